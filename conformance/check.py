@@ -1,0 +1,236 @@
+"""Hold the tests to the requirements: each one is shown by a test, or says what it waits for.
+
+A test names what it shows: `@pytest.mark.shows("000-12", "001-3")`. Collecting the tests is enough
+to know all such names; whether the tests pass is for the test run to say. The state of things is
+written to docs/conformance.md; with `--check` that file is compared and not written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conformance import DIALECTS, FOLDER
+
+__all__ = ["CAPABILITIES", "Requirement", "faults", "form_faults", "main", "read", "render"]
+
+CAPABILITIES = {
+    "sessions": "starting, owning and ending the CLI's process",
+    "simulator": "the CLI's role, as a program",
+    "permissions": "deciding, with people in the loop",
+    "tools": "in-process MCP servers and hooks",
+}
+"""What a requirement can wait for."""
+
+REQUIRED = ("id", "seed", "section", "text")
+OPTIONAL = ("waits", "note")
+
+UNMARKED = ""
+"""The id under which the map lists the tests of tests/conformance that show nothing."""
+
+Shown = Mapping[str, Sequence[str]]
+"""The tests that show each requirement, by its id."""
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """One thing that a document demands, in one sentence of ours."""
+
+    id: str
+    seed: str
+    section: str
+    text: str
+    waits: str | None = None
+    note: str | None = None
+
+
+class CollectionError(Exception):
+    """The tests could not be collected; the text is what pytest said."""
+
+
+def _entry_faults(name: str, entry: Mapping[str, Any]) -> Iterator[str]:
+    for key in REQUIRED:
+        if key not in entry:
+            yield f"{name}: has no `{key}`"
+    for key, value in entry.items():
+        if key not in (*REQUIRED, *OPTIONAL):
+            yield f"{name}: nobody knows the key `{key}`"
+        elif not isinstance(value, str) or not value.strip():
+            yield f"{name}: `{key}` has to be a text that is not empty"
+    waits = entry.get("waits")
+    if isinstance(waits, str) and waits.strip() and waits not in CAPABILITIES:
+        yield f"{name}: waits for `{waits}`, which is none of {', '.join(CAPABILITIES)}"
+
+
+def read(manifest: str) -> tuple[list[Requirement], list[str]]:
+    """Return the requirements of a manifest, and what is wrong with entries that are left out."""
+    requirements: list[Requirement] = []
+    wrong: list[str] = []
+    for number, entry in enumerate(tomllib.loads(manifest).get("requirement", []), 1):
+        found = list(_entry_faults(str(entry.get("id") or f"entry {number}"), entry))
+        wrong += found
+        if not found:
+            requirements.append(Requirement(**entry))
+    return requirements, wrong
+
+
+def form_faults(requirements: Sequence[Requirement]) -> Iterator[str]:
+    """Yield what is wrong with the ids: each is there once, and they count up without a gap."""
+    counts = Counter(requirement.id for requirement in requirements)
+    yield from (f"{id}: is there {count} times" for id, count in counts.items() if count > 1)
+    seeds = list(dict.fromkeys(requirement.seed for requirement in requirements))
+    for seed in seeds:
+        if seed not in DIALECTS:
+            yield f"{seed}: is none of the documents {', '.join(DIALECTS)}"
+    if seeds != sorted(seeds):
+        yield f"the documents are not in order: {', '.join(seeds)}"
+    for seed in seeds:
+        ids = dict.fromkeys(one.id for one in requirements if one.seed == seed)
+        for number, id in enumerate(ids, 1):
+            if id != f"{seed}-{number}":
+                yield f"{id}: is out of order, {seed}-{number} was expected in its place"
+                break  # the rest is shifted with it
+
+
+def faults(requirements: Iterable[Requirement], shown: Shown) -> Iterator[str]:
+    """Yield what is wrong between the requirements and the tests."""
+    known = {requirement.id: requirement for requirement in requirements}
+    for id, requirement in known.items():
+        tests = functions(shown.get(id, ()))
+        if requirement.waits is None and not tests:
+            yield f"{id}: no test shows it, and it does not wait for anything"
+        elif requirement.waits is not None and tests:
+            yield f"{id}: waits for {requirement.waits}, but {tests[0]} shows it: remove `waits`"
+    for id in sorted(shown.keys() - known.keys()):
+        what = "does not say what it shows, or does not run"
+        if id != UNMARKED:
+            what = f"shows {id}, which does not exist"
+        yield from (f"{test}: {what}" for test in functions(shown[id]))
+
+
+def functions(tests: Iterable[str]) -> list[str]:
+    """Return the test functions, each once, whatever they are called with."""
+    return list(dict.fromkeys(test.partition("[")[0] for test in tests))
+
+
+def summary(requirements: Sequence[Requirement], shown: Shown) -> str:
+    """Say in one line how many requirements are shown and how many wait, and for what."""
+    met = sum(one.waits is None and bool(shown.get(one.id)) for one in requirements)
+    waiting = Counter(one.waits for one in requirements if one.waits is not None)
+    line = f"{len(requirements)} requirements: {met} shown, {waiting.total()} wait"
+    if waiting:
+        per = (f"{name} {waiting[name]}" for name in CAPABILITIES if waiting[name])
+        line += f" ({', '.join(per)})"
+    missing = len(requirements) - met - waiting.total()
+    return f"{line}, {missing} without a test" if missing else line
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _state(requirement: Requirement, shown: Shown) -> str:
+    tests = functions(shown.get(requirement.id, ()))
+    if tests:
+        return "<br>".join(f"`{test.removeprefix('tests/')}`" for test in tests)
+    return f"waits for {requirement.waits}" if requirement.waits else "no test yet"
+
+
+def _table(requirements: Iterable[Requirement], shown: Shown) -> Iterator[str]:
+    yield "| id | section | statement | shown by, or waits for | note |"
+    yield "|---|---|---|---|---|"
+    for one in requirements:
+        cells = (one.id, one.section, one.text, _state(one, shown), one.note or "")
+        yield f"| {' | '.join(map(_cell, cells))} |"
+
+
+def render(requirements: Sequence[Requirement], shown: Shown) -> str:
+    """Return the text of docs/conformance.md."""
+    lines = [
+        "# Conformance",
+        "",
+        "<!-- Written by scripts/conformance from conformance/requirements.toml and the tests. -->",
+        "",
+        "What the four protocol documents demand, one statement per line, and the tests that show",
+        "each to hold (paths are below `tests/`). A statement that no test can show yet waits for",
+        "the capability that will satisfy it. A note says where real CLIs differ from a document,",
+        "which still defines its own dialect.",
+        "",
+        f"{summary(requirements, shown)}.",
+        "",
+        "| capability | what it is |",
+        "|---|---|",
+        *(f"| {name} | {meaning} |" for name, meaning in CAPABILITIES.items()),
+    ]
+    for seed in dict.fromkeys(one.seed for one in requirements):
+        own = [one for one in requirements if one.seed == seed]
+        title = f"## {seed}: the {DIALECTS.get(seed, 'unknown')} dialect"
+        lines += ["", title, "", f"{summary(own, shown)}.", "", *_table(own, shown)]
+    return "\n".join(lines) + "\n"
+
+
+def collect(root: Path) -> dict[str, list[str]]:
+    """Ask pytest which test shows what, without running any.
+
+    Raises:
+        CollectionError: a test file could not be imported, or the like.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder) / "map.json"
+        command = [sys.executable, "-m", "pytest", "tests", "--collect-only", "-q"]
+        command += ["-p", "no:cacheprovider", f"--rootdir={root}", f"--conformance-map={answer}"]
+        run = subprocess.run(command, cwd=root, capture_output=True, encoding="utf-8", check=False)
+        # 5: there are no tests, which is for the requirements to complain about.
+        if run.returncode not in (0, 5):
+            raise CollectionError(run.stdout + run.stderr)
+        found: dict[str, list[str]] = json.loads(answer.read_text(encoding="utf-8"))
+        return found
+
+
+def _document_faults(path: Path, text: str, *, check: bool) -> Iterator[str]:
+    old = path.read_text(encoding="utf-8") if path.exists() else None
+    if check and old != text:
+        yield f"docs/{path.name} is not up to date: run scripts/conformance and commit it"
+    elif not check and old != text:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check everything, say it in plain words, and return the exit status."""
+    parser = argparse.ArgumentParser(prog="scripts/conformance", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="do not write the document")
+    parser.add_argument("--root", type=Path, default=FOLDER.parent, help="root of the project")
+    options = parser.parse_args(arguments)
+    root: Path = options.root
+
+    manifest = (root / "conformance" / "requirements.toml").read_text(encoding="utf-8")
+    try:
+        requirements, wrong = read(manifest)
+        shown = collect(root)
+    except tomllib.TOMLDecodeError as error:
+        print(f"conformance/requirements.toml is not TOML: {error}")
+        return 1
+    except CollectionError as error:
+        print(f"{error}\nthe tests could not be collected")
+        return 1
+    wrong += [*form_faults(requirements), *faults(requirements, shown)]
+    document = root / "docs" / "conformance.md"
+    wrong += _document_faults(document, render(requirements, shown), check=options.check)
+    for fault in wrong:
+        print(fault)
+    print(summary(requirements, shown) + (f"; {len(wrong)} faults" if wrong else ""))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

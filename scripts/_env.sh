@@ -1,0 +1,46 @@
+# Sourced by the other scripts: goes to the root of the project and puts its private
+# environment, .venv, first in the PATH. Makes it on first use, and again when pyproject.toml
+# has changed. PYTHON chooses the interpreter that it is made with.
+# shellcheck shell=bash
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+_is_new_enough() {
+    "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
+
+_find_python() {
+    local python
+    for python in "${PYTHON:-python3}" python3.13 python3.12 python3.11; do
+        if _is_new_enough "$python"; then
+            command -v "$python"
+            return
+        fi
+    done
+    echo "claudewire needs Python 3.11 or newer; set PYTHON to one." >&2
+    return 1
+}
+
+_make_environment() {
+    local python
+    python=$(_find_python)
+    echo "Setting up .venv with $("$python" --version) (once, under a minute) ..." >&2
+    rm -rf .venv
+    if ! "$python" -m venv .venv; then
+        echo "Python has no venv module; on Debian: apt install python3-venv" >&2
+        return 1
+    fi
+    # -qq: warnings about the machine's own pip configuration are not this project's.
+    .venv/bin/python -m pip install -qq --disable-pip-version-check -e '.[dev]'
+}
+
+# An environment works only where it was made, hence the path; a copied one is made anew.
+_wanted="$PWD $(cksum <pyproject.toml)"
+if [[ "$(cat .venv/.made-for 2>/dev/null)" != "$_wanted" ]] || ! _is_new_enough .venv/bin/python; then
+    _make_environment
+    echo "$_wanted" >.venv/.made-for
+fi
+
+export VIRTUAL_ENV="$PWD/.venv"
+export PATH="$VIRTUAL_ENV/bin:$PATH"

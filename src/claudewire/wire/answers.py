@@ -1,0 +1,71 @@
+"""Between an answer and the inside of the frame that carries it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from . import codec
+from .base import set_problems
+from .control import Answer, ErrorResponse, Failure, Request, SuccessResponse
+from .fitting import explain, fit
+from .requests import Elicitation, RequestUserDialog, answer_type
+
+__all__ = ["answer_from", "answer_to"]
+
+
+def answer_from(
+    inner: SuccessResponse | ErrorResponse, id: str, request: Request | None
+) -> Answer | Failure:
+    """What a response means to whoever put `request`: its payload becomes typed."""
+    if isinstance(inner, ErrorResponse):
+        return Failure(id, inner.error, inner.error_code, request)
+    body: Any = inner.response
+    problems: tuple[str, ...] = ()
+    if request is not None:
+        body, problems = _typed(body, request)
+    answer = Answer(id, body, request, _pending(inner))
+    set_problems(answer, problems)
+    return answer
+
+
+def _typed(payload: Any, request: Request) -> tuple[Any, tuple[str, ...]]:
+    # A success may leave out its payload: then nothing is known, which is not nothing.
+    try:
+        return fit({} if payload is None else payload, answer_type(type(request.body)))
+    except msgspec.ValidationError as error:
+        reason, path = explain(error)
+        return payload, (f"{path}: {reason}",)
+
+
+def _pending(inner: SuccessResponse) -> tuple[Request, ...] | None:
+    lists = (
+        inner.pending_permission_requests,
+        inner.pending_user_dialog_requests,
+        inner.pending_elicitation_requests,
+    )
+    if all(each is None for each in lists):
+        return None
+    messages = (codec.build_request(obj) for each in lists for obj in each or ())
+    return tuple(message for message in messages if message is not None)
+
+
+def answer_to(answer: Answer | Failure, id: str) -> SuccessResponse | ErrorResponse:
+    """The inside of the frame that carries an answer to the request `id`."""
+    if isinstance(answer, Failure):
+        return ErrorResponse(id, answer.error, answer.code)
+    if answer.pending is None:
+        return SuccessResponse(id, answer.body)
+    dialogs = _frames(answer, RequestUserDialog)
+    forms = _frames(answer, Elicitation)
+    others = [it for it in _frames(answer, object) if it not in dialogs and it not in forms]
+    return SuccessResponse(id, answer.body, others, dialogs, forms)
+
+
+def _frames(answer: Answer, kind: type) -> list[dict[str, Any]]:
+    return [
+        msgspec.to_builtins(request)
+        for request in answer.pending or ()
+        if isinstance(request.body, kind)
+    ]

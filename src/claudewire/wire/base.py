@@ -1,0 +1,134 @@
+"""What every object on the wire has in common.
+
+A *record* is a JSON object with known fields: frozen, compact, and silent about the fields that
+were not set. A *message* is a record that is a whole line; a received one remembers its line, so
+that whatever the typed view leaves out can still be asked for.
+
+Two conventions make the typed view faithful in both directions:
+
+* a field that may be absent defaults to `None` and is left out again when it is `None`;
+* a field that the CLI always writes, if need be as `null`, is declared with `nullable()`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, cast, dataclass_transform
+
+import msgspec
+from msgspec import Struct
+
+__all__ = [
+    "UNKNOWN",
+    "Event",
+    "Message",
+    "Number",
+    "Record",
+    "Unknown",
+    "load",
+    "nullable",
+    "set_line",
+    "set_problems",
+]
+
+Number = int | float
+"""A JSON number that is kept as it was written: 5000 stays an int, 0.5 a float."""
+
+UNKNOWN: Final = "\0unknown"
+"""The tag under which a union keeps a member that nobody has declared.
+
+No peer writes it: the codec wraps what it does not know in it, and unwraps it when writing.
+"""
+
+
+def _none() -> None:
+    return None
+
+
+def nullable(name: str | None = None) -> Any:
+    """Declare a field that is written as `null` when it is `None`, instead of being left out."""
+    return msgspec.field(default_factory=_none, name=name)
+
+
+# A subclass is frozen as well; msgspec knows that, and this tells the type checkers.
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
+class Record(Struct, frozen=True, gc=False, omit_defaults=True):
+    """A JSON object with known fields. Fields it does not know are in its message's `raw`."""
+
+
+class Unknown:
+    """Mixed into every `Unknown…` class: something well-formed that this version does not know."""
+
+    __slots__ = ()
+
+
+class _Received:
+    """The line that an event came from. Empty slots cost nothing until they are asked for."""
+
+    __slots__ = ("_line", "_problems", "_raw")
+
+    _line: bytes
+    _problems: tuple[str, ...]
+    _raw: dict[str, Any]
+
+    @property
+    def line(self) -> bytes:
+        """The bytes this was read from, without the newline; empty if it was made here."""
+        return getattr(self, "_line", b"")
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What did not fit the declared types, each with its path. It is in `raw` only."""
+        return getattr(self, "_problems", ())
+
+    @property
+    def raw(self) -> dict[str, Any]:
+        """The whole JSON object, as the peer wrote it, decoded when first asked for."""
+        try:
+            return self._raw
+        except AttributeError:
+            raw = load(self._line) if self.line else msgspec.to_builtins(self)
+            _set_raw(self, raw)
+            return cast("dict[str, Any]", raw)
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """The fields of `raw` that this class does not declare."""
+        known = {*cast("type[Struct]", type(self)).__struct_encode_fields__, "type"}
+        return {key: value for key, value in self.raw.items() if key not in known}
+
+
+# Messages are frozen; these write the three slots that are not part of a message's value.
+set_line: Any = cast("Any", _Received.__dict__["_line"]).__set__
+set_problems: Any = cast("Any", _Received.__dict__["_problems"]).__set__
+_set_raw: Any = cast("Any", _Received.__dict__["_raw"]).__set__
+
+
+class Event(_Received, Record):
+    """Something that happened on the wire."""
+
+
+class Message(Event, kw_only=True, tag_field="type"):
+    """One line of the conversation. `uuid` names the line, `session_id` the conversation."""
+
+    uuid: str | None = None
+    session_id: str | None = None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def load(line: bytes) -> Any:
+    """Decode one line as leniently as can be done without guessing.
+
+    Accepted beyond what a strict reader takes: bytes that are not UTF-8 (each becomes U+FFFD; the
+    message's `line` still has them), lone surrogates, and control characters inside strings.
+
+    Raises:
+        ValueError: it is not JSON.
+        RecursionError: it is nested deeper than Python's stack.
+    """
+    return json.loads(
+        line.decode("utf-8", "replace"), strict=False, parse_constant=_refuse_constant
+    )

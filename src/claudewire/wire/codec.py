@@ -1,0 +1,240 @@
+"""Line to message and message to line.
+
+Reading takes one typed pass over the bytes. What that pass refuses, or what a speaker of another
+dialect may have meant differently, is read again slowly: decoded leniently, translated into the
+modern form, and fitted into its type with nothing thrown away. No line makes it raise.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple, Union, cast
+
+import msgspec
+
+from .base import UNKNOWN, Event, Message, Unknown, load, set_line, set_problems
+from .control import Cancel, Request, Response
+from .dialects import MODERN, Context, Dialect, Find, Object, recognise
+from .errors import LocalProtocolError
+from .events import Malformed, Noise
+from .fitting import explain, fit
+from .framing import HEAD
+from .messages import (
+    MESSAGES,
+    ResultMessage,
+    SessionCreatedMessage,
+    SystemMessage,
+    UnknownMessage,
+    UnknownSystemMessage,
+)
+from .requests import Initialize
+from .system import SYSTEM
+
+__all__ = [
+    "FRAMES",
+    "REFUSED",
+    "Decoded",
+    "decode",
+    "decode_slowly",
+    "encode",
+    "first_pass",
+    "refine",
+]
+
+
+class _AnySystem(Message, tag="system", kw_only=True):
+    """The first look at a system message: which one is it?"""
+
+    subtype: str
+
+
+_KINDS: tuple[type[Message], ...] = (*MESSAGES, Request, Response, Cancel)
+
+FRAMES: dict[str, type[Message]] = {
+    cast("str", kind.__struct_config__.tag): kind for kind in _KINDS
+}
+"""Every kind of line, by its `type`; `system` has kinds of its own."""
+
+REFUSED = (msgspec.MsgspecError, ValueError, RecursionError)
+"""What a decoder may raise over bytes that it does not like."""
+
+first_pass: Callable[[bytes], Message] = msgspec.json.Decoder(
+    Union[(_AnySystem, *FRAMES.values())]
+).decode
+"""One typed pass over a line in the modern form. Raises one of `REFUSED` for anything else."""
+
+_decode_system = {
+    subtype: msgspec.json.Decoder(message).decode for subtype, message in SYSTEM.items()
+}
+
+
+class Decoded(NamedTuple):
+    """What a line was, and the dialect it was written in."""
+
+    event: Event
+    dialect: Dialect
+
+
+def _nothing(id: str) -> None:
+    return None
+
+
+def decode(line: bytes, find: Find = _nothing) -> Decoded:
+    """Read one line, whatever it is. `find` gives our own request with an id, to read answers."""
+    try:
+        return refine(first_pass(line), line, find)
+    except REFUSED:
+        return decode_slowly(line, find)
+
+
+def refine(message: Message, line: bytes, find: Find = _nothing) -> Decoded:
+    """Finish what the first pass began. May raise what the first pass may raise."""
+    if isinstance(message, _AnySystem):
+        try:
+            message = _decode_system[message.subtype](line)
+        except KeyError:
+            return decode_slowly(line, find)
+    elif may_mean_otherwise(message):
+        return decode_slowly(line, find)
+    set_line(message, line)
+    return Decoded(message, MODERN)
+
+
+def may_mean_otherwise(message: Message) -> bool:
+    """Whether a line that fits the modern types may still have been written in another dialect."""
+    if isinstance(message, ResultMessage):
+        return message.num_turns is None
+    if isinstance(message, Request):
+        return isinstance(message.body, Initialize)
+    return isinstance(message, Response | SessionCreatedMessage)
+
+
+def decode_slowly(line: bytes, find: Find = _nothing) -> Decoded:
+    """Read one line in whatever form, losing nothing."""
+    try:
+        obj = load(line)
+    except (ValueError, RecursionError) as error:
+        return _unusable(Noise(line[:HEAD], len(line), f"not JSON: {error}"), line)
+    if not isinstance(obj, dict):
+        reason = f"Expected `object`, got `{type(obj).__name__}`"
+        return _unusable(Malformed(line[:HEAD], len(line), reason), line)
+    dialect = recognise(obj, find)
+    try:
+        event, problems = build(dialect.read(obj, find))
+    except (msgspec.ValidationError, RecursionError) as error:
+        reason, path = explain(error)
+        return _unusable(Malformed(line[:HEAD], len(line), reason, path), line)
+    set_line(event, line)
+    if problems:
+        set_problems(event, problems)
+    return Decoded(event, dialect)
+
+
+def _unusable(event: Event, line: bytes) -> Decoded:
+    set_line(event, line)
+    return Decoded(event, MODERN)
+
+
+def build(obj: Object) -> tuple[Message, tuple[str, ...]]:
+    """Make the message that a modern object stands for, and say what did not fit.
+
+    Raises:
+        msgspec.ValidationError: it is not what it says it is.
+    """
+    kind, subtype = obj.get("type"), obj.get("subtype")
+    if kind == "system":
+        message = SYSTEM.get(subtype) if isinstance(subtype, str) else None
+        return fit(obj, message) if message else (_unknown_system(obj), ())
+    frame = FRAMES.get(kind) if isinstance(kind, str) else None
+    return fit(obj, frame) if frame else (_unknown(obj), ())
+
+
+def build_request(obj: Object) -> Request | None:
+    """Make a request out of an object that was found inside another message."""
+    try:
+        message, problems = build(obj)
+    except msgspec.ValidationError:
+        return None
+    set_problems(message, problems)
+    return message if isinstance(message, Request) else None
+
+
+def _unknown(obj: Object) -> UnknownMessage:
+    return UnknownMessage(kind=_text(obj, "type"), data=obj, **_names(obj))
+
+
+def _unknown_system(obj: Object) -> SystemMessage:
+    return UnknownSystemMessage(subtype=_text(obj, "subtype"), data=obj, **_names(obj))
+
+
+def _names(obj: Object) -> dict[str, Any]:
+    return {"uuid": _text(obj, "uuid"), "session_id": _text(obj, "session_id")}
+
+
+def _text(obj: Object, key: str) -> str | None:
+    value = obj.get(key)
+    return value if isinstance(value, str) else None
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+_WRAPPED = msgspec.json.encode(UNKNOWN)
+_ESCAPES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
+
+
+def encode(message: Message, dialect: Dialect, context: Context) -> bytes:
+    """Write one message as one line, newline included.
+
+    Raises:
+        LocalProtocolError: it holds something that JSON cannot say.
+    """
+    try:
+        data = _encode_modern(message) if dialect is MODERN else b""
+        if not data or _WRAPPED in data:
+            data = _dump(dialect.write(_plain(message), context))
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+        raise LocalProtocolError(f"This message cannot be written as JSON: {error}") from error
+    return _one_line(data)
+
+
+def _encode_modern(message: Message) -> bytes:
+    """One typed pass, or nothing if the message has to be looked at more closely."""
+    if isinstance(message, Unknown) or (isinstance(message, Request) and not message.id):
+        return b""
+    try:
+        return msgspec.json.encode(message)
+    except UnicodeEncodeError:  # a lone surrogate, which only an escape can express
+        return b""
+
+
+def _plain(message: Message) -> Object:
+    """The message as a JSON object in the modern form, with what was wrapped laid open."""
+    if isinstance(message, UnknownMessage | UnknownSystemMessage):
+        return message.data
+    return cast("Object", _unwrapped(msgspec.to_builtins(message)))
+
+
+def _unwrapped(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unwrapped(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 2 and "raw" in value and UNKNOWN in value.values():
+        return value["raw"]
+    return {key: _unwrapped(item) for key, item in value.items()}
+
+
+def _dump(obj: Object) -> bytes:
+    try:
+        return msgspec.json.encode(obj)
+    except UnicodeEncodeError:
+        return json.dumps(obj, allow_nan=False, separators=(",", ":")).encode()
+
+
+def _one_line(data: bytes) -> bytes:
+    """End the line; escape what other readers take for the end of one."""
+    if b"\xe2\x80" in data:
+        for separator, escape in _ESCAPES:
+            data = data.replace(separator, escape)
+    return data + b"\n"

@@ -1,0 +1,124 @@
+"""What a session is set up with: agents, plugins and MCP servers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from .base import Number, Record
+
+__all__ = [
+    "AgentDefinition",
+    "McpHttpServerConfig",
+    "McpSSEServerConfig",
+    "McpSdkServerConfig",
+    "McpServerManifest",
+    "McpServerToolPolicy",
+    "McpStdioServerConfig",
+    "PluginConfig",
+    "SdkMcpServerConfig",
+]
+
+
+class McpServerToolPolicy(Record):
+    """Whether one tool of a server may run without asking."""
+
+    name: str
+    permission_policy: str | None = None
+    """always_allow, always_ask or always_deny."""
+    org_max_permission: str | None = None
+    """allow, ask or blocked."""
+
+
+class McpStdioServerConfig(Record):
+    """An MCP server that the CLI starts as a process; `type` is often left out."""
+
+    command: str
+    args: list[str] | None = None
+    env: dict[str, str] | None = None
+    type: str | None = None
+    timeout: Number | None = None
+    always_load: bool | None = msgspec.field(name="alwaysLoad", default=None)
+
+
+class McpSSEServerConfig(Record, tag="sse", tag_field="type"):
+    """An MCP server reached over server-sent events."""
+
+    url: str
+    headers: dict[str, str] | None = None
+    tools: list[McpServerToolPolicy] | None = None
+    timeout: Number | None = None
+    always_load: bool | None = msgspec.field(name="alwaysLoad", default=None)
+
+
+class McpHttpServerConfig(Record, tag="http", tag_field="type"):
+    """An MCP server reached over streamable HTTP."""
+
+    url: str
+    headers: dict[str, str] | None = None
+    tools: list[McpServerToolPolicy] | None = None
+    timeout: Number | None = None
+    always_load: bool | None = msgspec.field(name="alwaysLoad", default=None)
+
+
+class McpSdkServerConfig(Record, tag="sdk", tag_field="type"):
+    """An MCP server inside the host, reached over the control channel."""
+
+    name: str
+    timeout: Number | None = None
+    tools: list[McpServerToolPolicy] | None = None
+
+
+class SdkMcpServerConfig(Record):
+    """What `initialize` says about a server inside the host, besides its name."""
+
+    timeout: Number | None = None
+    tools: list[McpServerToolPolicy] | None = None
+
+
+class McpServerManifest(Record, rename="camel"):
+    """What a server inside the host would answer to the handshake, sent ahead to save it."""
+
+    initialize_result: dict[str, Any]
+    tools_list_result: dict[str, Any] | None = None
+
+
+def _local() -> str:
+    return "local"
+
+
+class PluginConfig(Record, rename="camel"):
+    """A plugin in a local directory."""
+
+    path: str
+    skip_mcp_discovery: bool | None = None
+    type: str = msgspec.field(default_factory=_local)
+
+
+class AgentDefinition(Record, rename="camel"):
+    """A subagent: when it is to be used, and what it is told."""
+
+    description: str | None = None
+    prompt: str | None = None
+    tools: list[str] | None = None
+    disallowed_tools: list[str] | None = None
+    model: str | None = None
+    mcp_servers: list[str | dict[str, Any]] | None = None
+    """Names of servers of the session, or servers of its own by name."""
+    critical_system_reminder: str | None = msgspec.field(
+        name="criticalSystemReminder_EXPERIMENTAL", default=None
+    )
+    skills: list[str] | None = None
+    initial_prompt: str | None = None
+    max_turns: int | None = None
+    auto_compact_window: int | None = None
+    background: bool | None = None
+    omit_claude_md: bool | None = None
+    memory: str | None = None
+    """user, project or local."""
+    effort: str | int | None = None
+    """low, medium, high, xhigh, max, or a number."""
+    permission_mode: str | None = None
+    observer: str | None = None
+    observer_message: str | None = None

@@ -1,0 +1,392 @@
+"""One end of a conversation: bytes in, events out; messages in, bytes out.
+
+Everything revolves around `Connection`. It does no I/O and knows no clock: whoever owns the pipes
+feeds it what arrived and writes what it returns. Nothing that a peer sends can make it raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from . import codec
+from .answers import answer_from, answer_to
+from .base import Event, Message, set_line
+from .control import Answer, Cancel, Failure, Request, Response
+from .dialects import AUTO, DIALECTS, MODERN, Context, Dialect
+from .errors import LocalProtocolError
+from .events import EndOfStream, Oversize, Stray
+from .framing import MAX_LINE, Lines
+from .kinds import PLAIN_OUTPUT, kind_of
+from .messages import ResultMessage, UserMessage
+from .origins import HumanOrigin
+from .requests import Body, Initialize, RequestBody
+from .states import EFFECTS, INITIAL, NEEDS_A_LISTENER, TRANSITIONS, Kind, Role, State
+
+__all__ = ["Connection"]
+
+_E = TypeVar("_E", bound=Event)
+_REFUSED = (*codec.REFUSED, TypeError)  # a TypeError for an `Oversize`, which is no line
+_NOTHING: frozenset[type[Message]] = frozenset()
+REMEMBERED = 1024
+"""How many settled ids are kept, only to tell a late answer from one that nobody asked for."""
+
+
+class _Owed(NamedTuple):
+    """A request of the peer that waits for our answer, and how it was written."""
+
+    request: Request
+    dialect: Dialect
+    wire_id: str
+
+
+class Connection:
+    """The SDK's end or the CLI's end of one conversation.
+
+    Args:
+        role: which end this is.
+        dialect: how to write: a dialect, its name, or `AUTO` to write as the peer does.
+            All dialects are always understood.
+        max_line: longer lines are not kept; each becomes an `Oversize` event.
+    """
+
+    def __init__(
+        self, role: Role, *, dialect: Dialect | str = AUTO, max_line: int = MAX_LINE
+    ) -> None:
+        self.role = role
+        self._speaks = None if dialect == AUTO else _dialect(dialect)
+        self._heard = MODERN
+        self._lines = Lines(max_line)
+        self._state = dict(INITIAL)
+        self._asked: dict[str, Request] = {}
+        self._owed: dict[str, _Owed] = {}
+        self._settled: dict[str, str] = {}
+        self._prompts: list[str | None] = []
+        self._prompted = False
+        self._ids = 0
+
+    # --- facts -----------------------------------------------------------------------------------
+
+    @property
+    def our_state(self) -> State:
+        """What we are doing."""
+        return self._state[self.role]
+
+    @property
+    def their_state(self) -> State:
+        """What the peer is doing."""
+        return self._state[self.role.other]
+
+    @property
+    def their_dialect(self) -> Dialect:
+        """The dialect that the peer was last seen to speak."""
+        return self._heard
+
+    @property
+    def asked(self) -> Mapping[str, Request]:
+        """Our requests that wait for the peer, by id."""
+        return MappingProxyType(self._asked)
+
+    @property
+    def owed(self) -> Mapping[str, Request]:
+        """The peer's requests that wait for us, by id."""
+        return MappingProxyType({id: owed.request for id, owed in self._owed.items()})
+
+    @property
+    def unanswered_prompts(self) -> int:
+        """Prompts that no result has answered yet."""
+        return len(self._prompts)
+
+    @property
+    def may_end_input(self) -> bool:
+        """Whether nobody owes anybody anything, so that we can end our stream and lose nothing.
+
+        An early end is not harmless: a CLI that waits for a permission then takes it for denied.
+        """
+        nobody_waits = not (self._asked or self._owed or self._prompts)
+        return nobody_waits and self._state[Role.CLI] is not State.BUSY
+
+    # --- receiving -------------------------------------------------------------------------------
+
+    def receive_data(self, data: bytes) -> list[Event]:
+        """Take what arrived, `b""` for the end of the stream; give what it means.
+
+        Raises:
+            LocalProtocolError: the end was given before.
+        """
+        if self.their_state is State.ENDED:
+            raise LocalProtocolError("The peer's stream has ended; nothing can follow")
+        events: list[Event] = []
+        self._receive_lines(self._lines.feed(data) if data else self._lines.end(), events)
+        if not data:
+            self._receive_end(events)
+        return events
+
+    def _receive_lines(self, lines: list[bytes | Oversize], events: list[Event]) -> None:
+        decode, append, plain = codec.first_pass, events.append, self._plain()
+        for line in lines:
+            try:
+                message = decode(line)  # type: ignore[arg-type]
+                if message.__class__ in plain:
+                    set_line(message, line)
+                    append(message)
+                    continue
+                decoded = codec.refine(message, line, self._find)  # type: ignore[arg-type]
+            except _REFUSED:
+                if isinstance(line, Oversize):
+                    append(line)
+                    continue
+                if not line.strip():
+                    continue
+                decoded = codec.decode_slowly(line, self._find)
+            self._receive(decoded, events)
+            plain = self._plain()
+
+    def _plain(self) -> frozenset[type[Message]]:
+        """The messages that need no bookkeeping in the present state."""
+        busy = self.role is Role.CLIENT and self.their_state is State.BUSY
+        return PLAIN_OUTPUT if busy else _NOTHING
+
+    def _find(self, id: str) -> RequestBody[Any] | None:
+        request = self._asked.get(id)
+        return request.body if request else None
+
+    def _receive(self, decoded: codec.Decoded, events: list[Event]) -> None:
+        event, dialect = decoded
+        if dialect is not MODERN:
+            self._heard = dialect
+        if isinstance(event, Request):
+            events.append(self._receive_request(event, dialect))
+        elif isinstance(event, Response):
+            self._receive_response(event, events)
+        elif isinstance(event, Cancel):
+            events.append(self._receive_cancel(event))
+        elif isinstance(event, Message):
+            events.append(self._receive_message(event))
+        else:  # noise, or malformed
+            events.append(event)
+
+    def _receive_request(self, request: Request, dialect: Dialect) -> Event:
+        wire_id = request.id
+        if not wire_id:
+            request = _same_line(msgspec.structs.replace(request, id=self._new_id()), request)
+        if request.id in self._owed:
+            return _stray(request, "a request with this id is waiting for its answer already")
+        kind = _asking(request)
+        if not self._may(self.role.other, kind):
+            return _stray(request, f"{kind.value} may not come now")
+        self._owed[request.id] = _Owed(request, dialect, wire_id)
+        self._move(self.role.other, kind)
+        return request
+
+    def _receive_response(self, frame: Response, events: list[Event]) -> None:
+        inner = frame.response
+        id = inner.request_id
+        if not id and len(self._asked) == 1:
+            (id,) = self._asked  # it can be no other
+        request = self._asked.pop(id, None)
+        answer = _same_line(answer_from(inner, id, request), frame)
+        if request is None:
+            events.append(_stray(answer, self._settled.get(id, "nobody asked with this id")))
+            return
+        self._settle(id, "this request has been answered already")
+        self._move(self.role.other, _answering(request, answer))
+        events.append(answer)
+        if isinstance(answer, Answer) and answer.pending:
+            self._receive_pending(answer.pending, events)
+
+    def _receive_pending(self, pending: tuple[Request, ...], events: list[Event]) -> None:
+        """Requests that the CLI had put before we were there to hear them."""
+        events.extend(
+            self._receive_request(request, self._heard)
+            for request in pending
+            if request.id not in self._owed
+        )
+
+    def _receive_cancel(self, cancel: Cancel) -> Event:
+        owed = self._owed.pop(cancel.id, None)
+        if owed is None:
+            return _stray(cancel, "no request with this id is waiting")
+        self._move(self.role.other, _withdrawing(owed.request))
+        return cancel
+
+    def _receive_message(self, message: Message) -> Event:
+        kind = kind_of(self.role.other, message)
+        if not self._may(self.role.other, kind):
+            return _stray(message, f"{kind.value} may not come from the {self.role.other.value}")
+        self._move(self.role.other, kind)
+        self._note(kind, message)
+        return message
+
+    def _receive_end(self, events: list[Event]) -> None:
+        end = EndOfStream(tuple(self._asked.values()))
+        self._move(self.role.other, Kind.END)
+        self._asked.clear()
+        self._owed.clear()
+        self._prompts.clear()
+        events.append(end)
+
+    # --- sending ---------------------------------------------------------------------------------
+
+    def new_request(self, body: Body) -> Request:
+        """Make a request with an id that is free on both sides. It is not sent yet."""
+        return Request(id=self._new_id(), body=body)
+
+    def send(self, event: Event) -> bytes:
+        """Say something: a message, a request, an answer, a withdrawal, or the end.
+
+        Returns:
+            the bytes to write; none for the end, after which our stream is to be closed.
+
+        Raises:
+            LocalProtocolError: it may not be said now. Then nothing has changed.
+        """
+        if isinstance(event, Request):
+            return self._send_request(event)
+        if isinstance(event, Answer | Failure):
+            return self._send_answer(event)
+        if isinstance(event, Cancel):
+            return self._send_cancel(event)
+        if isinstance(event, EndOfStream):
+            self._check(Kind.END)
+            self._move(self.role, Kind.END)
+            return b""
+        if isinstance(event, Message) and not isinstance(event, Response):
+            return self._send_message(event)
+        raise LocalProtocolError(f"{type(event).__name__} is only ever received")
+
+    def _send_request(self, request: Request) -> bytes:
+        kind = _asking(request)
+        self._check(kind)
+        if not request.id or request.id in self._asked or request.id in self._owed:
+            raise LocalProtocolError(f"The id {request.id!r} is empty or in use")
+        data = self._encode(request, self._dialect())
+        self._asked[request.id] = request
+        self._move(self.role, kind)
+        return data
+
+    def _send_answer(self, answer: Answer | Failure) -> bytes:
+        owed = self._owed.get(answer.id)
+        if owed is None:
+            raise LocalProtocolError(
+                f"No request {answer.id!r} is waiting: it was answered, withdrawn or never put"
+            )
+        kind = _answering(owed.request, answer)
+        self._check(kind)
+        dialect = owed.dialect if owed.dialect is not MODERN else self._heard
+        frame = Response(response=answer_to(answer, owed.wire_id))
+        data = self._encode(frame, self._dialect(dialect), owed.request.body)
+        del self._owed[answer.id]
+        self._move(self.role, kind)
+        return data
+
+    def _send_cancel(self, cancel: Cancel) -> bytes:
+        request = self._asked.get(cancel.id)
+        if request is None:
+            raise LocalProtocolError(f"No request {cancel.id!r} of ours is waiting")
+        kind = _withdrawing(request)
+        self._check(kind)
+        data = self._encode(cancel, self._dialect())
+        del self._asked[cancel.id]
+        self._settle(cancel.id, "this request was withdrawn")
+        self._move(self.role, kind)
+        return data
+
+    def _send_message(self, message: Message) -> bytes:
+        kind = kind_of(self.role, message)
+        self._check(kind)
+        data = self._encode(message, self._dialect())
+        self._move(self.role, kind)
+        self._note(kind, message)
+        return data
+
+    def _dialect(self, heard: Dialect | None = None) -> Dialect:
+        return self._speaks or heard or self._heard
+
+    def _encode(
+        self, message: Message, dialect: Dialect, request: RequestBody[Any] | None = None
+    ) -> bytes:
+        return codec.encode(message, dialect, Context(self.role, not self._prompted, request))
+
+    # --- books -----------------------------------------------------------------------------------
+
+    def _may(self, sender: Role, kind: Kind) -> bool:
+        return kind in TRANSITIONS[sender][self._state[sender]]
+
+    def _check(self, kind: Kind) -> None:
+        if not self._may(self.role, kind):
+            raise LocalProtocolError(
+                f"{kind.value} may not be sent by the {self.role.value} when it is "
+                f"{self.our_state.value}"
+            )
+        if kind in NEEDS_A_LISTENER and self.their_state is State.ENDED:
+            raise LocalProtocolError(f"{kind.value} makes no sense now: the peer has ended")
+
+    def _move(self, sender: Role, kind: Kind) -> None:
+        self._state[sender] = TRANSITIONS[sender][self._state[sender]][kind]
+        other = self._state[sender.other]
+        self._state[sender.other] = EFFECTS.get((sender, kind), {}).get(other, other)
+
+    def _note(self, kind: Kind, message: Message) -> None:
+        """Keep count of the prompts that still want a result."""
+        if kind is Kind.PROMPT and isinstance(message, UserMessage):
+            self._prompts.append(message.uuid)
+            self._prompted = True
+        elif isinstance(message, ResultMessage) and self._prompts:
+            self._answer_prompts(message)
+
+    def _answer_prompts(self, result: ResultMessage) -> None:
+        """Strike out the prompts that a result answers: several were perhaps taken together."""
+        named = set(result.user_message_uuids or ()) | {result.user_message_uuid} - {None}
+        if named:
+            self._prompts[:] = [uuid for uuid in self._prompts if uuid not in named]
+        elif result.origin is None or isinstance(result.origin, HumanOrigin):
+            del self._prompts[0]
+
+    def _settle(self, id: str, how: str) -> None:
+        self._settled[id] = how
+        if len(self._settled) > REMEMBERED:
+            del self._settled[next(iter(self._settled))]
+
+    def _new_id(self) -> str:
+        while True:
+            self._ids += 1
+            id = f"{self.role.value}-{self._ids}"
+            if id not in self._owed and id not in self._asked:
+                return id
+
+
+def _dialect(name: Dialect | str) -> Dialect:
+    if isinstance(name, Dialect):
+        return name
+    try:
+        return DIALECTS[name]
+    except KeyError:
+        names = ", ".join([AUTO, *DIALECTS])
+        raise ValueError(f"There is no dialect {name!r}; there are {names}") from None
+
+
+def _same_line(event: _E, source: Event) -> _E:
+    set_line(event, source.line)
+    return event
+
+
+def _stray(event: Event, reason: str) -> Stray:
+    return _same_line(Stray(event, reason), event)
+
+
+def _asking(request: Request) -> Kind:
+    return Kind.INITIALIZE if isinstance(request.body, Initialize) else Kind.REQUEST
+
+
+def _withdrawing(request: Request) -> Kind:
+    return Kind.ABANDONED if isinstance(request.body, Initialize) else Kind.CANCEL
+
+
+def _answering(request: Request, answer: Answer | Failure) -> Kind:
+    if not isinstance(request.body, Initialize):
+        return Kind.ANSWER
+    return Kind.OPENED if isinstance(answer, Answer) else Kind.REFUSED

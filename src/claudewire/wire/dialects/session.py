@@ -1,0 +1,327 @@
+"""The session dialect: `session.create`, `session.send`, `callback.request`.
+
+It differs from the modern form in this:
+
+* a prompt is `session.create` the first time and `session.send` afterwards, with nothing beside
+  the message; the CLI confirms the first with `session.created`;
+* a permission request is `callback.request`, its answer `callback.response` in snake_case;
+* other answers are flat: the id beside the payload, no subtype;
+* tools are objects with a description, models have `display`, the account `account_type`;
+* model and usage of the assistant stand beside its message, and messages have no role;
+* a result counts in `turn_count` and `duration_seconds`, and has one `error` text;
+* an error has a `code`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..requests import CanUseTool
+from ..states import Role
+from .base import Context, Dialect, Find, Object, inside, renamed, without_nulls
+from .modern import complete
+
+__all__ = ["SESSION"]
+
+_DECISION = {
+    "updated_input": "updatedInput",
+    "updated_permissions": "updatedPermissions",
+    "tool_use_id": "toolUseID",
+    "decision_classification": "decisionClassification",
+}
+_INITIALIZE = {"system_prompt": "systemPrompt", "mcp_servers": "mcpServers"}
+_SCOPES = {
+    "session": "session",
+    "user": "userSettings",
+    "project": "projectSettings",
+    "local": "localSettings",
+}
+_TOP_OF_ASSISTANT = ("model", "usage")
+
+
+def _inverse(names: dict[str, str]) -> dict[str, str]:
+    return {value: key for key, value in names.items()}
+
+
+# --- recognising ---------------------------------------------------------------------------------
+
+
+def _recognises(obj: Object, find: Find) -> bool:
+    kind = obj.get("type")
+    test = _MARKS.get(kind) if isinstance(kind, str) else None
+    return test is not None and test(obj)
+
+
+def _flat(obj: Object) -> bool:
+    return "request_id" in obj and inside(obj, "response").get("subtype") not in (
+        "success",
+        "error",
+    )
+
+
+def _tool_objects(obj: Object) -> bool:
+    tools = obj.get("tools")
+    return isinstance(tools, list) and any(isinstance(tool, dict) for tool in tools)
+
+
+def _roleless(obj: Object) -> bool:
+    message = inside(obj, "message")
+    return message.get("type") == "message" and "role" not in message
+
+
+def _plain_result(obj: Object) -> bool:
+    return "turn_count" in obj or "duration_seconds" in obj or isinstance(obj.get("error"), str)
+
+
+_MARKS: dict[str, Any] = {
+    "session.create": lambda obj: True,
+    "session.send": lambda obj: True,
+    "session.created": lambda obj: True,
+    "callback.request": lambda obj: True,
+    "callback.response": lambda obj: True,
+    "control_response": _flat,
+    "control_request": lambda obj: not _INITIALIZE.keys().isdisjoint(inside(obj, "request")),
+    "system": _tool_objects,
+    "assistant": lambda obj: _roleless(obj) or "model" in obj,
+    "user": _roleless,
+    "result": _plain_result,
+    "error": lambda obj: "code" in inside(obj, "error"),
+}
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def _read(obj: Object, find: Find) -> Object:
+    kind = obj["type"]
+    return complete(_READERS.get(kind, dict)(obj))
+
+
+def _read_prompt(obj: Object) -> Object:
+    return {**obj, "type": "user"}
+
+
+def _read_callback(obj: Object) -> Object:
+    request = inside(obj, "request")
+    suggestions = request.get("permission_suggestions")
+    if isinstance(suggestions, list):
+        request = {**request, "permission_suggestions": [_read_rule(item) for item in suggestions]}
+    return {**obj, "type": "control_request", "request": request}
+
+
+def _read_rule(item: Any) -> Any:
+    if not isinstance(item, dict) or "pattern" not in item:
+        return item
+    scope = item.get("scope")
+    return {
+        "type": "addRules",
+        "rules": [{"toolName": str(item.get("type")).title(), "ruleContent": item["pattern"]}],
+        "behavior": item.get("action"),
+        "destination": _SCOPES.get(scope, scope) if isinstance(scope, str) else None,
+    }
+
+
+def _read_decision(obj: Object) -> Object:
+    response = inside(obj, "response")
+    if isinstance(response.get("response"), dict):
+        response = {**response, "response": renamed(response["response"], _DECISION)}
+    return {**obj, "type": "control_response", "response": response}
+
+
+def _read_answer(obj: Object) -> Object:
+    if not _flat(obj):
+        return obj
+    rest = {key: value for key, value in obj.items() if key not in ("request_id", "response")}
+    payload = obj.get("response")
+    if isinstance(payload, dict):
+        payload = _read_payload(payload)
+    inner = {"subtype": "success", "request_id": obj["request_id"], "response": payload}
+    return {**rest, "response": inner}
+
+
+def _read_payload(payload: Object) -> Object:
+    payload = dict(payload)
+    if isinstance(payload.get("models"), list):
+        payload["models"] = [
+            renamed(model, {"display": "displayName"}) if isinstance(model, dict) else model
+            for model in payload["models"]
+        ]
+    if isinstance(payload.get("account"), dict):
+        payload["account"] = renamed(payload["account"], {"account_type": "subscriptionType"})
+    return payload
+
+
+def _read_system(obj: Object) -> Object:
+    tools = obj.get("tools")
+    if not isinstance(tools, list):
+        return obj
+    objects = [tool for tool in tools if isinstance(tool, dict)]
+    names = [tool.get("name") if isinstance(tool, dict) else tool for tool in tools]
+    words = {tool.get("name"): tool.get("description") for tool in objects if "description" in tool}
+    return {**obj, "tools": names, "tool_descriptions": words}
+
+
+def _read_assistant(obj: Object) -> Object:
+    moved = {key: obj[key] for key in _TOP_OF_ASSISTANT if key in obj}
+    rest = {key: value for key, value in obj.items() if key not in moved}
+    return {**rest, "message": {**inside(obj, "message"), **moved}}
+
+
+def _read_user(obj: Object) -> Object:
+    message = {key: value for key, value in inside(obj, "message").items() if key != "type"}
+    return {**obj, "message": message}
+
+
+def _read_result(obj: Object) -> Object:
+    obj = renamed(obj, {"turn_count": "num_turns"})
+    seconds, error = obj.pop("duration_seconds", None), obj.pop("error", None)
+    if isinstance(seconds, int | float):
+        obj["duration_ms"] = _milliseconds(seconds)
+    if error is not None:
+        obj["errors"] = [error]
+    return obj
+
+
+def _milliseconds(seconds: float) -> float:
+    exact = seconds * 1000
+    # What was a whole number of milliseconds is one again, whatever the division did to it.
+    return round(exact) if abs(exact) < 2**52 and abs(exact - round(exact)) < 1e-6 else exact
+
+
+def _read_error(obj: Object) -> Object:
+    return {**obj, "error": renamed(inside(obj, "error"), {"code": "type"})}
+
+
+_READERS: dict[str, Any] = {
+    "session.create": _read_prompt,
+    "session.send": _read_prompt,
+    "callback.request": _read_callback,
+    "callback.response": _read_decision,
+    "control_response": _read_answer,
+    "control_request": lambda obj: {
+        **obj,
+        "request": renamed(inside(obj, "request"), _INITIALIZE),
+    },
+    "system": _read_system,
+    "assistant": _read_assistant,
+    "user": _read_user,
+    "result": _read_result,
+    "error": _read_error,
+}
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def _write(obj: Object, context: Context) -> Object:
+    writer = _WRITERS.get(obj["type"])
+    return writer(without_nulls(obj, "parent_tool_use_id"), context) if writer else obj
+
+
+def _write_user(obj: Object, context: Context) -> Object:
+    if context.sender is Role.CLIENT:
+        return {**obj, "type": "session.create" if context.first_prompt else "session.send"}
+    message = {key: value for key, value in obj["message"].items() if key != "role"}
+    return {**obj, "message": {"type": "message", **message}}
+
+
+def _write_request(obj: Object, context: Context) -> Object:
+    request = obj["request"]
+    if request["subtype"] != "can_use_tool":
+        return {**obj, "request": renamed(request, _inverse(_INITIALIZE))}
+    request = {"blocked_path": None, **request}
+    if "permission_suggestions" in request:
+        request["permission_suggestions"] = [
+            _write_rule(item) for item in request["permission_suggestions"]
+        ]
+    return {**obj, "type": "callback.request", "request": request}
+
+
+def _write_rule(item: Object) -> Object:
+    """The short form, where it says the same; a short form that loses something is worse."""
+    match item:
+        case {
+            "type": "addRules",
+            "rules": [{"toolName": str(tool), "ruleContent": pattern, **more}],
+            "behavior": action,
+            "destination": str(destination),
+        } if not more and destination in _SCOPES.values() and tool.lower().title() == tool:
+            scope = _inverse(_SCOPES)[destination]
+            return {"type": tool.lower(), "action": action, "pattern": pattern, "scope": scope}
+    return item
+
+
+def _write_response(obj: Object, context: Context) -> Object:
+    response = obj["response"]
+    if isinstance(context.request, CanUseTool):
+        payload = response.get("response")
+        if payload is not None:
+            response = {**response, "response": renamed(payload, _inverse(_DECISION))}
+        return {**obj, "type": "callback.response", "response": response}
+    if response["subtype"] == "error" or context.sender is Role.CLIENT:
+        return obj
+    return _write_flat(obj, response)
+
+
+def _write_flat(obj: Object, response: Object) -> Object:
+    inner = dict(response)
+    inner.pop("subtype")
+    payload = inner.pop("response", {})
+    flat = {**obj, "request_id": inner.pop("request_id"), "response": _write_payload(payload)}
+    return {**flat, **inner}
+
+
+def _write_payload(payload: Object) -> Object:
+    payload = dict(payload)
+    if "models" in payload:
+        payload["models"] = [renamed(it, {"displayName": "display"}) for it in payload["models"]]
+    if "account" in payload:
+        payload["account"] = renamed(payload["account"], {"subscriptionType": "account_type"})
+    return payload
+
+
+def _write_system(obj: Object, context: Context) -> Object:
+    if obj["subtype"] != "init" or "tool_descriptions" not in obj:
+        return obj
+    words = obj["tool_descriptions"]
+    tools = [
+        {"name": name, "description": words[name]} if name in words else {"name": name}
+        for name in obj.get("tools", [])
+    ]
+    rest = {key: value for key, value in obj.items() if key != "tool_descriptions"}
+    return {**rest, "tools": tools}
+
+
+def _write_assistant(obj: Object, context: Context) -> Object:
+    message = {"type": "message", **without_nulls(obj["message"], "stop_reason", "stop_sequence")}
+    message.pop("role")
+    moved = {key: message.pop(key) for key in _TOP_OF_ASSISTANT if key in message}
+    return {**obj, "message": message, **moved}
+
+
+def _write_result(obj: Object, context: Context) -> Object:
+    obj = renamed(without_nulls(obj, "stop_reason"), {"num_turns": "turn_count"})
+    if obj.get("is_error") == (obj["subtype"] != "success"):
+        del obj["is_error"]
+    if "duration_ms" in obj:
+        obj["duration_seconds"] = obj.pop("duration_ms") / 1000
+    if len(obj.get("errors", ())) == 1:
+        (obj["error"],) = obj.pop("errors")
+    return obj
+
+
+def _write_error(obj: Object, context: Context) -> Object:
+    return {**obj, "error": renamed(obj["error"], {"type": "code"})}
+
+
+_WRITERS: dict[str, Any] = {
+    "user": _write_user,
+    "control_request": _write_request,
+    "control_response": _write_response,
+    "system": _write_system,
+    "assistant": _write_assistant,
+    "result": _write_result,
+    "error": _write_error,
+}
+
+SESSION = Dialect("session", _recognises, _read, _write)

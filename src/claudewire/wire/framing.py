@@ -1,0 +1,80 @@
+r"""Bytes to lines: incremental, linear in the bytes, and never losing one.
+
+A line ends at the byte `\n` and nowhere else: not at U+2028, not at a lone `\r`. A carriage return
+before the newline stays in the line, where JSON takes it for white space.
+"""
+
+from __future__ import annotations
+
+from .base import Event
+
+__all__ = ["MAX_LINE", "Lines", "Oversize"]
+
+MAX_LINE = 256 * 2**20
+"""Far above any line seen (a screenshot is some MB), far below what a machine cannot hold."""
+
+HEAD = 1024
+"""How much of a line that cannot be delivered is kept: enough to see what it was."""
+
+
+class Oversize(Event):
+    """A line longer than the maximum: its first bytes and its length. The stream goes on."""
+
+    head: bytes
+    length: int
+
+
+class Lines:
+    """Splits a stream of bytes into lines.
+
+    `feed` gives the lines that are complete so far, `end` the one that had no newline. Pieces of
+    an unfinished line are kept as they came and joined once, so each byte is looked at once
+    however small the pieces are.
+    """
+
+    def __init__(self, max_line: int = MAX_LINE) -> None:
+        self.max_line = max_line
+        self._pieces: list[bytes] = []
+        self._length = 0
+
+    @property
+    def pending(self) -> int:
+        """How many bytes of an unfinished line have come so far."""
+        return self._length
+
+    def feed(self, data: bytes) -> list[bytes | Oversize]:
+        """Take the next bytes of the stream; give the lines that they complete."""
+        first, *others = data.split(b"\n")
+        if not others:
+            self._keep(first)
+            return []
+        rest = others.pop()
+        lines = [self._finish(first), *others]
+        if len(data) > self.max_line:
+            lines[1:] = map(self._bounded, others)
+        self._keep(rest)
+        return lines
+
+    def end(self) -> list[bytes | Oversize]:
+        """The stream is over: give the last line if it had no newline."""
+        return [self._finish(b"")] if self._length else []
+
+    def _keep(self, piece: bytes) -> None:
+        if not piece:
+            return
+        self._length += len(piece)
+        if self._length <= self.max_line:
+            self._pieces.append(piece)
+        else:  # only the head is of use now
+            self._pieces = [b"".join([*self._pieces, piece])[:HEAD]]
+
+    def _finish(self, last: bytes) -> bytes | Oversize:
+        if not self._length:
+            return self._bounded(last)
+        self._keep(last)
+        line, length = b"".join(self._pieces), self._length
+        self._pieces, self._length = [], 0
+        return line if length <= self.max_line else Oversize(line[:HEAD], length)
+
+    def _bounded(self, line: bytes) -> bytes | Oversize:
+        return line if len(line) <= self.max_line else Oversize(line[:HEAD], len(line))

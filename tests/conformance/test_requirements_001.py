@@ -1,0 +1,1 @@
+"""What document 001 demands of the session dialect, one behaviour per test."""

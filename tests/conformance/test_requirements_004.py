@@ -1,0 +1,1 @@
+"""What document 004 demands of the envelope dialect, one behaviour per test."""

@@ -1,0 +1,53 @@
+"""Settings of the whole suite."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+CONFORMANCE = Path(__file__).resolve().parent / "conformance"
+
+# No deadline: how long one example takes says more about the machine than about the code.
+settings.register_profile("suite", deadline=None, print_blob=True)
+settings.load_profile("suite")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--conformance-map", metavar="FILE", help="write which requirement is shown by which tests"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "shows(*ids): the test shows these entries of conformance/requirements.toml"
+    )
+
+
+def shown_by(item: pytest.Item) -> set[str]:
+    # A test that does not run, or is known to fail, shows nothing.
+    if item.get_closest_marker("skip") or item.get_closest_marker("xfail"):
+        return set()
+    return {str(id) for mark in item.iter_markers("shows") for id in mark.args}
+
+
+def conformance_map(items: Iterable[pytest.Item]) -> dict[str, list[str]]:
+    """Map each id to the tests that show it, and "" to those that should show one and do not."""
+    tests = defaultdict(list)
+    for item in items:
+        must_show = item.path.is_relative_to(CONFORMANCE) or any(item.iter_markers("shows"))
+        for id in shown_by(item) or ({""} if must_show else ()):
+            tests[id].append(item.nodeid)
+    return tests
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    path: str | None = session.config.getoption("--conformance-map")
+    if path is not None:
+        found = conformance_map(session.items)
+        Path(path).write_text(json.dumps(found, sort_keys=True), encoding="utf-8")

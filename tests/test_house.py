@@ -1,0 +1,197 @@
+"""Rules of the house: what holds for every file, whatever it is about."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import re
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import claudewire
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src"
+WIRE = SOURCE / "claudewire" / "wire"
+
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+# What the wire may use: nothing here reads a clock, the environment, a file or a random number.
+WIRE_MAY_IMPORT = {
+    "__future__",
+    "abc",
+    "base64",
+    "binascii",
+    "bisect",
+    "collections",
+    "contextlib",
+    "copy",
+    "dataclasses",
+    "difflib",
+    "enum",
+    "functools",
+    "itertools",
+    "json",
+    "math",
+    "msgspec",
+    "operator",
+    "re",
+    "string",
+    "textwrap",
+    "types",
+    "typing",
+    "unicodedata",
+}
+WIRE_MAY_NOT_CALL = {"__import__", "breakpoint", "input", "open", "print"}
+
+HEAVY = {"asyncio", "hypothesis", "mcp", "pydantic", "pytest", "rich", "trio"}
+
+MAX_FILE_LINES = 450
+MAX_FUNCTION_LINES = 60
+MAX_MEDIAN_FUNCTION_LINES = 12
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def package_name(path: Path) -> str:
+    return ".".join(path.relative_to(SOURCE).parent.parts)
+
+
+def label(path: Path) -> str:
+    return str(path.relative_to(SOURCE))
+
+
+def imported(tree: ast.Module, package: str) -> Iterator[str]:
+    """Yield the full name of each module that is imported, wherever in the file."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+
+
+def called(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id
+
+
+def foreign_to_wire(tree: ast.Module, package: str) -> set[str]:
+    """Return what a module of the wire uses and should not."""
+    modules = {
+        name
+        for name in imported(tree, package)
+        if name.partition(".")[0] not in WIRE_MAY_IMPORT
+        and not f"{name}.".startswith("claudewire.wire.")
+    }
+    return modules | WIRE_MAY_NOT_CALL.intersection(called(tree))
+
+
+def functions(tree: ast.Module) -> Iterator[Function]:
+    for node in ast.walk(tree):
+        if isinstance(node, Function):
+            yield node
+
+
+def length(function: Function) -> int:
+    """Count the lines of a function without its docstring."""
+    assert function.end_lineno is not None
+    lines = function.end_lineno - function.lineno + 1
+    first = function.body[0]
+    if ast.get_docstring(function) is None or first.end_lineno is None:
+        return lines
+    return lines - (first.end_lineno - first.lineno + 1)
+
+
+@pytest.mark.parametrize("path", sorted(WIRE.rglob("*.py")), ids=label)
+def test_the_wire_uses_nothing_but_msgspec_and_pure_parts_of_the_standard_library(
+    path: Path,
+) -> None:
+    assert foreign_to_wire(parse(path), package_name(path)) == set()
+
+
+@pytest.mark.parametrize(
+    ("line", "culprit"),
+    [
+        ("import os", "os"),
+        ("import json, time", "time"),
+        ("from os import path", "os"),
+        ("from os.path import join", "os.path"),
+        ("from .. import errors", "claudewire"),
+        ("from ..errors import Error", "claudewire.errors"),
+        ("import claudewire.session", "claudewire.session"),
+        ("def f():\n    import random", "random"),
+        ("open('x')", "open"),
+    ],
+)
+def test_the_check_of_the_wire_notices(line: str, culprit: str) -> None:
+    assert foreign_to_wire(ast.parse(line), "claudewire.wire") == {culprit}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import json",
+        "import msgspec.json",
+        "from collections.abc import Iterator",
+        "from . import base",
+        "from .base import Record",
+        "from claudewire.wire import base",
+    ],
+)
+def test_the_check_of_the_wire_lets_pass(line: str) -> None:
+    assert foreign_to_wire(ast.parse(line), "claudewire.wire") == set()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=label)
+def test_no_file_is_too_long_to_be_read_in_one_go(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_FILE_LINES
+
+
+@pytest.mark.parametrize("path", MODULES, ids=label)
+def test_no_function_is_too_long(path: Path) -> None:
+    long = {f.name: length(f) for f in functions(parse(path)) if length(f) > MAX_FUNCTION_LINES}
+    assert long == {}
+
+
+def test_functions_are_short_as_a_rule() -> None:
+    lengths = [length(function) for path in MODULES for function in functions(parse(path))]
+    assert statistics.median(lengths or [0]) <= MAX_MEDIAN_FUNCTION_LINES
+
+
+# Importing a `__main__` would run it.
+@pytest.mark.parametrize("path", [p for p in MODULES if p.stem != "__main__"], ids=label)
+def test_every_module_says_what_it_exports_and_has_it(path: Path) -> None:
+    module = importlib.import_module(module_name(path))
+    assert module.__doc__
+    assert len(set(module.__all__)) == len(module.__all__)
+    assert [name for name in module.__all__ if not hasattr(module, name)] == []
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    script = "import claudewire, sys; print(*sys.modules)"
+    fresh = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, encoding="utf-8"
+    )
+    assert HEAVY.intersection(fresh.stdout.split()) == set()
+
+
+def test_the_changelog_is_up_to_date_with_the_version() -> None:
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.findall(r"^## \[(.+?)\]", changelog, re.MULTILINE)[0]
+    assert newest in {"Unreleased", claudewire.__version__}
