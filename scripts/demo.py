@@ -1,12 +1,125 @@
-"""Show what the library does."""
+"""One conversation, seen on the wire: both ends run here, and nothing leaves this process.
+
+The application below allows one command and answers one question. It is written once; the CLI at
+the other end speaks the dialect that you name (or all four, one after the other).
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator
+
 import claudewire
+from claudewire.wire import (
+    DIALECTS,
+    Answer,
+    AssistantMessage,
+    Connection,
+    Event,
+    Request,
+    ResultMessage,
+    Role,
+    UserMessage,
+)
+from claudewire.wire.permissions import PermissionResultAllow
+from claudewire.wire.questions import questions_of
+from claudewire.wire.requests import CanUseTool, Initialize
+from claudewire.wire.results import InitializeResult
+from claudewire.wire.stream import APIMessage
+
+QUESTION = {
+    "questions": [
+        {
+            "question": "Which color do you prefer?",
+            "header": "Color",
+            "options": [{"label": "Red"}, {"label": "Green"}],
+            "multiSelect": False,
+        }
+    ]
+}
+
+COLOR = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+WIDTH = 110
+
+
+def application(event: Event) -> Event | None:
+    """What an application does. It cannot tell which dialect the CLI speaks."""
+    if not isinstance(event, Request) or not isinstance(event.body, CanUseTool):
+        return None
+    asked = event.body
+    answers = {question.question: "Green" for question in questions_of(asked.input)}
+    changes = {"answers": answers} if answers else {"command": "ls -l"}
+    allow = PermissionResultAllow({**asked.input, **changes}, tool_use_id=asked.tool_use_id)
+    return Answer(event.id, allow)
+
+
+def cli() -> Iterator[Event]:
+    """What the CLI at the other end does, once it has a prompt."""
+    yield Request(id="p-1", body=CanUseTool("Bash", {"command": "ls"}, tool_use_id="toolu_1"))
+    yield Request(id="p-2", body=CanUseTool("AskUserQuestion", QUESTION, tool_use_id="toolu_2"))
+    text = APIMessage("assistant", "You prefer green.", model="claude-demo", type="message")
+    yield AssistantMessage(message=text, session_id="s-1", uuid="m-1")
+    yield ResultMessage(
+        subtype="success", num_turns=2, duration_ms=1200, is_error=False, session_id="s-1"
+    )
+
+
+class Wire:
+    """Both ends, and a window on what passes between them."""
+
+    def __init__(self, dialect: str) -> None:
+        self.client = Connection(Role.CLIENT, dialect=dialect)
+        self.cli = Connection(Role.CLI, dialect=dialect)
+
+    def to_cli(self, event: Event) -> list[Event]:
+        data = self.client.send(event)
+        show(">", "36", data)
+        return self.cli.receive_data(data)
+
+    def to_client(self, event: Event) -> list[Event]:
+        data = self.cli.send(event)
+        show("<", "33", data)
+        return self.client.receive_data(data)
+
+
+def show(arrow: str, color: str, data: bytes) -> None:
+    text = json.dumps(json.loads(data), separators=(",", ":"), ensure_ascii=False)
+    text = text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
+    print(f"\033[{color}m{arrow} {text}\033[0m" if COLOR else f"{arrow} {text}")
+
+
+def converse(dialect: str) -> None:
+    wire = Wire(dialect)
+    start = wire.client.new_request(Initialize())
+    wire.to_cli(start)
+    wire.to_client(Answer(start.id, InitializeResult(output_style="default")))
+    wire.to_cli(UserMessage.of("Look around, then ask me something."))
+    for step in cli():
+        for event in wire.to_client(step):
+            reply = application(event)
+            if reply is not None:
+                wire.to_cli(reply)
+            elif isinstance(event, AssistantMessage):
+                print(f"  the model says: {event.text}")
+            elif isinstance(event, ResultMessage):
+                print(f"  the turn is over: {event.subtype}, {event.num_turns} model calls")
+    assert wire.client.may_end_input
 
 
 def main() -> None:
-    print(f"claudewire {claudewire.__version__}")
+    """Show the conversation."""
+    parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__)
+    parser.add_argument("dialect", nargs="*", help=f"any of: {', '.join(DIALECTS)}")
+    chosen = parser.parse_args().dialect or ["modern", "session", "legacy", "envelope"]
+    if unknown := set(chosen) - set(DIALECTS):
+        parser.error(f"no such dialect: {', '.join(sorted(unknown))}")
+    print(f"claudewire {claudewire.__version__}: a simulated CLI; > is the application, < the CLI.")
+    for dialect in chosen:
+        print(f"\n{dialect}")
+        converse(dialect)
 
 
 if __name__ == "__main__":

@@ -16,15 +16,13 @@ nothing left to save.
 from __future__ import annotations
 
 import re
-from typing import Any, TypeVar
+from typing import Any, cast
 
 import msgspec
 
 from .base import UNKNOWN
 
 __all__ = ["explain", "fit"]
-
-T = TypeVar("T")
 
 MOST_REPAIRS = 100
 """A line with more faults than this was not written by anything we know."""
@@ -44,17 +42,19 @@ def fit(obj: Any, into: Any) -> tuple[Any, tuple[str, ...]]:
     """Convert `obj`, which is taken apart in the process; give the result and what did not fit.
 
     Raises:
-        msgspec.ValidationError: nothing is left that would fit.
+        msgspec.ValidationError: nothing is left that would fit. It tells the first problem.
     """
     problems: list[str] = []
+    first: msgspec.ValidationError | None = None
     for _ in range(MOST_REPAIRS):
         try:
             return msgspec.convert(obj, into), tuple(problems)
         except msgspec.ValidationError as error:
+            first = first or error
             reason, path = explain(error)
             if not _repair(obj, reason, path, problems):
-                raise
-    return msgspec.convert(obj, into), tuple(problems)
+                break
+    raise cast("Exception", first)  # the others only followed from it
 
 
 def _repair(root: Any, reason: str, path: str, problems: list[str]) -> bool:

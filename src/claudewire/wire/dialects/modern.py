@@ -5,7 +5,7 @@ Reading it means filling in what some speakers leave out, so that the types can 
 
 from __future__ import annotations
 
-from .base import Context, Dialect, Find, Object, inside
+from .base import Context, Dialect, Find, Object
 
 __all__ = ["MODERN", "complete"]
 
@@ -13,8 +13,8 @@ __all__ = ["MODERN", "complete"]
 def complete(obj: Object) -> Object:
     """Fill in what the types need and some speakers leave out."""
     kind = obj.get("type")
-    if kind in ("assistant", "user") and "role" not in inside(obj, "message"):
-        return {**obj, "message": {"role": kind, **inside(obj, "message")}}
+    if kind in ("assistant", "user") and isinstance(obj.get("message"), dict):
+        return {**obj, "message": {"role": kind, **obj["message"]}}
     if kind == "control_request":
         return {"request_id": "", **obj}
     if kind == "result":

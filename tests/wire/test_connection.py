@@ -1,0 +1,527 @@
+"""Who owes whom an answer."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from claudewire.wire import (
+    DIALECTS,
+    ENVELOPE,
+    LEGACY,
+    MODERN,
+    SESSION,
+    Answer,
+    AssistantMessage,
+    Cancel,
+    Connection,
+    EndOfStream,
+    Event,
+    Failure,
+    KeepAlive,
+    LocalProtocolError,
+    Malformed,
+    Noise,
+    Oversize,
+    Request,
+    ResultMessage,
+    Role,
+    State,
+    Stray,
+    UserMessage,
+)
+from claudewire.wire.connection import REMEMBERED
+from claudewire.wire.control import Response, SuccessResponse
+from claudewire.wire.origins import HumanOrigin, TaskNotificationOrigin
+from claudewire.wire.permissions import PermissionResultAllow
+from claudewire.wire.requests import (
+    CanUseTool,
+    Elicitation,
+    GetBinaryVersion,
+    Initialize,
+    Interrupt,
+    McpMessage,
+    RequestUserDialog,
+    UnknownRequest,
+)
+from claudewire.wire.results import BinaryVersionResult, InitializeResult, InterruptResult
+from claudewire.wire.stream import APIMessage
+
+
+def line(obj: Any) -> bytes:
+    return json.dumps(obj).encode() + b"\n"
+
+
+def hear(connection: Connection, *objs: Any) -> list[Event]:
+    return connection.receive_data(b"".join(map(line, objs)))
+
+
+def success(id: str | None, payload: Any = None) -> dict[str, Any]:
+    inner = {"subtype": "success", "request_id": id, "response": payload}
+    return {
+        "type": "control_response",
+        "response": {key: value for key, value in inner.items() if value is not None},
+    }
+
+
+def permission(id: str) -> dict[str, Any]:
+    request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}}
+    return {"type": "control_request", "request_id": id, "request": request}
+
+
+def client(*asked: Request) -> Connection:
+    connection = Connection(Role.CLIENT)
+    for request in asked:
+        connection.send(request)
+    return connection
+
+
+# --- our requests --------------------------------------------------------------------------------
+
+
+def test_an_answer_is_typed_by_the_request_that_it_answers() -> None:
+    request = Request(id="v", body=GetBinaryVersion())
+    connection = client(request)
+    assert dict(connection.asked) == {"v": request}
+
+    (answer,) = hear(connection, success("v", {"version": "2.1.325"}))
+
+    assert answer == Answer("v", BinaryVersionResult("2.1.325"), request)
+    assert dict(connection.asked) == {}
+
+
+def test_an_answer_without_a_payload_is_an_empty_one() -> None:
+    (answer,) = hear(client(Request(id="i", body=Interrupt())), success("i"))
+    assert isinstance(answer, Answer)
+    assert answer.body == InterruptResult()
+
+
+def test_an_answer_that_does_not_fit_is_kept_as_it_came_with_the_reason() -> None:
+    (answer,) = hear(client(Request(id="i", body=Interrupt())), success("i", ["what"]))
+    assert isinstance(answer, Answer)
+    assert answer.body == ["what"]
+    assert answer.problems == ("$: Expected `object`, got `array`",)
+
+
+def test_a_refusal_carries_its_words_and_its_code() -> None:
+    request = Request(id="x", body=UnknownRequest({"subtype": "no_such_thing"}))
+    error = {"subtype": "error", "request_id": "x", "error": "no", "error_code": "unsupported"}
+
+    (failure,) = hear(client(request), {"type": "control_response", "response": error})
+
+    assert failure == Failure("x", "no", "unsupported", request)
+
+
+def test_an_answer_without_an_id_is_for_the_only_request_that_waits() -> None:
+    connection = client(Request(id="a", body=Initialize()))
+    error = {"type": "control_response", "response": {"subtype": "error", "error": "bad hooks"}}
+    (failure,) = hear(connection, error)
+    assert isinstance(failure, Failure)
+    assert failure.id == "a"
+    assert connection.our_state is State.NEW
+
+
+def test_an_answer_without_an_id_is_a_stray_when_several_wait() -> None:
+    connection = client(
+        Request(id="a", body=Interrupt()), Request(id="b", body=GetBinaryVersion())
+    )
+    (stray,) = hear(connection, success(None))
+    assert isinstance(stray, Stray)
+    assert set(connection.asked) == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        ([], "nobody asked"),
+        ([success("i")], "answered already"),
+        ([Cancel(id="i")], "withdrawn"),
+    ],
+)
+def test_an_answer_that_nobody_waits_for_is_a_stray_that_says_why(
+    before: list[Any], reason: str
+) -> None:
+    connection = client(Request(id="i", body=Interrupt())) if before else client()
+    for step in before:
+        if isinstance(step, Cancel):
+            connection.send(step)
+        else:
+            hear(connection, step)
+
+    (stray,) = hear(connection, success("i", {"still_queued": []}))
+
+    assert isinstance(stray, Stray)
+    assert reason in stray.reason
+    assert stray.event == Answer("i", {"still_queued": []})
+    assert stray.raw["type"] == "control_response"
+
+
+def test_only_so_many_settled_ids_are_remembered() -> None:
+    connection = client()
+    for number in range(REMEMBERED + 1):
+        connection.send(Request(id=f"r{number}", body=Interrupt()))
+        hear(connection, success(f"r{number}"))
+    strays = hear(connection, success("r0"), success("r1"))
+    assert [event.reason for event in strays if isinstance(event, Stray)] == [
+        "nobody asked with this id",
+        "this request has been answered already",
+    ]
+
+
+def test_new_ids_are_never_used_twice_nor_taken_from_the_peer() -> None:
+    connection = client()
+    hear(connection, permission("client-1"))
+    ids = []
+    for _ in range(3):
+        request = connection.new_request(Interrupt())
+        connection.send(request)
+        ids.append(request.id)
+    assert ids == ["client-2", "client-3", "client-4"]
+
+
+@pytest.mark.parametrize("id", ["", "mine", "theirs"])
+def test_a_request_with_an_id_in_use_is_refused(id: str) -> None:
+    connection = client(Request(id="mine", body=Interrupt()))
+    hear(connection, permission("theirs"))
+    with pytest.raises(LocalProtocolError, match="in use"):
+        connection.send(Request(id=id, body=GetBinaryVersion()))
+    assert set(connection.asked) == {"mine"}
+
+
+def test_a_request_can_be_withdrawn_once() -> None:
+    connection = client(Request(id="i", body=Interrupt()))
+    assert json.loads(connection.send(Cancel(id="i"))) == {
+        "type": "control_cancel_request",
+        "request_id": "i",
+    }
+    assert dict(connection.asked) == {}
+    with pytest.raises(LocalProtocolError, match="No request 'i' of ours"):
+        connection.send(Cancel(id="i"))
+
+
+# --- their requests ------------------------------------------------------------------------------
+
+
+def test_a_request_of_the_peer_is_owed_an_answer_once() -> None:
+    connection = client()
+    (request,) = hear(connection, permission("p"))
+    assert isinstance(request, Request)
+    assert request.body == CanUseTool("Bash", {"command": "ls"})
+    assert dict(connection.owed) == {"p": request}
+
+    written = connection.send(Answer("p", PermissionResultAllow({"command": "ls"})))
+
+    assert json.loads(written) == success("p", {"behavior": "allow", "updatedInput": {"command": "ls"}})
+    assert dict(connection.owed) == {}
+    with pytest.raises(LocalProtocolError, match="No request 'p' is waiting"):
+        connection.send(Answer("p", {}))
+
+
+def test_a_request_of_the_peer_can_be_refused() -> None:
+    connection = client()
+    hear(connection, permission("p"))
+    written = connection.send(Failure("p", "no handler", "unsupported_request"))
+    assert json.loads(written)["response"] == {
+        "subtype": "error",
+        "request_id": "p",
+        "error": "no handler",
+        "error_code": "unsupported_request",
+    }
+
+
+def test_the_same_request_twice_is_a_stray_as_long_as_the_first_waits() -> None:
+    connection = client()
+    _, stray = hear(connection, permission("p"), permission("p"))
+    assert isinstance(stray, Stray)
+    connection.send(Answer("p", {}))
+    (again,) = hear(connection, permission("p"))
+    assert isinstance(again, Request)
+
+
+def test_a_withdrawn_request_needs_no_answer() -> None:
+    connection = client()
+    hear(connection, permission("p"))
+    cancel = {"type": "control_cancel_request", "request_id": "p"}
+
+    event, stray = hear(connection, cancel, cancel)
+
+    assert event == Cancel(id="p")
+    assert isinstance(stray, Stray)
+    assert dict(connection.owed) == {}
+
+
+def test_a_request_without_an_id_gets_one_and_its_answer_has_none() -> None:
+    connection = client()
+    request = permission("x")
+    del request["request_id"]
+
+    (heard,) = hear(connection, request)
+
+    assert isinstance(heard, Request)
+    assert heard.id in connection.owed
+    assert heard.raw == request
+    written = json.loads(connection.send(Answer(heard.id, PermissionResultAllow({}))))
+    assert "request_id" not in written["response"]
+
+
+def test_what_the_cli_was_asking_before_we_came_is_asked_again() -> None:
+    cli = Connection(Role.CLI)
+    connection = client()
+    hear(connection, permission("p1"))
+    cli.receive_data(connection.send(Request(id="i", body=Initialize())))
+    pending = (
+        Request(id="p1", body=CanUseTool("Bash", {"command": "ls"})),
+        Request(id="p2", body=CanUseTool("Write", {})),
+        Request(id="d", body=RequestUserDialog("choose", {})),
+        Request(id="e", body=Elicitation("server", "Name?")),
+    )
+
+    written = cli.send(Answer("i", InitializeResult(), pending=pending))
+    answer, *others = connection.receive_data(written)
+
+    inner = json.loads(written)["response"]
+    assert [frame["request_id"] for frame in inner["pending_permission_requests"]] == ["p1", "p2"]
+    assert [frame["request_id"] for frame in inner["pending_user_dialog_requests"]] == ["d"]
+    assert [frame["request_id"] for frame in inner["pending_elicitation_requests"]] == ["e"]
+    assert isinstance(answer, Answer)
+    assert answer.pending == pending
+    assert others == [pending[1], pending[2], pending[3]]
+    assert set(connection.owed) == {"p1", "p2", "d", "e"}
+
+
+def test_pending_things_that_are_no_requests_are_passed_over() -> None:
+    connection = client(Request(id="i", body=Initialize()))
+    answer = success("i", {})
+    answer["response"]["pending_permission_requests"] = [
+        {"type": "control_request"},
+        {"type": "keep_alive"},
+        permission("p"),
+    ]
+    events = hear(connection, answer)
+    assert [type(event) for event in events] == [Answer, Request]
+
+
+# --- prompts, results and the end ----------------------------------------------------------------
+
+
+def result(**fields: Any) -> dict[str, Any]:
+    return {"type": "result", "subtype": "success", "is_error": False, "num_turns": 1, **fields}
+
+
+def test_a_conversation_may_end_when_nobody_waits() -> None:
+    connection = client()
+    assert connection.may_end_input
+
+    connection.send(Request(id="i", body=Initialize()))
+    assert not connection.may_end_input
+    hear(connection, success("i", {}))
+    assert connection.may_end_input
+
+    connection.send(UserMessage.of("hello"))
+    assert connection.unanswered_prompts == 1
+    assert not connection.may_end_input
+    hear(connection, permission("p"), result())
+    assert connection.unanswered_prompts == 0
+    assert not connection.may_end_input
+    connection.send(Answer("p", {}))
+    assert connection.may_end_input
+
+
+def test_output_that_nobody_asked_for_makes_the_cli_busy_until_its_result() -> None:
+    connection = client()
+    assistant = {"type": "assistant", "message": {"role": "assistant", "content": []}}
+    hear(connection, assistant)
+    assert not connection.may_end_input
+    hear(connection, result())
+    assert connection.may_end_input
+
+
+@pytest.mark.parametrize(
+    ("fields", "left"),
+    [
+        ({}, 2),
+        ({"user_message_uuid": "b"}, 2),
+        ({"user_message_uuids": ["a", "c"]}, 1),
+        ({"user_message_uuids": ["a", "b", "c"]}, 0),
+        ({"user_message_uuid": "of somebody else"}, 3),
+        ({"origin": {"kind": "task-notification"}}, 3),
+        ({"origin": {"kind": "human"}}, 2),
+    ],
+)
+def test_a_result_answers_the_prompts_that_it_names_or_the_oldest(
+    fields: dict[str, Any], left: int
+) -> None:
+    connection = client()
+    for uuid in "abc":
+        connection.send(UserMessage.of("go", uuid=uuid))
+    hear(connection, result(**fields))
+    assert connection.unanswered_prompts == left
+
+
+def test_both_ends_count_the_same_prompts() -> None:
+    connection, cli = client(), Connection(Role.CLI)
+    cli.receive_data(connection.send(UserMessage.of("one")))
+    cli.receive_data(connection.send(UserMessage.of("no turn", should_query=False)))
+    assert (connection.unanswered_prompts, cli.unanswered_prompts) == (1, 1)
+    connection.receive_data(
+        cli.send(ResultMessage(subtype="success", num_turns=1, origin=HumanOrigin()))
+    )
+    assert (connection.unanswered_prompts, cli.unanswered_prompts) == (0, 0)
+    connection.receive_data(
+        cli.send(ResultMessage(subtype="success", num_turns=1, origin=TaskNotificationOrigin()))
+    )
+    assert connection.may_end_input
+    assert cli.may_end_input
+
+
+def test_the_clis_word_that_it_is_idle_ends_a_turn() -> None:
+    connection = client()
+    state = {"type": "system", "subtype": "session_state_changed"}
+    hear(connection, {**state, "state": "running"})
+    assert connection.their_state is State.BUSY
+    hear(connection, {**state, "state": "idle"})
+    assert connection.their_state is State.IDLE
+
+
+def test_an_echo_of_a_prompt_is_no_output() -> None:
+    connection = client()
+    echo = {"type": "user", "message": {"role": "user", "content": "hi"}, "isReplay": True}
+    hear(connection, echo)
+    assert connection.their_state is State.IDLE
+
+
+def test_the_end_names_what_is_left_open_and_closes_the_books() -> None:
+    request = Request(id="i", body=Interrupt())
+    connection = client(request)
+    connection.send(UserMessage.of("go"))
+    hear(connection, permission("p"))
+
+    assert connection.receive_data(b"") == [EndOfStream((request,))]
+
+    assert connection.their_state is State.ENDED
+    assert not connection.asked
+    assert not connection.owed
+    with pytest.raises(LocalProtocolError, match="has ended"):
+        connection.receive_data(b"{}\n")
+
+
+def test_a_last_line_without_a_newline_comes_before_the_end() -> None:
+    connection = client()
+    assert connection.receive_data(b'{"type":"keep_alive"}') == []
+    assert connection.receive_data(b"") == [KeepAlive(), EndOfStream()]
+
+
+# --- lines that are not messages -----------------------------------------------------------------
+
+
+def test_one_bad_line_is_one_event_and_the_next_line_arrives() -> None:
+    connection = Connection(Role.CLIENT, max_line=200)
+    lines = [
+        b"Debugger attached.",
+        b"[1, 2]",
+        b'{"type":"assistant","message":{"role":"assistant"}}',
+        b"",
+        b" \r",
+        b"x" * 201,
+        b'{"type":"keep_alive"}\r',
+        b"[" * 199,
+    ]
+
+    noise, array, malformed, oversize, alive, deep = connection.receive_data(
+        b"\n".join(lines) + b"\n"
+    )
+
+    assert isinstance(noise, Noise)
+    assert (noise.head, noise.length) == (lines[0], len(lines[0]))
+    assert isinstance(array, Malformed)
+    assert array.path == "$"
+    assert isinstance(malformed, Malformed)
+    assert malformed.path == "$.message"
+    assert isinstance(oversize, Oversize)
+    assert oversize.length == 201
+    assert alive == KeepAlive()
+    assert isinstance(deep, Noise)
+
+
+def test_a_busy_cli_is_read_just_the_same() -> None:
+    connection = client()
+    connection.send(UserMessage.of("go"))
+    assistant = {"type": "assistant", "message": {"role": "assistant", "content": "hi"}, "new": 1}
+
+    message, noise, end = hear(connection, assistant, 5, result())
+
+    assert isinstance(message, AssistantMessage)
+    assert message.raw == assistant
+    assert message.extra == {"new": 1}
+    assert isinstance(noise, Malformed)
+    assert isinstance(end, ResultMessage)
+
+
+@pytest.mark.parametrize(
+    "event", [Noise(b"", 0, ""), Response(response=SuccessResponse()), Stray(KeepAlive(), "")]
+)
+def test_what_is_only_received_cannot_be_sent(event: Event) -> None:
+    with pytest.raises(LocalProtocolError, match="only ever received"):
+        client().send(event)
+
+
+def test_what_json_cannot_say_is_refused_and_nothing_changes() -> None:
+    connection = client()
+    with pytest.raises(LocalProtocolError, match="cannot be written"):
+        connection.send(Request(id="m", body=McpMessage("s", {"when": object()})))
+    assert dict(connection.asked) == {}
+
+
+# --- dialects ------------------------------------------------------------------------------------
+
+
+def test_there_is_no_such_dialect() -> None:
+    with pytest.raises(ValueError, match="no dialect 'klingon'; there are auto, session"):
+        Connection(Role.CLIENT, dialect="klingon")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
+def test_a_connection_speaks_the_dialect_that_it_is_told_or_the_one_it_hears(
+    dialect: Any,
+) -> None:
+    cli = Connection(Role.CLI, dialect=dialect)
+    connection = Connection(Role.CLIENT)
+    body = CanUseTool("Bash", {"command": "ls"}, tool_use_id="t")
+
+    (request,) = connection.receive_data(cli.send(Request(id="p", body=body)))
+
+    assert isinstance(request, Request)
+    assert request.body == body
+    assert connection.their_dialect is dialect
+    allow = PermissionResultAllow({"command": "ls -l"}, tool_use_id="t")
+    written = connection.send(Answer("p", allow))
+    assert (b"callback.response" in written) is (dialect is SESSION)
+    (answer,) = cli.receive_data(written)
+    assert isinstance(answer, Answer)
+    assert answer.body == allow
+
+
+def test_each_request_is_answered_in_its_own_dialect() -> None:
+    connection = client()
+    for dialect in (SESSION, LEGACY, ENVELOPE, MODERN):
+        cli = Connection(Role.CLI, dialect=dialect)
+        connection.receive_data(cli.send(Request(id=dialect.name, body=CanUseTool("Bash", {}))))
+    kinds = {
+        name: json.loads(connection.send(Answer(name, PermissionResultAllow({}))))["type"]
+        for name in ("legacy", "session", "envelope")
+    }
+    assert kinds == {
+        "legacy": "control_response",
+        "session": "callback.response",
+        "envelope": "control_response",
+    }
+
+
+def test_a_cli_answers_a_client_in_the_clients_dialect() -> None:
+    cli, connection = Connection(Role.CLI), Connection(Role.CLIENT, dialect="session")
+    cli.receive_data(connection.send(UserMessage.of("one")))
+    message = AssistantMessage(message=APIMessage("assistant", [], model="m", type="message"))
+    assert json.loads(cli.send(message))["model"] == "m"
+    assert b"session.send" in connection.send(UserMessage.of("two"))

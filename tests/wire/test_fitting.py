@@ -1,0 +1,133 @@
+"""Keeping as much of an object as fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from claudewire.wire.blocks import Block, TextBlock, UnknownBlock
+from claudewire.wire.control import Request
+from claudewire.wire.fitting import MOST_REPAIRS, explain, fit
+from claudewire.wire.hooks import UnknownHookInput
+from claudewire.wire.messages import AssistantMessage, ResultMessage
+from claudewire.wire.requests import CanUseTool, HookCallback, UnknownRequest
+
+
+def assistant(*content: Any, **fields: Any) -> dict[str, Any]:
+    return {
+        "type": "assistant",
+        "message": {"role": "assistant", "content": list(content)},
+        **fields,
+    }
+
+
+def test_an_object_that_fits_has_no_problems() -> None:
+    message, problems = fit(assistant({"type": "text", "text": "hi"}, uuid="u"), AssistantMessage)
+    assert message.content == [TextBlock("hi")]
+    assert problems == ()
+
+
+def test_unknown_blocks_become_unknown_and_their_neighbours_stay() -> None:
+    hologram = {"type": "hologram", "beam": [1]}
+    text = {"type": "text", "text": "hi"}
+    message, problems = fit(assistant(hologram, text, hologram, {"type": "x"}), AssistantMessage)
+    assert message.content == [
+        UnknownBlock(hologram),
+        TextBlock("hi"),
+        UnknownBlock(hologram),
+        UnknownBlock({"type": "x"}),
+    ]
+    assert problems == ()  # new is not wrong
+
+
+def test_a_thousand_unknown_blocks_are_dealt_with_at_once() -> None:
+    message, _ = fit(assistant(*[{"type": "new"}] * (10 * MOST_REPAIRS)), AssistantMessage)
+    assert len(message.content) == 10 * MOST_REPAIRS
+
+
+@pytest.mark.parametrize(
+    ("block", "problem"),
+    [
+        ({"text": "no type"}, "$.message.content[0]: Object missing required field `type`"),
+        ({"type": "text"}, "$.message.content[0]: Object missing required field `text`"),
+    ],
+)
+def test_a_block_that_lacks_what_it_needs_is_kept_as_unknown(block: Any, problem: str) -> None:
+    message, problems = fit(assistant(block, {"type": "text", "text": "hi"}), AssistantMessage)
+    assert message.content == [UnknownBlock(block), TextBlock("hi")]
+    assert problems == (problem,)
+
+
+def test_a_field_of_the_wrong_type_is_left_out_and_noted() -> None:
+    message, problems = fit(
+        {"type": "result", "subtype": "success", "num_turns": "three", "duration_ms": 5},
+        ResultMessage,
+    )
+    assert (message.num_turns, message.duration_ms) == (None, 5)
+    assert problems == ("$.num_turns: Expected `int | null`, got `str`",)
+
+
+def test_an_item_that_cannot_be_one_is_left_out() -> None:
+    message, problems = fit(assistant("loose", {"type": "text", "text": "hi"}), AssistantMessage)
+    assert message.content == [TextBlock("hi")]
+    assert problems == ("$.message.content[0]: Expected `object`, got `str`",)
+
+
+def test_a_mapping_with_a_value_that_does_not_fit_is_left_out() -> None:
+    obj = {"type": "result", "subtype": "success", "modelUsage": {"opus": {"costUSD": "much"}}}
+    message, problems = fit(obj, ResultMessage)
+    assert message.model_usage is None
+    assert len(problems) == 1
+
+
+def test_an_object_with_a_tag_where_a_text_belongs_is_left_out() -> None:
+    obj = {"type": "result", "subtype": "success", "result": {"type": "text", "text": "hi"}}
+    message, problems = fit(obj, ResultMessage)
+    assert message.result is None
+    assert len(problems) == 2  # it was first taken for something unknown
+
+
+def test_an_unknown_request_and_an_unknown_hook_are_kept() -> None:
+    frame = {"type": "control_request", "request_id": "1"}
+    request, _ = fit({**frame, "request": {"subtype": "dance"}}, Request)
+    assert request.body == UnknownRequest({"subtype": "dance"})
+
+    hook = {"hook_event_name": "FullMoon", "phase": 1}
+    body = {"subtype": "hook_callback", "callback_id": "h", "input": hook}
+    request, _ = fit({**frame, "request": body}, Request)
+    assert isinstance(request.body, HookCallback)
+    assert request.body.input == UnknownHookInput(hook)
+
+
+def test_a_known_request_that_lacks_what_it_needs_is_kept_as_unknown() -> None:
+    body = {"subtype": "can_use_tool", "input": {}}
+    request, problems = fit(
+        {"type": "control_request", "request_id": "1", "request": body}, Request
+    )
+    assert request.body == UnknownRequest(body)
+    assert problems == ("$.request: Object missing required field `tool_name`",)
+    assert not isinstance(request.body, CanUseTool)
+
+
+@pytest.mark.parametrize(
+    ("obj", "path"),
+    [
+        ({"type": "assistant"}, "$"),
+        ({"type": "assistant", "message": {"role": "assistant"}}, "$.message"),
+        (assistant("x") | {"message": 5}, "$.message"),
+        ({"type": "user"}, "$.type"),
+        ([], "$"),
+    ],
+)
+def test_when_nothing_is_left_the_first_problem_is_told(obj: Any, path: str) -> None:
+    with pytest.raises(msgspec.ValidationError) as caught:
+        fit(obj, AssistantMessage)
+    assert explain(caught.value)[1] == path
+
+
+def test_there_is_an_end_to_mending() -> None:
+    blocks = [{"type": f"kind {number}"} for number in range(MOST_REPAIRS + 1)]
+    with pytest.raises(msgspec.ValidationError):
+        fit(blocks, list[Block])
