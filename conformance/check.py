@@ -35,7 +35,7 @@ REQUIRED = ("id", "seed", "section", "text")
 OPTIONAL = ("waits", "note")
 
 UNMARKED = ""
-"""The id under which the map lists the tests of tests/conformance that show nothing."""
+"""The id under which the map lists the tests that should show a requirement and show none."""
 
 Shown = Mapping[str, Sequence[str]]
 """The tests that show each requirement, by its id."""

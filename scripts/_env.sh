@@ -26,10 +26,13 @@ _make_environment() {
     local python
     python=$(_find_python)
     echo "Setting up .venv with $("$python" --version) (once, under a minute) ..." >&2
-    rm -rf .venv
-    if ! "$python" -m venv .venv; then
-        echo "Python has no venv module; on Debian: apt install python3-venv" >&2
-        return 1
+    # One that was made here and works is only brought up to date.
+    if [[ "$(cat .venv/.made-for 2>/dev/null)" != "$PWD "* ]] || ! _is_new_enough .venv/bin/python; then
+        rm -rf .venv
+        if ! "$python" -m venv .venv; then
+            echo "Python has no venv module; on Debian: apt install python3-venv" >&2
+            return 1
+        fi
     fi
     # -qq: warnings about the machine's own pip configuration are not this project's.
     .venv/bin/python -m pip install -qq --disable-pip-version-check -e '.[dev]'
@@ -37,9 +40,17 @@ _make_environment() {
 
 # An environment works only where it was made, hence the path; a copied one is made anew.
 _wanted="$PWD $(cksum <pyproject.toml)"
-if [[ "$(cat .venv/.made-for 2>/dev/null)" != "$_wanted" ]] || ! _is_new_enough .venv/bin/python; then
-    _make_environment
-    echo "$_wanted" >.venv/.made-for
+_is_current() {
+    [[ "$(cat .venv/.made-for 2>/dev/null)" == "$_wanted" ]] && _is_new_enough .venv/bin/python
+}
+if ! _is_current; then
+    (
+        flock 9 # two scripts at once: the second waits and finds it done
+        if ! _is_current; then
+            _make_environment
+            echo "$_wanted" >.venv/.made-for
+        fi
+    ) 9>.venv.lock
 fi
 
 export VIRTUAL_ENV="$PWD/.venv"

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-CONFORMANCE = Path(__file__).resolve().parent / "conformance"
+REQUIREMENTS = "conformance/test_requirements_*.py"
+"""Where every test shows some requirement."""
 
 # No deadline: how long one example takes says more about the machine than about the code.
 settings.register_profile("suite", deadline=None, print_blob=True)
@@ -40,7 +41,7 @@ def conformance_map(items: Iterable[pytest.Item]) -> dict[str, list[str]]:
     """Map each id to the tests that show it, and "" to those that should show one and do not."""
     tests = defaultdict(list)
     for item in items:
-        must_show = item.path.is_relative_to(CONFORMANCE) or any(item.iter_markers("shows"))
+        must_show = item.path.match(REQUIREMENTS) or any(item.iter_markers("shows"))
         for id in shown_by(item) or ({""} if must_show else ()):
             tests[id].append(item.nodeid)
     return tests

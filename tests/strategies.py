@@ -8,8 +8,11 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 from msgspec import NODEFAULT, Struct, inspect
+from msgspec.structs import replace
 
 from claudewire.wire.base import Unknown
+from claudewire.wire.messages import ResultMessage
+from claudewire.wire.stream import APIMessage
 
 __all__ = ["json_values", "records", "texts"]
 
@@ -24,10 +27,14 @@ _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 # and halves of a pair.
 _TRICKY = "\0\n\r\t\"\\/\x7f\x85\u2028\u2029\ufeff\uffff😀\ud83d\udc80"
 
+# What means something somewhere on the wire.
+_WORDS = ["success", "error", "message", "user", "Bash", "session", "type", "0", "request_id", ""]
+
 # Two halves that meet are one character, as JSON writes them.
-texts = st.text(
-    st.one_of(st.sampled_from("ab1 .,-"), st.sampled_from(_TRICKY), st.characters()), max_size=6
-).filter(lambda text: not _PAIR.search(text))
+_characters = st.one_of(st.sampled_from("ab1 .,-"), st.sampled_from(_TRICKY), st.characters())
+texts = st.sampled_from(_WORDS) | st.text(_characters, max_size=6).filter(
+    lambda text: not _PAIR.search(text)
+)
 
 _integers = st.integers(-(2**63), 2**64)
 _floats = st.floats(allow_nan=False, allow_infinity=False)
@@ -49,10 +56,22 @@ _SCALARS: dict[type[inspect.Type], SearchStrategy[Any]] = {
 }
 
 
+# Where the type allows more than the wire does.
+_FIELDS: dict[tuple[type, str], SearchStrategy[Any]] = {
+    (APIMessage, "type"): st.just("message"),
+    # One dialect counts in seconds. That it rounds what is not whole is shown elsewhere.
+    (ResultMessage, "duration_ms"): st.integers(0, 2**50),
+}
+
+
 @st.composite
-def records(draw: DrawFn, kind: Any) -> Any:
-    """Instances of a class of the wire, or of a union of them; never an `Unknown…` one."""
-    return _value(draw, inspect.type_info(kind), DEPTH)
+def records(draw: DrawFn, kind: Any, **fields: SearchStrategy[Any]) -> Any:
+    """Instances of a class of the wire, or of a union of them; never an `Unknown…` one.
+
+    `fields` have strategies of their own.
+    """
+    made = _value(draw, inspect.type_info(kind), DEPTH)
+    return replace(made, **{name: draw(fields[name]) for name in fields}) if fields else made
 
 
 def _value(draw: DrawFn, info: inspect.Type, depth: int) -> Any:
@@ -83,7 +102,12 @@ def _struct(draw: DrawFn, info: inspect.StructType, depth: int) -> Struct:
     if optional and depth > 0:
         choice = st.lists(st.sampled_from(optional), max_size=MOST_OPTIONAL, unique_by=_name)
         required += draw(choice)
-    values = {field.name: _value(draw, field.type, depth - 1) for field in required}
+    values = {
+        field.name: draw(_FIELDS[info.cls, field.name])
+        if (info.cls, field.name) in _FIELDS
+        else _value(draw, field.type, depth - 1)
+        for field in required
+    }
     made: Struct = info.cls(**values)
     return made
 

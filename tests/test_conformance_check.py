@@ -102,8 +102,8 @@ class TestTheTests:
         ]
 
     def test_conformance_test_without_a_mark(self) -> None:
-        assert list(faults([], {"": ["tests/conformance/test_a.py::test_b"]})) == [
-            "tests/conformance/test_a.py::test_b: does not say what it shows, or does not run"
+        assert list(faults([], {"": ["tests/test_a.py::test_b"]})) == [
+            "tests/test_a.py::test_b: does not say what it shows, or does not run"
         ]
 
 
@@ -133,7 +133,7 @@ def project(tmp_path: Path) -> Path:
     )
     (tmp_path / "tests" / "conformance").mkdir(parents=True)
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path / "tests")
-    (tmp_path / "tests" / "conformance" / "test_it.py").write_text(
+    (tmp_path / "tests" / "conformance" / "test_requirements_it.py").write_text(
         "import pytest\n"
         "pytestmark = pytest.mark.shows('000-1')\n"
         "@pytest.mark.shows('000-2')\n"
@@ -154,7 +154,7 @@ class TestTheCommand:
         assert main(arguments) == 0
         assert main([*arguments, "--check"]) == 0
         document = (project / "docs" / "conformance.md").read_text(encoding="utf-8")
-        assert document.count("`conformance/test_it.py::test_it`") == 2
+        assert document.count("`conformance/test_requirements_it.py::test_it`") == 2
         assert capsys.readouterr().out.splitlines() == [
             "docs/conformance.md is not up to date: run scripts/conformance and commit it",
             "3 requirements: 2 shown, 1 wait (tools 1); 1 faults",
@@ -165,7 +165,7 @@ class TestTheCommand:
     def test_finds_tests_that_name_nothing_or_do_not_run(
         self, project: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        (project / "tests" / "conformance" / "test_it.py").write_text(
+        (project / "tests" / "conformance" / "test_requirements_it.py").write_text(
             "import pytest\n"
             "def test_unmarked(): pass\n"
             "@pytest.mark.skip\n"
@@ -183,9 +183,9 @@ class TestTheCommand:
         assert main(["--root", str(project)]) == 1
         assert capsys.readouterr().out.splitlines() == [
             "000-1: no test shows it, and it does not wait for anything",
-            "tests/conformance/test_it.py::test_unmarked: "
+            "tests/conformance/test_requirements_it.py::test_unmarked: "
             "does not say what it shows, or does not run",
-            "tests/conformance/test_it.py::test_skipped: "
+            "tests/conformance/test_requirements_it.py::test_skipped: "
             "does not say what it shows, or does not run",
             "tests/test_other.py::test_marked: shows 000-9, which does not exist",
             "3 requirements: 1 shown, 1 wait (tools 1), 1 without a test; 4 faults",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from claudewire.wire import (
@@ -37,6 +38,7 @@ from claudewire.wire.control import Response, SuccessResponse
 from claudewire.wire.origins import HumanOrigin, TaskNotificationOrigin
 from claudewire.wire.permissions import PermissionResultAllow
 from claudewire.wire.requests import (
+    CancelAsyncMessage,
     CanUseTool,
     Elicitation,
     GetBinaryVersion,
@@ -358,6 +360,43 @@ def test_a_result_answers_the_prompts_that_it_names_or_the_oldest(
         connection.send(UserMessage.of("go", uuid=uuid))
     hear(connection, result(**fields))
     assert connection.unanswered_prompts == left
+
+
+@pytest.mark.parametrize(
+    ("body", "payload", "left"),
+    [
+        (CancelAsyncMessage("b"), {"cancelled": True}, 1),
+        (CancelAsyncMessage("b"), {"cancelled": False}, 2),
+        (Interrupt(cancel_queued=True), {"still_queued": [], "cancelled": ["b"]}, 1),
+        (Interrupt(), {"still_queued": ["b"]}, 2),
+    ],
+)
+def test_a_prompt_that_was_taken_back_wants_no_result(body: Any, payload: Any, left: int) -> None:
+    connection, cli = client(), Connection(Role.CLI)
+    for uuid in "ab":
+        cli.receive_data(connection.send(UserMessage.of("go", uuid=uuid)))
+    cli.receive_data(connection.send(Request(id="c", body=body)))
+    answer = msgspec.convert(payload, type(body).__orig_bases__[0].__args__[0])
+
+    connection.receive_data(cli.send(Answer("c", answer)))
+
+    assert connection.unanswered_prompts == left
+    assert cli.unanswered_prompts == left
+
+
+@pytest.mark.parametrize(("state", "left"), [("cancelled", 0), ("started", 1)])
+def test_a_prompt_whose_life_is_told_to_be_over_wants_no_result(state: str, left: int) -> None:
+    connection = client()
+    connection.send(UserMessage.of("go", uuid="a"))
+    hear(connection, {"type": "command_lifecycle", "command_uuid": "a", "state": state})
+    assert connection.unanswered_prompts == left
+
+
+def test_who_has_ended_owes_nothing_more() -> None:
+    connection = client()
+    hear(connection, permission("p"))
+    connection.send(EndOfStream())
+    assert not connection.owed
 
 
 def test_both_ends_count_the_same_prompts() -> None:

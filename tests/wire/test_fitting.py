@@ -12,6 +12,7 @@ from claudewire.wire.control import Request
 from claudewire.wire.fitting import MOST_REPAIRS, explain, fit
 from claudewire.wire.hooks import UnknownHookInput
 from claudewire.wire.messages import AssistantMessage, ResultMessage
+from claudewire.wire.permissions import PermissionResult, UnknownPermissionResult
 from claudewire.wire.requests import CanUseTool, HookCallback, UnknownRequest
 
 
@@ -86,7 +87,7 @@ def test_an_object_with_a_tag_where_a_text_belongs_is_left_out() -> None:
     obj = {"type": "result", "subtype": "success", "result": {"type": "text", "text": "hi"}}
     message, problems = fit(obj, ResultMessage)
     assert message.result is None
-    assert len(problems) == 2  # it was first taken for something unknown
+    assert problems == ("$.result: Expected `str | null`, got `object`",)
 
 
 def test_an_unknown_request_and_an_unknown_hook_are_kept() -> None:
@@ -125,6 +126,12 @@ def test_when_nothing_is_left_the_first_problem_is_told(obj: Any, path: str) -> 
     with pytest.raises(msgspec.ValidationError) as caught:
         fit(obj, AssistantMessage)
     assert explain(caught.value)[1] == path
+
+
+def test_the_whole_may_be_of_an_unknown_kind() -> None:
+    answer, problems = fit({"behavior": "perhaps"}, PermissionResult)
+    assert answer == UnknownPermissionResult({"behavior": "perhaps"})
+    assert problems == ()
 
 
 def test_there_is_an_end_to_mending() -> None:

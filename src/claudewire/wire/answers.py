@@ -10,9 +10,10 @@ from . import codec
 from .base import set_problems
 from .control import Answer, ErrorResponse, Failure, Request, SuccessResponse
 from .fitting import explain, fit
-from .requests import Elicitation, RequestUserDialog, answer_type
+from .requests import CancelAsyncMessage, Elicitation, RequestUserDialog, answer_type
+from .results import CancelAsyncMessageResult, InterruptResult
 
-__all__ = ["answer_from", "answer_to"]
+__all__ = ["answer_from", "answer_to", "dropped_prompts"]
 
 
 def answer_from(
@@ -31,9 +32,10 @@ def answer_from(
 
 
 def _typed(payload: Any, request: Request) -> tuple[Any, tuple[str, ...]]:
-    # A success may leave out its payload: then nothing is known, which is not nothing.
+    into = answer_type(type(request.body))
     try:
-        return fit({} if payload is None else payload, answer_type(type(request.body)))
+        # A success may leave out its payload: that is an empty one, where there can be such.
+        return fit(payload, into) if payload is not None else (msgspec.convert({}, into), ())
     except msgspec.ValidationError as error:
         reason, path = explain(error)
         return payload, (f"{path}: {reason}",)
@@ -49,6 +51,16 @@ def _pending(inner: SuccessResponse) -> tuple[Request, ...] | None:
         return None
     messages = (codec.build_request(obj) for each in lists for obj in each or ())
     return tuple(message for message in messages if message is not None)
+
+
+def dropped_prompts(request: Request, answer: Answer | Failure) -> frozenset[str]:
+    """The prompts that an answer takes out of the queue: no result will come for them."""
+    asked, given = request.body, getattr(answer, "body", None)
+    if isinstance(asked, CancelAsyncMessage) and isinstance(given, CancelAsyncMessageResult):
+        return frozenset({asked.message_uuid} if given.cancelled else ())
+    if isinstance(given, InterruptResult):
+        return frozenset(given.cancelled or ())
+    return frozenset()
 
 
 def answer_to(answer: Answer | Failure, id: str) -> SuccessResponse | ErrorResponse:

@@ -83,11 +83,14 @@ class _Received:
 
     @property
     def raw(self) -> dict[str, Any]:
-        """The whole JSON object, as the peer wrote it, decoded when first asked for."""
+        """The whole JSON object, as the peer wrote it, decoded when first asked for.
+
+        Empty if the line is no JSON object.
+        """
         try:
             return self._raw
         except AttributeError:
-            raw = load(self._line) if self.line else msgspec.to_builtins(self)
+            raw = _object(self._line) if self.line else msgspec.to_builtins(self)
             _set_raw(self, raw)
             return cast("dict[str, Any]", raw)
 
@@ -119,6 +122,13 @@ def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
+def _integer(digits: str) -> Number:
+    try:
+        return int(digits)
+    except ValueError:  # more digits than Python converts
+        return float(digits)
+
+
 def load(line: bytes) -> Any:
     """Decode one line as leniently as can be done without guessing.
 
@@ -130,5 +140,16 @@ def load(line: bytes) -> Any:
         RecursionError: it is nested deeper than Python's stack.
     """
     return json.loads(
-        line.decode("utf-8", "replace"), strict=False, parse_constant=_refuse_constant
+        line.decode("utf-8", "replace"),
+        strict=False,
+        parse_int=_integer,
+        parse_constant=_refuse_constant,
     )
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    try:
+        obj = load(line)
+    except (ValueError, RecursionError):
+        return {}
+    return obj if isinstance(obj, dict) else {}

@@ -104,7 +104,8 @@ def refine(message: Message, line: bytes, find: Find = _nothing) -> Decoded:
 def may_mean_otherwise(message: Message) -> bool:
     """Whether a line that fits the modern types may still have been written in another dialect."""
     if isinstance(message, ResultMessage):
-        return message.num_turns is None
+        usage = message.usage
+        return message.num_turns is None or usage is None or usage.input_tokens is None
     if isinstance(message, Request):
         return isinstance(message.body, Initialize)
     return isinstance(message, Response | SessionCreatedMessage)
@@ -192,7 +193,8 @@ def encode(message: Message, dialect: Dialect, context: Context) -> bytes:
     try:
         data = _encode_modern(message) if dialect is MODERN else b""
         if not data or _WRAPPED in data:
-            data = _dump(dialect.write(_plain(message), context))
+            obj = _plain(message)
+            data = _dump(obj if isinstance(message, Unknown) else dialect.write(obj, context))
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         raise LocalProtocolError(f"This message cannot be written as JSON: {error}") from error
     return _one_line(data)

@@ -6,14 +6,14 @@ feeds it what arrived and writes what it returns. Nothing that a peer sends can 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from . import codec
-from .answers import answer_from, answer_to
+from .answers import answer_from, answer_to, dropped_prompts
 from .base import Event, Message, set_line
 from .control import Answer, Cancel, Failure, Request, Response
 from .dialects import AUTO, DIALECTS, MODERN, Context, Dialect
@@ -21,7 +21,7 @@ from .errors import LocalProtocolError
 from .events import EndOfStream, Oversize, Stray
 from .framing import MAX_LINE, Lines
 from .kinds import PLAIN_OUTPUT, kind_of
-from .messages import ResultMessage, UserMessage
+from .messages import CommandLifecycleMessage, ResultMessage, UserMessage
 from .origins import HumanOrigin
 from .requests import Body, Initialize, RequestBody
 from .states import EFFECTS, INITIAL, NEEDS_A_LISTENER, TRANSITIONS, Kind, Role, State
@@ -31,8 +31,11 @@ __all__ = ["Connection"]
 _E = TypeVar("_E", bound=Event)
 _REFUSED = (*codec.REFUSED, TypeError)  # a TypeError for an `Oversize`, which is no line
 _NOTHING: frozenset[type[Message]] = frozenset()
+DROPPED = ("cancelled", "discarded", "refused")
+"""The ends of a prompt that no result will answer."""
 REMEMBERED = 1024
-"""How many settled ids are kept, only to tell a late answer from one that nobody asked for."""
+"""How many settled ids are kept, so as not to use one again, and to tell a late answer from one
+that nobody asked for."""
 
 
 class _Owed(NamedTuple):
@@ -193,6 +196,7 @@ class Connection:
             events.append(_stray(answer, self._settled.get(id, "nobody asked with this id")))
             return
         self._settle(id, "this request has been answered already")
+        self._strike(dropped_prompts(request, answer))
         self._move(self.role.other, _answering(request, answer))
         events.append(answer)
         if isinstance(answer, Answer) and answer.pending:
@@ -252,6 +256,7 @@ class Connection:
             return self._send_cancel(event)
         if isinstance(event, EndOfStream):
             self._check(Kind.END)
+            self._owed.clear()
             self._move(self.role, Kind.END)
             return b""
         if isinstance(event, Message) and not isinstance(event, Response):
@@ -261,8 +266,8 @@ class Connection:
     def _send_request(self, request: Request) -> bytes:
         kind = _asking(request)
         self._check(kind)
-        if not request.id or request.id in self._asked or request.id in self._owed:
-            raise LocalProtocolError(f"The id {request.id!r} is empty or in use")
+        if not request.id or self._is_used(request.id):
+            raise LocalProtocolError(f"The id {request.id!r} is empty, in use or used before")
         data = self._encode(request, self._dialect())
         self._asked[request.id] = request
         self._move(self.role, kind)
@@ -280,6 +285,7 @@ class Connection:
         frame = Response(response=answer_to(answer, owed.wire_id))
         data = self._encode(frame, self._dialect(dialect), owed.request.body)
         del self._owed[answer.id]
+        self._strike(dropped_prompts(owed.request, answer))
         self._move(self.role, kind)
         return data
 
@@ -337,14 +343,19 @@ class Connection:
             self._prompted = True
         elif isinstance(message, ResultMessage) and self._prompts:
             self._answer_prompts(message)
+        elif isinstance(message, CommandLifecycleMessage) and message.state in DROPPED:
+            self._strike({message.command_uuid})
 
     def _answer_prompts(self, result: ResultMessage) -> None:
         """Strike out the prompts that a result answers: several were perhaps taken together."""
         named = set(result.user_message_uuids or ()) | {result.user_message_uuid} - {None}
         if named:
-            self._prompts[:] = [uuid for uuid in self._prompts if uuid not in named]
+            self._strike(named)
         elif result.origin is None or isinstance(result.origin, HumanOrigin):
             del self._prompts[0]
+
+    def _strike(self, uuids: Set[str | None]) -> None:
+        self._prompts[:] = [uuid for uuid in self._prompts if uuid is None or uuid not in uuids]
 
     def _settle(self, id: str, how: str) -> None:
         self._settled[id] = how
@@ -355,8 +366,11 @@ class Connection:
         while True:
             self._ids += 1
             id = f"{self.role.value}-{self._ids}"
-            if id not in self._owed and id not in self._asked:
+            if not self._is_used(id):
                 return id
+
+    def _is_used(self, id: str) -> bool:
+        return id in self._asked or id in self._owed or id in self._settled
 
 
 def _dialect(name: Dialect | str) -> Dialect:

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 import msgspec
 
-from .base import UNKNOWN
+from .base import UNKNOWN, Unknown
 
 __all__ = ["explain", "fit"]
 
@@ -46,36 +46,53 @@ def fit(obj: Any, into: Any) -> tuple[Any, tuple[str, ...]]:
     """
     problems: list[str] = []
     first: msgspec.ValidationError | None = None
+    holder = [obj]  # so that the whole can be wrapped like any of its parts
     for _ in range(MOST_REPAIRS):
         try:
-            return msgspec.convert(obj, into), tuple(problems)
+            made = msgspec.convert(holder[0], into)
         except msgspec.ValidationError as error:
             first = first or error
-            reason, path = explain(error)
-            if not _repair(obj, reason, path, problems):
-                break
+            _repair(holder, *explain(error), problems)
+        except UnicodeEncodeError as error:  # half of a surrogate pair, and not in a text
+            first = first or msgspec.ValidationError(str(error))
+            holder[0] = _escaped(holder[0], error.object)
+        else:
+            if first is None or isinstance(made, Unknown) or not _is_wrapped(holder[0]):
+                return made, tuple(problems)
+            break  # nothing fits but the wrapping itself
+        if not holder:
+            break
     raise cast("Exception", first)  # the others only followed from it
 
 
-def _repair(root: Any, reason: str, path: str, problems: list[str]) -> bool:
-    """Put aside what is to blame. False if that would be everything."""
-    trail = _walk(root, path)
-    unknown = bool(trail) and trail[-1][1] in _TAGS and reason.startswith("Invalid value")
-    if unknown:
-        trail.pop()  # not the tag is wrong, but the object that bears it unknown
-    if not trail:
-        return False
+def _escaped(value: Any, text: str) -> Any:
+    """Write what UTF-8 cannot express as escapes, wherever that text is."""
+    if isinstance(value, dict):
+        return {_escaped(key, text): _escaped(item, text) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_escaped(item, text) for item in value]
+    return text.encode("utf-8", "backslashreplace").decode() if value == text else value
+
+
+def _repair(holder: list[Any], reason: str, path: str, problems: list[str]) -> None:
+    """Put aside what is to blame."""
+    trail = [(holder, 0), *_walk(holder[0], path)]
+    unknown = trail[-1][1] in _TAGS and reason.startswith("Invalid value")
+    # Not the tag is wrong, but the object that bears it unknown.
+    told = trail.pop()[1] if unknown else _missing_tag(reason)
     parent, key = trail[-1]
-    tag = _tag_of(parent[key], reason)
+    wrapped = _is_wrapped(parent[key])
+    tag = _tag_of(parent[key], told)
     if tag is None:
         del parent[key]
+    elif wrapped:  # under the wrong tag: the object has several of them
+        parent[key] = {tag: UNKNOWN, "raw": parent[key]["raw"]}
     elif unknown and isinstance(parent, list):
         _wrap_all(parent, tag, parent[key][tag])
     else:
         parent[key] = {tag: UNKNOWN, "raw": parent[key]}
-    if not unknown:
+    if not unknown and not wrapped:
         problems.append(f"{path}: {reason}")
-    return True
 
 
 def _walk(root: Any, path: str) -> list[tuple[Any, Any]]:
@@ -93,14 +110,22 @@ def _walk(root: Any, path: str) -> list[tuple[Any, Any]]:
     return trail
 
 
-def _tag_of(value: Any, reason: str) -> str | None:
-    """The field that tells what an object is, unless it is wrapped already."""
-    if not isinstance(value, dict) or ("raw" in value and UNKNOWN in value.values()):
-        return None
+def _missing_tag(reason: str) -> str | None:
     missing = _MISSING.match(reason)
-    if missing and missing[1] in _TAGS:
-        return missing[1]
-    return next((tag for tag in _TAGS if tag in value), None)
+    return missing[1] if missing and missing[1] in _TAGS else None
+
+
+def _is_wrapped(value: Any) -> bool:
+    return isinstance(value, dict) and "raw" in value and UNKNOWN in value.values()
+
+
+def _tag_of(value: Any, told: str | None) -> str | None:
+    """The field that tells what an object is: the one that the error names, or a likely one."""
+    if not isinstance(value, dict):
+        return None
+    if _is_wrapped(value):
+        return None if told in value else told
+    return told or next((tag for tag in _TAGS if tag in value), None)
 
 
 def _wrap_all(items: list[Any], tag: str, kind: Any) -> None:

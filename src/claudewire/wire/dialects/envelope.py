@@ -6,6 +6,7 @@ It differs from the modern form in this:
 * partial output is an `assistant` line with a `delta` instead of a `message`;
 * the answers to AskUserQuestion are keyed `"0"`, `"1"`, … without the questions, and a list where
   several were allowed;
+* an allow always has an `updatedInput`;
 * content is always a list of blocks, `session_id` of a prompt always a string;
 * `tool_use_result` is a string;
 * a permission suggestion is a hint for people: a behavior and a text.
@@ -137,23 +138,26 @@ def _write_request(obj: Object, context: Context) -> Object:
     if context.sender is Role.CLIENT:
         return obj
     request = obj["request"]
-    if "permission_suggestions" in request:
-        hints = [_write_hint(item) for item in request["permission_suggestions"]]
+    suggestions = _suggestions(obj)
+    if suggestions:
+        hints = [_write_hint(item) for item in suggestions]
         request = {**request, "permission_suggestions": hints}
     return {"type": "control_request", "message": {**obj, "request": request}}
 
 
-def _write_hint(item: Object) -> Object:
-    if item.get("type") != "hint":
+def _write_hint(item: Any) -> Any:
+    if not isinstance(item, dict) or item.get("type") != "hint" or "behavior" not in item:
         return item
     return {key: value for key, value in item.items() if key != "type"}
 
 
 def _write_response(obj: Object, context: Context) -> Object:
+    obj = _with_input(obj, context)
     questions = _questions(context.request)
     answers = inside(obj, "response", "response", "updatedInput", "answers")
     index = {question.question: number for number, question in enumerate(questions)}
-    if not answers or not answers.keys() <= index.keys():
+    by_number = {str(number) for number in index.values()}.isdisjoint(index)  # else: which is "0"?
+    if not answers or not by_number or not answers.keys() <= index.keys():
         return obj
     outer = obj["response"]
     inner = outer["response"]
@@ -163,6 +167,15 @@ def _write_response(obj: Object, context: Context) -> Object:
     }
     inner = {**inner, "updatedInput": {**rest, "answers": by_index}}
     return {**obj, "response": {**outer, "response": inner}}
+
+
+def _with_input(obj: Object, context: Context) -> Object:
+    """An allow has to say what the tool is to run with, changed or not."""
+    decision = inside(obj, "response", "response")
+    if decision.get("behavior") != "allow" or not isinstance(context.request, CanUseTool):
+        return obj
+    decision = {"updatedInput": context.request.input, **decision}
+    return {**obj, "response": {**obj["response"], "response": decision}}
 
 
 def _choices(value: Any, question: Question) -> Any:

@@ -13,6 +13,7 @@ It differs from the modern form in this:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ..states import Role
@@ -32,6 +33,7 @@ _EVENT_FIELDS = (
     "error",
     "context_management",
 )
+_OWN_EVENTS = ("delta", "tool_use_start")
 _TOTALS = {"total_input_tokens": "input_tokens", "total_output_tokens": "output_tokens"}
 
 
@@ -74,12 +76,14 @@ def _read(obj: Object, find: Find) -> Object:
 
 def _read_control(obj: Object) -> Object:
     """`control` is the name that the dialect gives to requests and answers alike."""
+    inner = {key: value for key, value in obj.items() if key != "type"}
+    if obj.get("subtype") in ("success", "error"):
+        return {"type": "control_response", "response": inner}
     if "response" in obj:
         return {**obj, "type": "control_response"}
     if "request" in obj:
         return {**obj, "type": "control_request"}
-    request = {key: value for key, value in obj.items() if key != "type"}
-    return {"type": "control_request", "request": request}
+    return {"type": "control_request", "request": inner}
 
 
 def _read_request(obj: Object) -> Object:
@@ -87,14 +91,20 @@ def _read_request(obj: Object) -> Object:
     inner = request.pop("request_id", "")
     if request.get("subtype") == "permission":
         request = {**renamed(request, {"tool_input": "input"}), "subtype": "can_use_tool"}
-    if isinstance(request.get("hooks"), dict):
-        request["hooks"] = {
-            event: [renamed(it, _MATCHER) if isinstance(it, dict) else it for it in matchers]
-            if isinstance(matchers, list)
-            else matchers
-            for event, matchers in request["hooks"].items()
-        }
+    request = _rename_matchers(request, _MATCHER)
     return {"request_id": inner, **obj, "type": "control_request", "request": request}
+
+
+def _rename_matchers(request: Object, names: Mapping[str, str]) -> Object:
+    if not isinstance(request.get("hooks"), dict):
+        return request
+    hooks = {
+        event: [renamed(it, names) if isinstance(it, dict) else it for it in matchers]
+        if isinstance(matchers, list)
+        else matchers
+        for event, matchers in request["hooks"].items()
+    }
+    return {**request, "hooks": hooks}
 
 
 def _read_stream(obj: Object) -> Object:
@@ -146,13 +156,10 @@ def _write(obj: Object, context: Context) -> Object:
 def _write_request(obj: Object, context: Context) -> Object:
     rest = dict(obj)
     request = {**renamed(rest.pop("request"), _WIRE), "request_id": rest.pop("request_id")}
-    if request["subtype"] == "can_use_tool":
+    if request.get("subtype") == "can_use_tool":
         request = {**renamed(request, {"input": "tool_input"}), "subtype": "permission"}
-    if request["subtype"] == "initialize" and "hooks" in request:
-        request["hooks"] = {
-            event: [renamed(it, {"hookCallbackIds": "hook_callback_ids"}) for it in matchers]
-            for event, matchers in request["hooks"].items()
-        }
+    if request.get("subtype") == "initialize":
+        request = _rename_matchers(request, {"hookCallbackIds": "hook_callback_ids"})
     kind = "sdk_control_request" if context.sender is Role.CLI else "control_request"
     return {**rest, "type": kind, "request": request}
 
@@ -163,11 +170,11 @@ _WIRE = {"sdkMcpServers": "sdk_mcp_servers"}
 def _write_stream(obj: Object, context: Context) -> Object:
     event = dict(obj["event"])
     name = event.pop("type", None)
-    if not isinstance(name, str) or not event.keys() <= set(_EVENT_FIELDS):
+    if not isinstance(name, str) or name in _OWN_EVENTS or not event.keys() <= set(_EVENT_FIELDS):
         return {**obj, "type": "stream"}
     if name == "content_block_delta":
         name = "delta"
-    elif name == "content_block_start" and event["content_block"].get("type") == "tool_use":
+    elif name == "content_block_start" and inside(event, "content_block").get("type") == "tool_use":
         name = "tool_use_start"
     return {**obj, "type": "stream", **event, "event": name}
 
@@ -180,10 +187,9 @@ def _write_assistant(obj: Object, context: Context) -> Object:
 
 def _write_result(obj: Object, context: Context) -> Object:
     obj = without_nulls(obj, "stop_reason")
-    if obj.get("is_error") == (obj["subtype"] != "success"):
-        del obj["is_error"]
-    if obj["subtype"] == "success":
+    if obj["subtype"] == "success" and not obj.get("is_error"):
         del obj["subtype"]
+        obj.pop("is_error", None)
     usage = dict(obj.get("usage", {}))
     totals = {total: usage.pop(name) for total, name in _TOTALS.items() if name in usage}
     if totals:

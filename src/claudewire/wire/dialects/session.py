@@ -59,6 +59,11 @@ def _flat(obj: Object) -> bool:
     )
 
 
+def _old_initialize(obj: Object) -> bool:
+    request = inside(obj, "request")
+    return request.get("subtype") == "initialize" and not _INITIALIZE.keys().isdisjoint(request)
+
+
 def _tool_objects(obj: Object) -> bool:
     tools = obj.get("tools")
     return isinstance(tools, list) and any(isinstance(tool, dict) for tool in tools)
@@ -80,7 +85,7 @@ _MARKS: dict[str, Any] = {
     "callback.request": lambda obj: True,
     "callback.response": lambda obj: True,
     "control_response": _flat,
-    "control_request": lambda obj: not _INITIALIZE.keys().isdisjoint(inside(obj, "request")),
+    "control_request": _old_initialize,
     "system": _tool_objects,
     "assistant": lambda obj: _roleless(obj) or "model" in obj,
     "user": _roleless,
@@ -131,11 +136,12 @@ def _read_decision(obj: Object) -> Object:
 def _read_answer(obj: Object) -> Object:
     if not _flat(obj):
         return obj
-    rest = {key: value for key, value in obj.items() if key not in ("request_id", "response")}
     payload = obj.get("response")
     if isinstance(payload, dict):
         payload = _read_payload(payload)
-    inner = {"subtype": "success", "request_id": obj["request_id"], "response": payload}
+    inner = {key: value for key, value in obj.items() if key.startswith("pending_")}
+    rest = {key: value for key, value in obj.items() if key not in (*inner, "request_id")}
+    inner |= {"subtype": "success", "request_id": obj["request_id"], "response": payload}
     return {**rest, "response": inner}
 
 
@@ -157,8 +163,13 @@ def _read_system(obj: Object) -> Object:
         return obj
     objects = [tool for tool in tools if isinstance(tool, dict)]
     names = [tool.get("name") if isinstance(tool, dict) else tool for tool in tools]
-    words = {tool.get("name"): tool.get("description") for tool in objects if "description" in tool}
-    return {**obj, "tools": names, "tool_descriptions": words}
+    words = {
+        tool["name"]: tool["description"]
+        for tool in objects
+        if "description" in tool and isinstance(tool.get("name"), str)
+    }
+    told = {"tool_descriptions": words} if words else {}
+    return {**obj, "tools": names, **told}
 
 
 def _read_assistant(obj: Object) -> Object:
@@ -227,17 +238,18 @@ def _write_user(obj: Object, context: Context) -> Object:
 
 def _write_request(obj: Object, context: Context) -> Object:
     request = obj["request"]
-    if request["subtype"] != "can_use_tool":
+    if request.get("subtype") == "initialize":
         return {**obj, "request": renamed(request, _inverse(_INITIALIZE))}
+    if request.get("subtype") != "can_use_tool":
+        return obj
     request = {"blocked_path": None, **request}
-    if "permission_suggestions" in request:
-        request["permission_suggestions"] = [
-            _write_rule(item) for item in request["permission_suggestions"]
-        ]
+    suggestions = request.get("permission_suggestions")
+    if isinstance(suggestions, list):
+        request["permission_suggestions"] = [_write_rule(item) for item in suggestions]
     return {**obj, "type": "callback.request", "request": request}
 
 
-def _write_rule(item: Object) -> Object:
+def _write_rule(item: Any) -> Any:
     """The short form, where it says the same; a short form that loses something is worse."""
     match item:
         case {
@@ -255,38 +267,38 @@ def _write_response(obj: Object, context: Context) -> Object:
     response = obj["response"]
     if isinstance(context.request, CanUseTool):
         payload = response.get("response")
-        if payload is not None:
+        if isinstance(payload, dict):
             response = {**response, "response": renamed(payload, _inverse(_DECISION))}
         return {**obj, "type": "callback.response", "response": response}
-    if response["subtype"] == "error" or context.sender is Role.CLIENT:
+    flat = {**obj, **response, "response": _write_payload(response.get("response", {}))}
+    del flat["subtype"]
+    if response["subtype"] == "error" or context.sender is Role.CLIENT or not _flat(flat):
         return obj
-    return _write_flat(obj, response)
+    return flat
 
 
-def _write_flat(obj: Object, response: Object) -> Object:
-    inner = dict(response)
-    inner.pop("subtype")
-    payload = inner.pop("response", {})
-    flat = {**obj, "request_id": inner.pop("request_id"), "response": _write_payload(payload)}
-    return {**flat, **inner}
-
-
-def _write_payload(payload: Object) -> Object:
+def _write_payload(payload: Any) -> Any:
+    if not isinstance(payload, dict):
+        return payload
     payload = dict(payload)
-    if "models" in payload:
-        payload["models"] = [renamed(it, {"displayName": "display"}) for it in payload["models"]]
-    if "account" in payload:
+    if isinstance(payload.get("models"), list):
+        payload["models"] = [
+            renamed(model, {"displayName": "display"}) if isinstance(model, dict) else model
+            for model in payload["models"]
+        ]
+    if isinstance(payload.get("account"), dict):
         payload["account"] = renamed(payload["account"], {"subscriptionType": "account_type"})
     return payload
 
 
 def _write_system(obj: Object, context: Context) -> Object:
-    if obj["subtype"] != "init" or "tool_descriptions" not in obj:
+    names, words = obj.get("tools"), obj.get("tool_descriptions", {})
+    # Objects can say it all only if there is one for each description.
+    if not names or not words.keys() <= set(names):
         return obj
-    words = obj["tool_descriptions"]
     tools = [
         {"name": name, "description": words[name]} if name in words else {"name": name}
-        for name in obj.get("tools", [])
+        for name in names
     ]
     rest = {key: value for key, value in obj.items() if key != "tool_descriptions"}
     return {**rest, "tools": tools}
