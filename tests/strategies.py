@@ -25,7 +25,7 @@ MOST_OPTIONAL = 5
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 # What has broken somebody's reader: the end of a C string, of a line, of Unicode's first plane,
 # and halves of a pair.
-_TRICKY = "\0\n\r\t\"\\/\x7f\x85\u2028\u2029\ufeff\uffff😀\ud83d\udc80"
+_TRICKY = '\0\n\r\t"\\/\x7f\x85\u2028\u2029\ufeff\uffff😀\ud83d\udc80'
 
 # What means something somewhere on the wire.
 _WORDS = ["success", "error", "message", "user", "Bash", "session", "type", "0", "request_id", ""]
@@ -65,7 +65,7 @@ _FIELDS: dict[tuple[type, str], SearchStrategy[Any]] = {
 
 
 @st.composite
-def records(draw: DrawFn, kind: Any, **fields: SearchStrategy[Any]) -> Any:
+def records(draw: DrawFn, /, kind: Any, **fields: SearchStrategy[Any]) -> Any:
     """Instances of a class of the wire, or of a union of them; never an `Unknown…` one.
 
     `fields` have strategies of their own.

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from claudewire.wire import (
+    ENVELOPE,
     LEGACY,
     MODERN,
     SESSION,
@@ -19,6 +20,7 @@ from claudewire.wire import (
     Malformed,
     Message,
     Noise,
+    Request,
     Role,
     StreamEvent,
     TextBlock,
@@ -29,6 +31,8 @@ from claudewire.wire import (
 )
 from claudewire.wire.codec import build_request, decode, encode
 from claudewire.wire.dialects import Context
+from claudewire.wire.permissions import PermissionHint
+from claudewire.wire.requests import CanUseTool
 from claudewire.wire.stream import APIMessage
 
 CLI = Context(Role.CLI)
@@ -61,8 +65,8 @@ def test_a_message_made_here_has_no_line_but_an_object() -> None:
 
 
 def test_keys_may_come_in_any_order() -> None:
-    event = decode(b'{"uuid":"u","session_id":"s","tools":["Read"],"subtype":"init","type":"system"}')
-    assert event.event == InitMessage(uuid="u", session_id="s", tools=["Read"])
+    line = b'{"uuid":"u","session_id":"s","tools":["Read"],"subtype":"init","type":"system"}'
+    assert decode(line).event == InitMessage(uuid="u", session_id="s", tools=["Read"])
 
 
 @pytest.mark.parametrize("kind", ["telepathy", None, 5, ["list"], {}])
@@ -91,7 +95,10 @@ def test_an_object_without_a_type_is_an_unknown_message() -> None:
 
 
 def test_an_unknown_block_is_written_as_it_was_read() -> None:
-    content = [{"type": "text", "text": "a"}, {"type": "hologram", "beam": 1}]
+    content: list[dict[str, Any]] = [
+        {"type": "text", "text": "a"},
+        {"type": "hologram", "beam": 1},
+    ]
     obj = {"type": "assistant", "message": {"role": "assistant", "content": content}}
     message = read(obj)
     assert message.content == [TextBlock("a"), UnknownBlock(content[1])]
@@ -176,15 +183,22 @@ def test_objects_nested_too_deep_to_build_are_malformed() -> None:
 
 
 def test_what_json_cannot_say_is_refused() -> None:
-    message = AssistantMessage(message=APIMessage("assistant", [UnknownBlock({"x": {1, object()}})]))
+    block = UnknownBlock({"x": {1, object()}})
+    message = AssistantMessage(message=APIMessage("assistant", [block]))
     with pytest.raises(LocalProtocolError):
         encode(message, MODERN, CLI)
 
 
-def test_numbers_that_are_none_are_refused_beside_a_lone_surrogate() -> None:
-    message = UnknownMessage(data={"type": "x", "a": "\ud800", "b": float("nan")})
-    with pytest.raises(LocalProtocolError):
-        encode(message, MODERN, CLI)
+@pytest.mark.parametrize("text", ["plain", "alone \ud800"])
+def test_numbers_that_json_does_not_have_become_null(text: str) -> None:
+    numbers = {"a": [float("nan"), 1.5], "b": float("-inf")}
+    written = write(UnknownMessage(data={"type": "x", "text": text, "numbers": numbers}))
+    assert written == {"type": "x", "text": text, "numbers": {"a": [None, 1.5], "b": None}}
+
+
+def test_an_error_that_is_only_a_text_is_an_error_message() -> None:
+    message = read({"type": "error", "error": "out of order"})
+    assert (message.error.kind, message.error.message) == ("error", "out of order")
 
 
 def test_a_request_found_inside_another_message_is_made_or_left() -> None:
@@ -192,3 +206,14 @@ def test_a_request_found_inside_another_message_is_made_or_left() -> None:
     assert build_request(request) is not None
     assert build_request({"type": "keep_alive"}) is None
     assert build_request({"type": "control_request"}) is None
+
+
+def test_a_hint_may_come_without_an_envelope() -> None:
+    body = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}}
+    hinted = {**body, "permission_suggestions": [{"behavior": "allow", "message": "Safe"}, 5]}
+    line = {"type": "control_request", "request_id": "1", "request": hinted}
+    decoded = decode(json.dumps(line).encode())
+    assert decoded.dialect is ENVELOPE
+    assert isinstance(decoded.event, Request)
+    assert isinstance(decoded.event.body, CanUseTool)
+    assert decoded.event.body.permission_suggestions == [PermissionHint("allow", "Safe")]

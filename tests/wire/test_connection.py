@@ -126,9 +126,7 @@ def test_an_answer_without_an_id_is_for_the_only_request_that_waits() -> None:
 
 
 def test_an_answer_without_an_id_is_a_stray_when_several_wait() -> None:
-    connection = client(
-        Request(id="a", body=Interrupt()), Request(id="b", body=GetBinaryVersion())
-    )
+    connection = client(Request(id="a", body=Interrupt()), Request(id="b", body=GetBinaryVersion()))
     (stray,) = hear(connection, success(None))
     assert isinstance(stray, Stray)
     assert set(connection.asked) == {"a", "b"}
@@ -215,7 +213,8 @@ def test_a_request_of_the_peer_is_owed_an_answer_once() -> None:
 
     written = connection.send(Answer("p", PermissionResultAllow({"command": "ls"})))
 
-    assert json.loads(written) == success("p", {"behavior": "allow", "updatedInput": {"command": "ls"}})
+    decision = {"behavior": "allow", "updatedInput": {"command": "ls"}}
+    assert json.loads(written) == success("p", decision)
     assert dict(connection.owed) == {}
     with pytest.raises(LocalProtocolError, match="No request 'p' is waiting"):
         connection.send(Answer("p", {}))
@@ -314,21 +313,20 @@ def result(**fields: Any) -> dict[str, Any]:
 
 def test_a_conversation_may_end_when_nobody_waits() -> None:
     connection = client()
+    steps: list[Any] = [
+        (Request(id="i", body=Initialize()), 0, False),
+        ([success("i", {})], 0, True),
+        (UserMessage.of("hello"), 1, False),
+        ([permission("p"), result()], 0, False),
+        (Answer("p", {}), 0, True),
+    ]
     assert connection.may_end_input
-
-    connection.send(Request(id="i", body=Initialize()))
-    assert not connection.may_end_input
-    hear(connection, success("i", {}))
-    assert connection.may_end_input
-
-    connection.send(UserMessage.of("hello"))
-    assert connection.unanswered_prompts == 1
-    assert not connection.may_end_input
-    hear(connection, permission("p"), result())
-    assert connection.unanswered_prompts == 0
-    assert not connection.may_end_input
-    connection.send(Answer("p", {}))
-    assert connection.may_end_input
+    for step, prompts, may_end in steps:
+        if isinstance(step, list):
+            hear(connection, *step)
+        else:
+            connection.send(step)
+        assert (connection.unanswered_prompts, connection.may_end_input) == (prompts, may_end)
 
 
 def test_output_that_nobody_asked_for_makes_the_cli_busy_until_its_result() -> None:
@@ -418,10 +416,11 @@ def test_both_ends_count_the_same_prompts() -> None:
 def test_the_clis_word_that_it_is_idle_ends_a_turn() -> None:
     connection = client()
     state = {"type": "system", "subtype": "session_state_changed"}
-    hear(connection, {**state, "state": "running"})
-    assert connection.their_state is State.BUSY
-    hear(connection, {**state, "state": "idle"})
-    assert connection.their_state is State.IDLE
+    seen = []
+    for name in ("running", "idle"):
+        hear(connection, {**state, "state": name})
+        seen.append(connection.their_state)
+    assert seen == [State.BUSY, State.IDLE]
 
 
 def test_an_echo_of_a_prompt_is_no_output() -> None:

@@ -138,3 +138,37 @@ def test_there_is_an_end_to_mending() -> None:
     blocks = [{"type": f"kind {number}"} for number in range(MOST_REPAIRS + 1)]
     with pytest.raises(msgspec.ValidationError):
         fit(blocks, list[Block])
+
+
+@pytest.mark.parametrize("body", [{"subtype": "favour"}, {"subtype": "can_use_tool"}])
+def test_an_unknown_object_may_have_several_of_the_fields_that_tell_kinds_apart(
+    body: dict[str, str],
+) -> None:
+    body |= {"type": "question", "kind": "open"}
+    frame = {"type": "control_request", "request_id": "1", "request": dict(body)}
+    request, problems = fit(frame, Request)
+    assert request.body == UnknownRequest(body)
+    assert len(problems) == (body["subtype"] == "can_use_tool")
+
+
+def test_what_marks_the_unknown_is_never_taken_for_a_value() -> None:
+    with pytest.raises(msgspec.ValidationError, match="Expected `str`, got `int`"):
+        fit({"type": "result", "subtype": 5}, ResultMessage)
+
+
+def test_half_a_pair_of_surrogates_may_stand_anywhere() -> None:
+    half = "\ud800"
+    block = {"type": half, half: [half]}
+    obj = assistant(
+        block, {"type": "text", "text": "b" + half}, uuid=half + "u", aborted=half + "a"
+    )
+    obj[half + "name"] = 1
+    message, problems = fit(obj, AssistantMessage)
+    # Where it cannot be kept, it is written as the escape that it came as.
+    escape = "\\ud800"
+    assert message.content == [
+        UnknownBlock({"type": escape, escape: [escape]}),
+        TextBlock("b" + half),
+    ]
+    assert message.uuid == half + "u"
+    assert len(problems) == 1

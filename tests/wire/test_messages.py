@@ -41,6 +41,7 @@ ASSISTANT = """
     message parent_tool_use_id error uuid session_id request_id user_message_uuid
     user_message_uuids resume_reason resumed_from_incomplete_thinking supersedes aborted agent_id
     subagent_type task_description timestamp context_usage usage_report tool_use_meta
+    is_api_error_message api_error_status api_error_type thinking_duration_ms thinking_display
 """
 USER = """
     message parent_tool_use_id isSynthetic tool_use_result priority origin shouldQuery timestamp
@@ -58,7 +59,8 @@ RESULT = """
     permission_denials queued_turn_count structured_output deferred_tool_use terminal_reason
     result_index credential_expires_at fast_mode_state fast_mode_disabled_reason origin uuid
     session_id errors startup_failure_reason invalid_config_file
-    model_usage_since_last_result subagent_stats safety_stops
+    model_usage_since_last_result subagent_stats safety_stops api_error_type
+    first_request_input_tokens first_request_cache_read_input_tokens
 """
 WIRE_NAMES: dict[str, str] = {
     "assistant": ASSISTANT,

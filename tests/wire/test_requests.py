@@ -124,6 +124,7 @@ BODIES: dict[str, dict[str, Any]] = {
         "decision_reason_type": "rule",
         "classifier_approvable": True,
         "suppress_always_allow_rule": True,
+        "server_policy_ask_only": True,
         "default_to_no": True,
         "matched_ask_rule": ASK_RULE,
         "title": "t",

@@ -94,6 +94,7 @@ MODEL: dict[str, Any] = {
     "supportsAdaptiveThinking": True,
     "supportsFastMode": False,
     "supportsAutoMode": True,
+    "supportsThinkingOff": False,
 }
 ACCOUNT: dict[str, Any] = {
     "email": "user@example.com",

@@ -72,7 +72,8 @@ def answer_to(answer: Answer | Failure, id: str) -> SuccessResponse | ErrorRespo
     dialogs = _frames(answer, RequestUserDialog)
     forms = _frames(answer, Elicitation)
     others = [it for it in _frames(answer, object) if it not in dialogs and it not in forms]
-    return SuccessResponse(id, answer.body, others, dialogs, forms)
+    # The CLI writes the first two lists even when they are empty, the third only when it is not.
+    return SuccessResponse(id, answer.body, others, dialogs, forms or None)
 
 
 def _frames(answer: Answer, kind: type) -> list[dict[str, Any]]:

@@ -52,6 +52,7 @@ class CanUseTool(RequestBody[PermissionResult], tag="can_use_tool"):
     """rule, mode, subcommandResults, permissionPromptTool, hook, asyncAgent, sandboxOverride,
     workingDir, safetyCheck, classifier or other."""
     classifier_approvable: bool | None = None
+    server_policy_ask_only: bool | None = None
     suppress_always_allow_rule: bool | None = None
     default_to_no: bool | None = None
     matched_ask_rule: MatchedAskRule | None = None

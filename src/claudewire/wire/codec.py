@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from math import isfinite
 from typing import Any, NamedTuple, Union, cast
 
 import msgspec
@@ -187,6 +188,8 @@ _ESCAPES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 def encode(message: Message, dialect: Dialect, context: Context) -> bytes:
     """Write one message as one line, newline included.
 
+    A number that JSON does not have (NaN, infinity) becomes `null`, as JavaScript writes it.
+
     Raises:
         LocalProtocolError: it holds something that JSON cannot say.
     """
@@ -231,7 +234,15 @@ def _dump(obj: Object) -> bytes:
     try:
         return msgspec.json.encode(obj)
     except UnicodeEncodeError:
-        return json.dumps(obj, allow_nan=False, separators=(",", ":")).encode()
+        return json.dumps(_finite(obj), separators=(",", ":")).encode()
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _one_line(data: bytes) -> bytes:

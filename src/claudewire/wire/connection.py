@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from . import codec
 from .answers import answer_from, answer_to, dropped_prompts
@@ -134,7 +135,7 @@ class Connection:
             try:
                 message = decode(line)  # type: ignore[arg-type]
                 if message.__class__ in plain:
-                    set_line(message, line)
+                    force_setattr(message, "_line", line)  # `set_line`, in half the time
                     append(message)
                     continue
                 decoded = codec.refine(message, line, self._find)  # type: ignore[arg-type]

@@ -44,16 +44,14 @@ class Lines:
 
     def feed(self, data: bytes) -> list[bytes | Oversize]:
         """Take the next bytes of the stream; give the lines that they complete."""
-        first, *others = data.split(b"\n")
-        if not others:
-            self._keep(first)
-            return []
-        rest = others.pop()
-        lines = [self._finish(first), *others]
+        *lines, rest = data.split(b"\n")
+        complete: list[bytes | Oversize] = [*lines]
+        if lines:
+            complete[0] = self._finish(lines[0])
         if len(data) > self.max_line:
-            lines[1:] = map(self._bounded, others)
+            complete[1:] = map(self._bounded, lines[1:])
         self._keep(rest)
-        return lines
+        return complete
 
     def end(self) -> list[bytes | Oversize]:
         """The stream is over: give the last line if it had no newline."""

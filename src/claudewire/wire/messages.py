@@ -55,6 +55,9 @@ class AssistantMessage(Message, tag="assistant", kw_only=True):
     """The tool call that started the subagent which says this; None in the main conversation."""
     error: str | None = None
     """Set on what the CLI says in the model's place when the API failed: `rate_limit`, …"""
+    is_api_error_message: bool | None = None
+    api_error_status: int | None = None
+    api_error_type: str | None = None
     request_id: str | None = None
     """The API's id of the request."""
     user_message_uuid: str | None = None
@@ -64,6 +67,8 @@ class AssistantMessage(Message, tag="assistant", kw_only=True):
     supersedes: list[str] | None = None
     """Uuids of earlier lines that this one replaces."""
     aborted: bool | None = None
+    thinking_duration_ms: Number | None = None
+    thinking_display: Any = None
     agent_id: str | None = None
     subagent_type: str | None = None
     task_description: str | None = None
@@ -184,6 +189,7 @@ class ResultMessage(Message, tag="result", kw_only=True):
     structured_output: Any = None
     errors: list[str] | None = None
     api_error_status: int | None = None
+    api_error_type: str | None = None
     stop_reason: str | UnsetType | None = UNSET
     """Why the model stopped; unset by CLIs that do not say so here."""
     terminal_reason: str | None = None
@@ -224,6 +230,8 @@ class ResultMessage(Message, tag="result", kw_only=True):
     ttft_stream_ms: Number | None = None
     time_to_request_ms: Number | None = None
     time_to_request_from_spawn_ms: Number | None = None
+    first_request_input_tokens: int | None = None
+    first_request_cache_read_input_tokens: int | None = None
     time_origin_ms: Number | None = None
     request_sent_wall_ms: Number | None = None
     first_content_frame_ms: Number | None = None

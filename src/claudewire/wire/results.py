@@ -96,6 +96,7 @@ class ModelInfo(Record, rename="camel"):
     supports_adaptive_thinking: bool | None = None
     supports_fast_mode: bool | None = None
     supports_auto_mode: bool | None = None
+    supports_thinking_off: bool | None = None
 
 
 class AccountInfo(Record, rename="camel"):

@@ -70,6 +70,7 @@ class InitPlugin(Record):
     name: str
     path: str | None = None
     version: str | None = None
+    source: str | None = None
 
 
 class InitPluginError(Record):
@@ -87,6 +88,9 @@ class InitMessage(SystemMessage, kw_only=True):
 
     subtype: str = always("init")
     cwd: str | None = None
+    original_cwd: str | None = None
+    additional_directories: list[str] | None = None
+    memory_paths: dict[str, str] | None = None
     model: str | None = None
     permission_mode: str | None = msgspec.field(name="permissionMode", default=None)
     """`default`, `acceptEdits`, `bypassPermissions`, `plan`, `dontAsk` or `auto`."""
@@ -112,6 +116,8 @@ class InitMessage(SystemMessage, kw_only=True):
     view_mode: str | None = None
     capabilities: list[str] | None = None
     """Names of what this CLI can do beyond what its version tells."""
+    user_message_uuids: list[str] | None = None
+    """The user messages that the turn begins with."""
 
 
 class SlashCommand(Record, rename="camel"):

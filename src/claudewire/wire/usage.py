@@ -173,7 +173,7 @@ class SessionUsage(Record):
 class UsageLimit(Record):
     """How much of one quota is used."""
 
-    kind: str
+    kind: str | None = None
     group: str | None = None
     percent: Number | None = None
     resets_at: str | None = nullable()

@@ -30,6 +30,8 @@ _DECISION = {
     "decision_classification": "decisionClassification",
 }
 _INITIALIZE = {"system_prompt": "systemPrompt", "mcp_servers": "mcpServers"}
+_PAYLOAD = {"display": "displayName", "account_type": "subscriptionType"}
+_PAYLOAD |= {value: key for key, value in _PAYLOAD.items()}
 _SCOPES = {
     "session": "session",
     "user": "userSettings",
@@ -134,33 +136,31 @@ def _read_decision(obj: Object) -> Object:
 
 
 def _read_answer(obj: Object) -> Object:
-    if not _flat(obj):
-        return obj
-    payload = obj.get("response")
-    if isinstance(payload, dict):
-        payload = _read_payload(payload)
+    payload = _rename_payload(obj.get("response"), "display", "account_type")
     inner = {key: value for key, value in obj.items() if key.startswith("pending_")}
     rest = {key: value for key, value in obj.items() if key not in (*inner, "request_id")}
     inner |= {"subtype": "success", "request_id": obj["request_id"], "response": payload}
     return {**rest, "response": inner}
 
 
-def _read_payload(payload: Object) -> Object:
+def _rename_payload(payload: Any, *fields: str) -> Any:
+    """Turn these two names, of a model and of the account, into their counterparts."""
+    if not isinstance(payload, dict):
+        return payload
+    names = {field: _PAYLOAD[field] for field in fields}
     payload = dict(payload)
     if isinstance(payload.get("models"), list):
         payload["models"] = [
-            renamed(model, {"display": "displayName"}) if isinstance(model, dict) else model
+            renamed(model, names) if isinstance(model, dict) else model
             for model in payload["models"]
         ]
     if isinstance(payload.get("account"), dict):
-        payload["account"] = renamed(payload["account"], {"account_type": "subscriptionType"})
+        payload["account"] = renamed(payload["account"], names)
     return payload
 
 
 def _read_system(obj: Object) -> Object:
-    tools = obj.get("tools")
-    if not isinstance(tools, list):
-        return obj
+    tools = obj["tools"]
     objects = [tool for tool in tools if isinstance(tool, dict)]
     names = [tool.get("name") if isinstance(tool, dict) else tool for tool in tools]
     words = {
@@ -264,31 +264,23 @@ def _write_rule(item: Any) -> Any:
 
 
 def _write_response(obj: Object, context: Context) -> Object:
-    response = obj["response"]
     if isinstance(context.request, CanUseTool):
-        payload = response.get("response")
-        if isinstance(payload, dict):
-            response = {**response, "response": renamed(payload, _inverse(_DECISION))}
-        return {**obj, "type": "callback.response", "response": response}
-    flat = {**obj, **response, "response": _write_payload(response.get("response", {}))}
+        return _write_decision(obj)
+    response = obj["response"]
+    payload = _rename_payload(response.get("response", {}), "displayName", "subscriptionType")
+    flat = {**obj, **response, "response": payload}
     del flat["subtype"]
     if response["subtype"] == "error" or context.sender is Role.CLIENT or not _flat(flat):
         return obj
     return flat
 
 
-def _write_payload(payload: Any) -> Any:
-    if not isinstance(payload, dict):
-        return payload
-    payload = dict(payload)
-    if isinstance(payload.get("models"), list):
-        payload["models"] = [
-            renamed(model, {"displayName": "display"}) if isinstance(model, dict) else model
-            for model in payload["models"]
-        ]
-    if isinstance(payload.get("account"), dict):
-        payload["account"] = renamed(payload["account"], {"subscriptionType": "account_type"})
-    return payload
+def _write_decision(obj: Object) -> Object:
+    response = obj["response"]
+    if isinstance(response.get("response"), dict):
+        decision = renamed(response["response"], _inverse(_DECISION))
+        response = {**response, "response": decision}
+    return {**obj, "type": "callback.response", "response": response}
 
 
 def _write_system(obj: Object, context: Context) -> Object:

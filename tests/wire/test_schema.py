@@ -1,0 +1,154 @@
+"""The JSON Schema of the wire says yes to what is right and no to what is not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, get_args
+
+import jsonschema  # type: ignore[import-untyped]
+import msgspec
+import pytest
+from conformance import Example, examples
+from tests.wire import samples
+
+from claudewire.wire.base import UNKNOWN, Record, Unknown
+from claudewire.wire.blocks import Block, TextBlock
+from claudewire.wire.codec import FRAMES
+from claudewire.wire.control import Response
+from claudewire.wire.hooks import HookInput
+from claudewire.wire.permissions import PermissionResult
+from claudewire.wire.requests import REQUESTS, Initialize, answer_type
+from claudewire.wire.results import InitializeResult
+from claudewire.wire.schema import schema, schemas
+from claudewire.wire.system import SYSTEM, StatusMessage
+
+MODERN = [example for example in examples() if example.dialect == "modern"]
+KINDS = [
+    *(kind for kind in FRAMES.values() if kind is not Response),
+    *SYSTEM.values(),
+    *REQUESTS.values(),
+    *(answer_type(body) for body in REQUESTS.values()),
+    HookInput,
+    Block,
+]
+
+
+@cache
+def validator(kind: Any = None) -> Any:
+    return jsonschema.Draft202012Validator(schemas() if kind is None else schema(kind))
+
+
+def members(kind: Any) -> list[type[msgspec.Struct]]:
+    return [it for it in get_args(kind) or (kind,) if not issubclass(it, Unknown)]
+
+
+def objects(kind: Any) -> Iterator[dict[str, Any]]:
+    """What is written for a class, or for each class of a union: all of it, and the least."""
+    subtypes: dict[type, str] = {it: subtype for subtype, it in SYSTEM.items()}
+    for it in members(kind):
+        for _, obj in (samples.full(it), samples.minimal(it)):
+            yield obj | ({"subtype": subtypes[it]} if it in subtypes else {})
+
+
+def problems(obj: object, kind: Any = None) -> list[str]:
+    return [error.message for error in validator(kind).iter_errors(obj)]
+
+
+def name(kind: Any) -> str:
+    return getattr(kind, "__name__", None) or " or ".join(it.__name__ for it in members(kind)[:3])
+
+
+@pytest.mark.parametrize("wanted", [schemas(), schema(Block), schema(TextBlock)])
+def test_it_is_a_schema(wanted: dict[str, Any]) -> None:
+    jsonschema.Draft202012Validator.check_schema(wanted)
+
+
+@pytest.mark.parametrize("example", MODERN, ids=lambda example: example.id)
+def test_the_examples_are_right(example: Example) -> None:
+    assert problems(example.object) == []
+
+
+def test_the_answers_among_the_examples_are_right() -> None:
+    payloads = [
+        example.object["response"]["response"]
+        for example in MODERN
+        if example.object["type"] == "control_response"
+    ]
+    assert {bool("behavior" in payload) for payload in payloads} == {True, False}
+    for payload in payloads:
+        kind = PermissionResult if "behavior" in payload else answer_type(Initialize)
+        assert problems(payload, kind) == []
+
+
+@pytest.mark.parametrize("kind", {name(kind): kind for kind in KINDS}.values(), ids=name)
+def test_what_a_class_writes_is_right(kind: Any) -> None:
+    for obj in objects(kind):
+        assert problems(obj, kind) == []
+        assert problems({**obj, "undeclared": {"by": ["anybody"]}}, kind) == []
+
+
+@pytest.mark.parametrize("kind", [*FRAMES.values(), *SYSTEM.values()], ids=name)
+def test_every_line_is_right(kind: Any) -> None:
+    for obj in objects(kind):
+        assert problems(obj) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind"),
+    [
+        ([], None),
+        ({}, None),
+        ({"type": 5}, None),
+        ({"type": "user"}, None),
+        ({"type": "user", "message": {"role": "user", "content": 5}}, None),
+        ({"type": "system", "subtype": "task_started"}, None),
+        ({"type": "control_request", "request_id": "1", "request": {"subtype": "set_color"}}, None),
+        ({"type": "text"}, Block),
+        ({"type": "text", "text": 5}, TextBlock),
+        ({"type": "system", "subtype": "init"}, StatusMessage),
+        ({"behavior": "allow", "updatedInput": []}, PermissionResult),
+        ({"models": [{}]}, InitializeResult),
+    ],
+)
+def test_what_is_wrong_is_not_right(wrong: object, kind: Any) -> None:
+    assert problems(wrong, kind)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"type": "news"},
+        {"type": "system", "subtype": "news"},
+        {"type": "control_request", "request_id": "1", "request": {"subtype": "news"}},
+        {"type": "user", "message": {"role": "user", "content": [{"type": "news"}]}},
+    ],
+    ids=json.dumps,
+)
+def test_what_nobody_knows_yet_is_right(line: dict[str, Any]) -> None:
+    assert problems(line) == []
+
+
+def test_the_mark_of_the_unknown_is_nobody_elses_business() -> None:
+    assert UNKNOWN not in str(schemas()).replace("\\x00", "\0")
+    assert "raw" not in schemas()["$defs"]["UnknownBlock"]["properties"]
+
+
+def kinds_below(kind: type[Record]) -> Iterator[type[Record]]:
+    for below in kind.__subclasses__():
+        yield below
+        yield from kinds_below(below)
+
+
+def test_names_are_unique_and_everything_is_there() -> None:
+    definitions = schemas()["$defs"]
+    names = [
+        it.__name__
+        for it in set(kinds_below(Record))
+        if it.__module__.startswith("claudewire.wire.")
+    ]
+    assert sorted(names) == sorted(set(names))
+    assert set(definitions) <= set(names)
+    for kind in KINDS:
+        assert {it.__name__ for it in members(kind)} <= set(definitions)
