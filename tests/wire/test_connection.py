@@ -33,8 +33,11 @@ from claudewire.wire import (
     Stray,
     UserMessage,
 )
+from claudewire.wire.blocks import TextBlock, ToolResultBlock
 from claudewire.wire.connection import REMEMBERED
 from claudewire.wire.control import Response, SuccessResponse
+from claudewire.wire.dialects import Dialect
+from claudewire.wire.messages import UnknownSystemMessage
 from claudewire.wire.origins import HumanOrigin, TaskNotificationOrigin
 from claudewire.wire.permissions import PermissionResultAllow
 from claudewire.wire.requests import (
@@ -50,6 +53,7 @@ from claudewire.wire.requests import (
 )
 from claudewire.wire.results import BinaryVersionResult, InitializeResult, InterruptResult
 from claudewire.wire.stream import APIMessage
+from claudewire.wire.usage import Usage
 
 
 def line(obj: Any) -> bytes:
@@ -304,6 +308,42 @@ def test_pending_things_that_are_no_requests_are_passed_over() -> None:
     assert [type(event) for event in events] == [Answer, Request]
 
 
+@pytest.mark.parametrize("depth", [600, 800])
+@pytest.mark.parametrize(
+    "inside",
+    [
+        b'"response":{"%(odd)s":1,"still_queued":%(deep)s}',
+        b'"pending_permission_requests":[{"type":"control_request","request_id":"p","request":'
+        b'{"subtype":"can_use_tool","tool_name":"T","%(odd)s":1,"input":{"deep":%(deep)s}}}]',
+    ],
+    ids=["payload", "pending"],
+)
+def test_an_answer_that_is_nested_too_deeply_is_still_an_answer(inside: bytes, depth: int) -> None:
+    connection = client(Request(id="i", body=Interrupt()))
+    # A key that is no text makes the reader look at every part of it.
+    inside %= {b"odd": rb"\ud800", b"deep": b"[" * depth + b"]" * depth}
+    line = b'{"type":"control_response","response":{"subtype":"success","request_id":"i",%b}}\n'
+    answer, *_ = connection.receive_data(line % inside + b'{"type":"keep_alive"}\n')
+    assert isinstance(answer, Answer)
+    assert dict(connection.asked) == {}
+
+
+def test_what_did_not_fit_is_told_by_whatever_was_made_of_the_line() -> None:
+    connection = client(Request(id="i", body=Interrupt()))
+    refusal = success("i")
+    refusal["response"] |= {"subtype": "error", "error": {"text": "not a string"}}
+    nameless = permission("p")
+    del nameless["request_id"]
+    nameless["request"]["title"] = 7
+    failed, request, stray = hear(connection, refusal, nameless, refusal)
+    assert isinstance(failed, Failure)
+    assert failed.problems == ("$.response.error: Expected `str`, got `object`",)
+    assert isinstance(request, Request)
+    assert request.problems == ("$.request.title: Expected `str | null`, got `int`",)
+    assert isinstance(stray, Stray)
+    assert stray.problems == failed.problems
+
+
 # --- prompts, results and the end ----------------------------------------------------------------
 
 
@@ -541,6 +581,30 @@ def test_a_connection_speaks_the_dialect_that_it_is_told_or_the_one_it_hears(
     assert answer.body == allow
 
 
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
+def test_a_dialect_is_not_mistaken_for_another_in_the_course_of_a_turn(dialect: Dialect) -> None:
+    cli = Connection(Role.CLI, dialect=dialect)
+    connection = client()
+    said = APIMessage("assistant", [TextBlock("hi")], type="message", model="m", usage=Usage())
+    for event in (
+        Request(id="p", body=CanUseTool("Bash", {})),
+        AssistantMessage(message=said),
+        UserMessage.of([ToolResultBlock("t", "done")]),
+        ResultMessage(subtype="success", is_error=False),
+    ):
+        connection.receive_data(cli.send(event))
+        assert connection.their_dialect is dialect
+
+
+def test_news_about_tools_is_no_sign_of_the_session_dialect() -> None:
+    connection = client()
+    news = {"type": "system", "subtype": "tools_changed", "tools": [{"name": "Bash"}]}
+    (event,) = hear(connection, news)
+    assert isinstance(event, UnknownSystemMessage)
+    assert event.data == news
+    assert connection.their_dialect is MODERN
+
+
 def test_each_request_is_answered_in_its_own_dialect() -> None:
     connection = client()
     for dialect in (SESSION, LEGACY, ENVELOPE, MODERN):
@@ -555,6 +619,15 @@ def test_each_request_is_answered_in_its_own_dialect() -> None:
         "session": "callback.response",
         "envelope": "control_response",
     }
+
+
+def test_a_modern_request_is_answered_as_such_whatever_was_heard_before() -> None:
+    connection = client()
+    hear(connection, {"type": "error", "error": {"code": "ODD", "message": "a session's form"}})
+    assert connection.their_dialect is SESSION
+    hear(connection, permission("p"))
+    written = connection.send(Answer("p", PermissionResultAllow({})))
+    assert json.loads(written)["type"] == "control_response"
 
 
 def test_a_cli_answers_a_client_in_the_clients_dialect() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import msgspec
@@ -14,6 +15,8 @@ from claudewire.wire.hooks import UnknownHookInput
 from claudewire.wire.messages import AssistantMessage, ResultMessage
 from claudewire.wire.permissions import PermissionResult, UnknownPermissionResult
 from claudewire.wire.requests import CanUseTool, HookCallback, UnknownRequest
+from claudewire.wire.results import ElicitationResult
+from claudewire.wire.system import InitMessage
 
 
 def assistant(*content: Any, **fields: Any) -> dict[str, Any]:
@@ -61,6 +64,27 @@ def test_a_block_that_lacks_what_it_needs_is_kept_as_unknown(block: Any, problem
     assert problems == (problem,)
 
 
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "text", "text": None},
+        {"type": "tool_use", "id": "t", "name": "Bash", "input": "ls"},
+        {"type": "tool_result", "content": [{"type": "new"}, 5, {"type": "text", "text": 3}]},
+    ],
+)
+def test_what_is_put_aside_is_kept_as_it_came(block: Any) -> None:
+    message, problems = fit(assistant(deepcopy(block)), AssistantMessage)
+    assert message.content == [UnknownBlock(block)]
+    assert problems
+
+
+def test_what_does_not_fit_at_all_is_left_as_it_was() -> None:
+    payload = {"action": 5, "content": {"a": 1}}
+    with pytest.raises(msgspec.ValidationError):
+        fit(payload, ElicitationResult)
+    assert payload == {"action": 5, "content": {"a": 1}}
+
+
 def test_a_field_of_the_wrong_type_is_left_out_and_noted() -> None:
     message, problems = fit(
         {"type": "result", "subtype": "success", "num_turns": "three", "duration_ms": 5},
@@ -74,6 +98,20 @@ def test_an_item_that_cannot_be_one_is_left_out() -> None:
     message, problems = fit(assistant("loose", {"type": "text", "text": "hi"}), AssistantMessage)
     assert message.content == [TextBlock("hi")]
     assert problems == ("$.message.content[0]: Expected `object`, got `str`",)
+
+
+@pytest.mark.parametrize("item", [7, {"name": "x"}, {"type": "x", "name": "x"}])
+def test_a_thousand_items_that_cannot_be_ones_are_left_out_at_once(item: Any) -> None:
+    commands = ["good", *[item] * (10 * MOST_REPAIRS), "good"]
+    init, (problem,) = fit({"subtype": "init", "cwd": "/", "slash_commands": commands}, InitMessage)
+    assert (init.cwd, init.slash_commands) == ("/", ["good", "good"])
+    assert problem.startswith("$.slash_commands[1]: Expected `str`, got ")
+
+
+def test_a_thousand_objects_that_lack_what_they_need_are_left_out_at_once() -> None:
+    servers = [{"name": "a"}, *[{"title": "b"}] * (10 * MOST_REPAIRS)]
+    init, _ = fit({"subtype": "init", "mcp_servers": servers}, InitMessage)
+    assert [server.name for server in init.mcp_servers] == ["a"]
 
 
 def test_a_mapping_with_a_value_that_does_not_fit_is_left_out() -> None:

@@ -9,7 +9,7 @@ import msgspec
 from . import codec
 from .base import set_problems
 from .control import Answer, ErrorResponse, Failure, Request, SuccessResponse
-from .fitting import explain, fit
+from .fitting import UNFIT, explain, fit
 from .requests import CancelAsyncMessage, Elicitation, RequestUserDialog, answer_type
 from .results import CancelAsyncMessageResult, InterruptResult
 
@@ -36,7 +36,7 @@ def _typed(payload: Any, request: Request) -> tuple[Any, tuple[str, ...]]:
     try:
         # A success may leave out its payload: that is an empty one, where there can be such.
         return fit(payload, into) if payload is not None else (msgspec.convert({}, into), ())
-    except msgspec.ValidationError as error:
+    except UNFIT as error:
         reason, path = explain(error)
         return payload, (f"{path}: {reason}",)
 

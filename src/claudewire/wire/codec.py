@@ -19,7 +19,7 @@ from .control import Cancel, Request, Response
 from .dialects import MODERN, Context, Dialect, Find, Object, recognise
 from .errors import LocalProtocolError
 from .events import Malformed, Noise
-from .fitting import explain, fit
+from .fitting import UNFIT, explain, fit
 from .framing import HEAD
 from .messages import (
     MESSAGES,
@@ -124,7 +124,7 @@ def decode_slowly(line: bytes, find: Find = _nothing) -> Decoded:
     dialect = recognise(obj, find)
     try:
         event, problems = build(dialect.read(obj, find))
-    except (msgspec.ValidationError, RecursionError) as error:
+    except UNFIT as error:
         reason, path = explain(error)
         return _unusable(Malformed(line[:HEAD], len(line), reason, path), line)
     set_line(event, line)
@@ -143,6 +143,7 @@ def build(obj: Object) -> tuple[Message, tuple[str, ...]]:
 
     Raises:
         msgspec.ValidationError: it is not what it says it is.
+        RecursionError: it is nested too deeply.
     """
     kind, subtype = obj.get("type"), obj.get("subtype")
     if kind == "system":
@@ -156,7 +157,7 @@ def build_request(obj: Object) -> Request | None:
     """Make a request out of an object that was found inside another message."""
     try:
         message, problems = build(obj)
-    except msgspec.ValidationError:
+    except UNFIT:
         return None
     set_problems(message, problems)
     return message if isinstance(message, Request) else None

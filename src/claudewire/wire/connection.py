@@ -15,9 +15,9 @@ from msgspec.structs import force_setattr
 
 from . import codec
 from .answers import answer_from, answer_to, dropped_prompts
-from .base import Event, Message, set_line
+from .base import Event, Message, set_line, set_problems
 from .control import Answer, Cancel, Failure, Request, Response
-from .dialects import AUTO, DIALECTS, MODERN, Context, Dialect
+from .dialects import AUTO, DIALECTS, ENVELOPE, MODERN, Context, Dialect
 from .errors import LocalProtocolError
 from .events import EndOfStream, Oversize, Stray
 from .framing import MAX_LINE, Lines
@@ -282,7 +282,9 @@ class Connection:
             )
         kind = _answering(owed.request, answer)
         self._check(kind)
-        dialect = owed.dialect if owed.dialect is not MODERN else self._heard
+        dialect = owed.dialect
+        if dialect is MODERN and self._heard is ENVELOPE:
+            dialect = ENVELOPE  # which writes requests in the modern form as well
         frame = Response(response=answer_to(answer, owed.wire_id))
         data = self._encode(frame, self._dialect(dialect), owed.request.body)
         del self._owed[answer.id]
@@ -385,7 +387,10 @@ def _dialect(name: Dialect | str) -> Dialect:
 
 
 def _same_line(event: _E, source: Event) -> _E:
+    """Let an event that was made out of another one remember what that one does."""
     set_line(event, source.line)
+    if source.problems:
+        set_problems(event, source.problems + event.problems)
     return event
 
 

@@ -22,7 +22,13 @@ import msgspec
 
 from .base import UNKNOWN, Unknown
 
-__all__ = ["explain", "fit"]
+__all__ = ["UNFIT", "explain", "fit"]
+
+Before = dict[int, tuple[Any, Any]]
+"""By the `id` of a list or object that was changed: itself, and a copy from before."""
+
+UNFIT = (msgspec.ValidationError, RecursionError)
+"""What `fit` may raise: nothing fits, or it is nested deeper than Python's stack."""
 
 MOST_REPAIRS = 100
 """A line with more faults than this was not written by anything we know."""
@@ -41,18 +47,22 @@ def explain(error: Exception) -> tuple[str, str]:
 def fit(obj: Any, into: Any) -> tuple[Any, tuple[str, ...]]:
     """Convert `obj`, which is taken apart in the process; give the result and what did not fit.
 
+    If nothing fits, `obj` is put together again.
+
     Raises:
         msgspec.ValidationError: nothing is left that would fit. It tells the first problem.
+        RecursionError: it is nested too deeply to be taken apart.
     """
     problems: list[str] = []
     first: msgspec.ValidationError | None = None
+    before: Before = {}
     holder = [obj]  # so that the whole can be wrapped like any of its parts
     for _ in range(MOST_REPAIRS):
         try:
             made = msgspec.convert(holder[0], into)
         except msgspec.ValidationError as error:
             first = first or error
-            _repair(holder, *explain(error), problems)
+            _repair(holder, *explain(error), problems, before)
         except UnicodeEncodeError as error:  # half of a surrogate pair, and not in a text
             first = first or msgspec.ValidationError(str(error))
             holder[0] = _escaped(holder[0], error.object)
@@ -62,6 +72,7 @@ def fit(obj: Any, into: Any) -> tuple[Any, tuple[str, ...]]:
             break  # nothing fits but the wrapping itself
         if not holder:
             break
+    _undo(before)
     raise cast("Exception", first)  # the others only followed from it
 
 
@@ -74,25 +85,41 @@ def _escaped(value: Any, text: str) -> Any:
     return text.encode("utf-8", "backslashreplace").decode() if value == text else value
 
 
-def _repair(holder: list[Any], reason: str, path: str, problems: list[str]) -> None:
+def _repair(holder: list[Any], reason: str, path: str, problems: list[str], before: Before) -> None:
     """Put aside what is to blame."""
     trail = [(holder, 0), *_walk(holder[0], path)]
     unknown = trail[-1][1] in _TAGS and reason.startswith("Invalid value")
     # Not the tag is wrong, but the object that bears it unknown.
     told = trail.pop()[1] if unknown else _missing_tag(reason)
     parent, key = trail[-1]
+    before.setdefault(id(parent), (parent, parent.copy()))
     wrapped = _is_wrapped(parent[key])
-    tag = _tag_of(parent[key], told)
+    # Where no object is wanted, a wrapped one is not either.
+    tag = None if reason.endswith("got `object`") else _tag_of(parent[key], told)
     if tag is None:
-        del parent[key]
+        _drop(parent, key)
     elif wrapped:  # under the wrong tag: the object has several of them
         parent[key] = {tag: UNKNOWN, "raw": parent[key]["raw"]}
     elif unknown and isinstance(parent, list):
-        _wrap_all(parent, tag, parent[key][tag])
+        _wrap_all(parent, tag, parent[key][tag], before)
     else:
-        parent[key] = {tag: UNKNOWN, "raw": parent[key]}
+        parent[key] = {tag: UNKNOWN, "raw": _original(parent[key], before)}
     if not unknown and not wrapped:
         problems.append(f"{path}: {reason}")
+
+
+def _drop(parent: Any, key: Any) -> None:
+    """Leave out what does not fit; of a list, all that must fail like it: there may be many."""
+    if isinstance(parent, list):
+        bad = _outline(parent[key])
+        parent[:] = [item for item in parent if _outline(item) != bad]
+    else:
+        del parent[key]
+
+
+def _outline(value: Any) -> Any:
+    """What decides whether a value fits, once its own fields do: its type, an object's keys."""
+    return frozenset(value) if isinstance(value, dict) else type(value)
 
 
 def _walk(root: Any, path: str) -> list[tuple[Any, Any]]:
@@ -128,8 +155,27 @@ def _tag_of(value: Any, told: str | None) -> str | None:
     return told or next((tag for tag in _TAGS if tag in value), None)
 
 
-def _wrap_all(items: list[Any], tag: str, kind: Any) -> None:
+def _wrap_all(items: list[Any], tag: str, kind: Any, before: Before) -> None:
     """Wrap all objects of an unknown kind at once: they would fail one by one."""
     for index, item in enumerate(items):
         if isinstance(item, dict) and item.get(tag) == kind:
-            items[index] = {tag: UNKNOWN, "raw": item}
+            items[index] = {tag: UNKNOWN, "raw": _original(item, before)}
+
+
+def _undo(before: Before) -> None:
+    for changed, copy in before.values():
+        changed.clear()
+        if isinstance(changed, dict):
+            changed.update(copy)
+        else:
+            changed.extend(copy)
+
+
+def _original(value: Any, before: Before) -> Any:
+    """The value as it came, whatever has been put aside in it since."""
+    _, value = before.get(id(value), (None, value))
+    if isinstance(value, dict):
+        return {key: _original(item, before) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_original(item, before) for item in value]
+    return value

@@ -68,12 +68,22 @@ def _old_initialize(obj: Object) -> bool:
 
 def _tool_objects(obj: Object) -> bool:
     tools = obj.get("tools")
-    return isinstance(tools, list) and any(isinstance(tool, dict) for tool in tools)
+    return (
+        obj.get("subtype") == "init"
+        and isinstance(tools, list)
+        and any(isinstance(tool, dict) for tool in tools)
+    )
 
 
 def _roleless(obj: Object) -> bool:
     message = inside(obj, "message")
     return message.get("type") == "message" and "role" not in message
+
+
+def _split(obj: Object) -> bool:
+    # A message without a role that has its model inside is written in the legacy dialect.
+    whole = not inside(obj, "message").keys().isdisjoint(_TOP_OF_ASSISTANT)
+    return "model" in obj or (_roleless(obj) and not whole)
 
 
 def _plain_result(obj: Object) -> bool:
@@ -89,7 +99,7 @@ _MARKS: dict[str, Any] = {
     "control_response": _flat,
     "control_request": _old_initialize,
     "system": _tool_objects,
-    "assistant": lambda obj: _roleless(obj) or "model" in obj,
+    "assistant": _split,
     "user": _roleless,
     "result": _plain_result,
     "error": lambda obj: "code" in inside(obj, "error"),

@@ -6,15 +6,12 @@ the other end speaks the dialect that you name (or all four, one after the other
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
 from collections.abc import Iterator
 
-import claudewire
 from claudewire.wire import (
-    DIALECTS,
     Answer,
     AssistantMessage,
     Connection,
@@ -109,18 +106,8 @@ def converse(dialect: str) -> None:
     assert wire.client.may_end_input
 
 
-def main() -> None:
-    """Show the conversation."""
-    parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__)
-    parser.add_argument("dialect", nargs="*", help=f"any of: {', '.join(DIALECTS)}")
-    chosen = parser.parse_args().dialect or ["modern", "session", "legacy", "envelope"]
-    if unknown := set(chosen) - set(DIALECTS):
-        parser.error(f"no such dialect: {', '.join(sorted(unknown))}")
-    print(f"claudewire {claudewire.__version__}: a simulated CLI; > is the application, < the CLI.")
+def show_dialects(chosen: list[str]) -> None:
+    """Show the same conversation in each of these dialects."""
     for dialect in chosen:
         print(f"\n{dialect}")
         converse(dialect)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,151 @@
+"""The demo agent: no model, but real files, real permissions, real questions.
+
+It understands a few plain sentences and does what they say in its working directory. It is what a
+program gets on a machine without `claude`, and it says so.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from .files import edit_file, list_files, read_file, search, write_file
+
+if TYPE_CHECKING:
+    from .chat import Chat, ToolOutcome
+
+__all__ = ["demo_agent"]
+
+HELP = (
+    "I am a simulation inside claudewire: no model, no network. I can list files, read or "
+    "summarise a file, search for a word, write a file (“write notes.txt: some text”) and edit one "
+    "(“replace a with b in notes.txt”)."
+)
+
+WHICH = "Which file do you mean?"
+
+_QUOTED = r"[\"'“`]?(?P<{0}>[^\"'”`]+?)[\"'”`]?"
+_PATH = r"[\"'“`]?(?P<path>[\w./~-]+)[\"'”`]?"
+_WRITE = re.compile(
+    r"\b(?:write|create)\b(?: a)?(?: file)?(?: called| named)? "
+    rf"{_PATH}(?:\s*(?::|with|containing|saying)\s*(?P<content>.*))?$",
+    re.IGNORECASE | re.DOTALL,
+)
+_EDIT = re.compile(
+    rf"\b(?:replace|change)\b {_QUOTED.format('old')} (?:with|to|by) "
+    rf"{_QUOTED.format('new')} in {_PATH}\s*$",
+    re.IGNORECASE,
+)
+_SEARCH = re.compile(
+    rf"\b(?:search|grep|find|look for)\b(?: for)? {_QUOTED.format('words')}"
+    rf"(?: in {_PATH})?[.?!]?\s*$",
+    re.IGNORECASE,
+)
+_READ = re.compile(r"\b(?:read|show|open|print|cat|summari[sz]e|explain)\b(?P<rest>.*)$", re.I)
+_LIST = re.compile(r"\b(?:list|ls|files|look around)\b", re.I)
+_NAME = re.compile(r"[\w./~-]*(?:/[\w.-]*\w|[\w-]\.\w+)|README|Makefile|LICENSE")
+
+
+async def demo_agent(chat: Chat) -> None:
+    """Do what the user's words say, as far as a simulation can."""
+    if not chat.text:
+        await chat.say("(simulation) Something that ran in the background has ended.")
+    elif found := _EDIT.search(chat.text):
+        await _edit(chat, found)
+    elif found := _WRITE.search(chat.text):
+        await _write(chat, found)
+    elif found := _SEARCH.search(chat.text):
+        await _search(chat, found)
+    elif found := _READ.search(chat.text):
+        await _read(chat, found["rest"])
+    elif _LIST.search(chat.text):
+        await _list(chat)
+    else:
+        await chat.say(f"(simulation) {HELP}")
+
+
+async def _list(chat: Chat) -> None:
+    await chat.say("(simulation) I'll look at the files.")
+    outcome = await chat.use(
+        "Glob", {"pattern": "**/*"}, run=lambda input: "\n".join(list_files(chat.session.cwd))
+    )
+    names = outcome.text.splitlines()
+    await chat.say(f"There are {len(names)} files here:\n{_bullets(names)}")
+
+
+async def _read(chat: Chat, rest: str) -> None:
+    named = _NAME.search(rest)
+    path = named[0] if named else await _which_file(chat)
+    if path is None:
+        return
+    await chat.say(f"(simulation) I'll read {path}.")
+    outcome = await chat.use(
+        "Read",
+        {"file_path": path},
+        run=lambda input: read_file(chat.session.cwd, input["file_path"]),
+    )
+    if outcome.is_error:
+        await chat.say(f"I could not read it: {outcome.text}")
+        return
+    lines = outcome.text.splitlines()
+    told = [line for line in lines if line.strip()][:5]
+    await chat.say(f"{path} has {len(lines)} lines. It begins:\n{_bullets(told)}")
+
+
+async def _which_file(chat: Chat) -> str | None:
+    """The request does not say which file: ask, if there is more than one to choose from."""
+    names = list_files(chat.session.cwd)[:4]
+    if len(names) < 2:
+        if not names:
+            await chat.say("(simulation) There is no file here to read.")
+        return names[0] if names else None
+    options = [{"label": name, "description": f"Read {name}"} for name in names]
+    question = {
+        "question": "Which file do you mean?",
+        "header": "File",
+        "options": options,
+        "multiSelect": False,
+    }
+    outcome = await chat.ask([question])
+    chosen = outcome.input.get("answers", {}).get(question["question"]) if outcome.allowed else None
+    if not isinstance(chosen, str):
+        await chat.say("Then I leave it.")
+        return None
+    return chosen
+
+
+async def _search(chat: Chat, found: re.Match[str]) -> None:
+    words, path = found["words"], found["path"] or "."
+    await chat.say(f"(simulation) I'll search for “{words}”.")
+    outcome = await chat.use(
+        "Grep",
+        {"pattern": words, "path": path},
+        run=lambda input: "\n".join(search(chat.session.cwd, words, path)),
+    )
+    hits = outcome.text.splitlines()
+    await chat.say(f"Found {len(hits)} lines.\n{_bullets(hits)}" if hits else "Found nothing.")
+
+
+async def _write(chat: Chat, found: re.Match[str]) -> None:
+    content = (found["content"] or "").strip()
+    await chat.say(f"(simulation) I'll write {found['path']}.")
+    input = {"file_path": found["path"], "content": f"{content}\n" if content else ""}
+    outcome = await chat.use("Write", input, run=lambda given: write_file(chat.session.cwd, given))
+    await chat.say(_told(outcome, "It is written."))
+
+
+async def _edit(chat: Chat, found: re.Match[str]) -> None:
+    await chat.say(f"(simulation) I'll edit {found['path']}.")
+    input = {"file_path": found["path"], "old_string": found["old"], "new_string": found["new"]}
+    outcome = await chat.use("Edit", input, run=lambda given: edit_file(chat.session.cwd, given))
+    await chat.say(_told(outcome, "It is changed."))
+
+
+def _told(outcome: ToolOutcome, success: str) -> str:
+    if not outcome.allowed:
+        return f"I was not allowed to: {outcome.text}"
+    return f"It did not work: {outcome.text}" if outcome.is_error else success
+
+
+def _bullets(lines: list[Any]) -> str:
+    return "\n".join(f"- {line}" for line in lines[:20])

@@ -1,0 +1,288 @@
+"""What a scripted Messages API can answer, and how the Messages API writes it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar
+
+import msgspec
+
+__all__ = [
+    "LooseReply",
+    "Part",
+    "Reply",
+    "Status",
+    "Step",
+    "Text",
+    "Thinking",
+    "ToolUse",
+    "Usage",
+    "as_step",
+    "error_body",
+    "message_body",
+    "message_events",
+    "structured",
+]
+
+CHUNK = 24
+"""Characters in one delta: a sentence takes several, as it does in reality."""
+
+SIGNATURE = "c2NyaXB0ZWQ="
+"""Signs a thought. Clients hand it back and do not look at it."""
+
+_ERRORS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    500: "api_error",
+    529: "overloaded_error",
+}
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Text:
+    """The model says something."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Thinking:
+    """The model thinks aloud."""
+
+    thinking: str
+    signature: str = SIGNATURE
+
+
+@dataclass(frozen=True)
+class ToolUse:
+    """The model uses a tool. Without an id it gets a fresh one, each time that it is sent."""
+
+    name: str
+    input: Fields = field(default_factory=dict)
+    id: str | None = None
+
+
+Part = Text | Thinking | ToolUse
+
+
+class Usage(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """The tokens that a reply says it took. Output tokens are guessed from its length if None."""
+
+    input_tokens: int = 10
+    output_tokens: int | None = None
+    cache_read_input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+
+
+@dataclass(init=False)
+class Reply:
+    """One message of the model, and perhaps how its transmission fails.
+
+    Args:
+        parts: what it consists of, in order; a string is text.
+        usage: the tokens that it says it took.
+        stop_reason: follows from the parts if None.
+        chunk: characters in one delta of a streamed reply.
+        delay: seconds before each event of a streamed reply, or before a plain one.
+        stall_after: after so many events nothing more comes until the client leaves.
+        cut_after: after so many events the connection breaks, in the middle of the next one.
+        times: how often this is the answer before the next one is; 0 for ever.
+    """
+
+    parts: tuple[Part, ...]
+    usage: Usage
+    stop_reason: str | None
+    chunk: int
+    delay: float
+    stall_after: int | None
+    cut_after: int | None
+    times: int
+
+    def __init__(
+        self,
+        *parts: Part | str,
+        usage: Usage | None = None,
+        stop_reason: str | None = None,
+        chunk: int = CHUNK,
+        delay: float = 0,
+        stall_after: int | None = None,
+        cut_after: int | None = None,
+        times: int = 1,
+    ) -> None:
+        self.parts = tuple(Text(part) if isinstance(part, str) else part for part in parts)
+        self.usage = usage or Usage()
+        self.stop_reason = stop_reason
+        self.chunk = chunk
+        self.delay = delay
+        self.stall_after = stall_after
+        self.cut_after = cut_after
+        self.times = times
+
+    @property
+    def fails(self) -> bool:
+        """Whether its transmission is to fail."""
+        return self.stall_after is not None or self.cut_after is not None
+
+
+@dataclass
+class Status:
+    """The API refuses: an HTTP status that is an error.
+
+    Args:
+        status: such as 400, 401, 429, 500 or 529.
+        error: the kind of error; follows from the status if None.
+        message: what it says.
+        retry_after: seconds, as the header of that name.
+        times: how often this is the answer before the next one is; 0 for ever.
+    """
+
+    status: int
+    _: KW_ONLY
+    error: str | None = None
+    message: str = "This is a scripted error"
+    retry_after: float | None = None
+    times: int = 1
+    fails: ClassVar[bool] = True
+
+
+Step = Reply | Status
+LooseReply = Step | Part | str | Sequence[Part | str]
+"""A step, or what a reply consists of: one part, several, or just its text."""
+
+
+def as_step(loose: LooseReply) -> Step:
+    """Make a reply of what stands for one."""
+    if isinstance(loose, Reply | Status):
+        return loose
+    if isinstance(loose, str | Text | Thinking | ToolUse):
+        return Reply(loose)
+    return Reply(*loose)
+
+
+def structured(output: Fields) -> ToolUse:
+    """The model hands in what `--json-schema` asked for."""
+    return ToolUse("StructuredOutput", output)
+
+
+def new_id(prefix: str) -> str:
+    """Make an id that no other process makes, since conversations outlive processes."""
+    return f"{prefix}_scripted{os.urandom(8).hex()}"
+
+
+# --- as the Messages API writes it -------------------------------------------------------------
+
+
+def error_body(status: Status) -> Fields:
+    """The body of a refusal."""
+    kind = status.error or _ERRORS.get(status.status, "api_error")
+    return {
+        "type": "error",
+        "error": {"type": kind, "message": status.message},
+        "request_id": new_id("req"),
+    }
+
+
+def message_body(reply: Reply, model: str) -> Fields:
+    """The whole message, as a request without streaming gets it."""
+    usage = _usage(reply)
+    return {
+        **_envelope(model),
+        "content": [_block(part) for part in reply.parts],
+        "stop_reason": _stop_reason(reply),
+        "usage": usage,
+    }
+
+
+def message_events(reply: Reply, model: str) -> Iterator[Fields]:
+    """The message as a stream of events."""
+    usage = _usage(reply)
+    first = {**_envelope(model), "usage": {**usage, "output_tokens": 1}}
+    yield {"type": "message_start", "message": first}
+    for index, part in enumerate(reply.parts):
+        yield from _block_events(index, part, reply.chunk)
+    yield {
+        "type": "message_delta",
+        "delta": {"stop_reason": _stop_reason(reply), "stop_sequence": None},
+        "usage": usage,
+    }
+    yield {"type": "message_stop"}
+
+
+def _envelope(model: str) -> Fields:
+    return {
+        "id": new_id("msg"),
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+    }
+
+
+def _stop_reason(reply: Reply) -> str:
+    uses_tool = any(isinstance(part, ToolUse) for part in reply.parts)
+    return reply.stop_reason or ("tool_use" if uses_tool else "end_turn")
+
+
+def _usage(reply: Reply) -> Fields:
+    usage = reply.usage
+    output = usage.output_tokens
+    if output is None:
+        # About four characters make a token.
+        output = max(1, sum(len(json.dumps(_block(part))) for part in reply.parts) // 4)
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": output,
+        "cache_read_input_tokens": usage.cache_read_input_tokens,
+        "cache_creation_input_tokens": usage.cache_creation_input_tokens,
+        "service_tier": "standard",
+    }
+
+
+def _block(part: Part) -> Fields:
+    if isinstance(part, Text):
+        return {"type": "text", "text": part.text}
+    if isinstance(part, Thinking):
+        return {"type": "thinking", "thinking": part.thinking, "signature": part.signature}
+    id = part.id or new_id("toolu")
+    return {"type": "tool_use", "id": id, "name": part.name, "input": part.input}
+
+
+def _block_events(index: int, part: Part, chunk: int) -> Iterator[Fields]:
+    empty = {"text": "", "thinking": "", "signature": "", "input": {}}
+    block = _block(part)
+    start = {key: empty.get(key, value) for key, value in block.items()}
+    yield {"type": "content_block_start", "index": index, "content_block": start}
+    for delta in _deltas(part, chunk):
+        yield {"type": "content_block_delta", "index": index, "delta": delta}
+    yield {"type": "content_block_stop", "index": index}
+
+
+def _deltas(part: Part, chunk: int) -> Iterator[Fields]:
+    if isinstance(part, Text):
+        for piece in _pieces(part.text, chunk):
+            yield {"type": "text_delta", "text": piece}
+    elif isinstance(part, Thinking):
+        for piece in _pieces(part.thinking, chunk):
+            yield {"type": "thinking_delta", "thinking": piece}
+        yield {"type": "signature_delta", "signature": part.signature}
+    else:
+        for piece in _pieces(json.dumps(part.input), chunk):
+            yield {"type": "input_json_delta", "partial_json": piece}
+
+
+def _pieces(text: str, size: int) -> Iterator[str]:
+    for start in range(0, len(text), size):
+        yield text[start : start + size]

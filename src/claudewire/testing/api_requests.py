@@ -1,0 +1,138 @@
+"""What a client of the Messages API asked, and which part of a conversation that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+__all__ = ["COUNT", "OTHER", "SIDE", "TURN", "APIRequest", "classify", "redacted"]
+
+TURN = "turn"
+"""The model is asked to go on with a conversation."""
+SIDE = "side"
+"""The CLI asks for something of its own: a title, a summary, whether there is quota."""
+COUNT = "count"
+"""Tokens are to be counted."""
+OTHER = "other"
+"""Anything else, such as a probe of the connection."""
+
+_FEW_TOKENS = 64
+"""No turn of an agent is content with so few: the probe for quota asks for one."""
+
+_SECRETS = ("key", "auth", "token", "cookie", "secret")
+_REMINDER = "<system-reminder>"
+
+Fields = dict[str, Any]
+
+
+class APIRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One request, as it was recorded: without its secrets."""
+
+    method: str
+    path: str
+    headers: dict[str, str] = {}
+    body: Any = None
+    kind: str = OTHER
+    """turn, side, count, other."""
+
+    @property
+    def messages(self) -> list[Fields]:
+        """The conversation so far."""
+        return _dicts(self._field("messages"))
+
+    @property
+    def tools(self) -> list[str]:
+        """The names of the tools that the model may use."""
+        return [str(tool.get("name")) for tool in _dicts(self._field("tools"))]
+
+    @property
+    def model(self) -> str:
+        """The model that is asked."""
+        return str(self._field("model"))
+
+    @property
+    def streamed(self) -> bool:
+        """Whether the reply is wanted as a stream of events."""
+        return self._field("stream") is True
+
+    @property
+    def prompt(self) -> str:
+        """What the user said last; tool results and reminders of the CLI do not count."""
+        return next(reversed(self.prompts), "")
+
+    @property
+    def prompts(self) -> list[str]:
+        """What the user said, from the first to the last."""
+        said = (list(_texts(message)) for message in _user_messages(self.messages))
+        return [texts[-1] for texts in said if texts]
+
+    @property
+    def tool_results(self) -> list[Fields]:
+        """The results of tools that the last message of the user brings, if any."""
+        last: list[Fields] = []
+        for message in _user_messages(self.messages):
+            last = [block for block in _blocks(message) if block.get("type") == "tool_result"]
+        return last
+
+    @property
+    def conversation(self) -> str:
+        """Who is talking: the same for all requests of one session."""
+        metadata = self._field("metadata")
+        return str(metadata.get("user_id", "")) if isinstance(metadata, dict) else ""
+
+    def _field(self, name: str) -> Any:
+        return self.body.get(name) if isinstance(self.body, dict) else None
+
+
+def classify(method: str, path: str, body: Any) -> str:
+    """Say what a request is for."""
+    route = path.partition("?")[0]
+    if method != "POST" or not isinstance(body, dict):
+        return OTHER
+    if route == "/v1/messages/count_tokens":
+        return COUNT
+    if route != "/v1/messages":
+        return OTHER
+    few = isinstance(limit := body.get("max_tokens"), int) and limit <= _FEW_TOKENS
+    return TURN if not few and (body.get("tools") or _is_conversation(body)) else SIDE
+
+
+def _is_conversation(body: Fields) -> bool:
+    """Whether an agent without tools asks: side calls are one message that wants no thought."""
+    roles = {message.get("role") for message in _dicts(body.get("messages"))}
+    return roles != {"user"} or "thinking" in body or "context_management" in body
+
+
+def redacted(headers: dict[str, str]) -> dict[str, str]:
+    """Keep the names of secret headers, and not what they hold."""
+    return {
+        name: "redacted" if any(word in name.lower() for word in _SECRETS) else value
+        for name, value in headers.items()
+    }
+
+
+def _user_messages(messages: list[Fields]) -> Iterator[Fields]:
+    return (message for message in messages if message.get("role") == "user")
+
+
+def _texts(message: Fields) -> Iterator[str]:
+    """What the user said in a message. Reminders come in the same way but are the CLI's."""
+    for block in _blocks(message):
+        text = block.get("text")
+        if block.get("type") == "text" and isinstance(text, str) and not _is_reminder(text):
+            yield text
+
+
+def _is_reminder(text: str) -> bool:
+    return not text.strip() or text.lstrip().startswith(_REMINDER)
+
+
+def _blocks(message: Fields) -> list[Fields]:
+    content = message.get("content")
+    return [{"type": "text", "text": content}] if isinstance(content, str) else _dicts(content)
+
+
+def _dicts(value: Any) -> list[Fields]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -1,0 +1,180 @@
+"""What the fixtures of the pytest plugin are: factories, each for one test."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from .api_script import Source
+from .cage import Cage
+from .engine import Scenario
+from .faults import Fault
+from .faults import parse as parse_faults
+from .personas import LATEST
+from .scenario import load, script_from_toml
+from .simulated import SimulatedCLI
+from .simulation import Simulation
+from .wirelog import Watched, WireLog
+
+__all__ = ["Cages", "Executables", "SimulatedCLIs"]
+
+
+class SimulatedCLIs:
+    """Makes simulated CLIs in this process, and has them watched.
+
+    Args:
+        log: what watches them.
+        base: the folder that scenario files are looked for in.
+        cwd: the working directory, unless another is given.
+        config: where sessions are kept, unless an environment is given.
+    """
+
+    def __init__(self, log: WireLog, *, base: Path, cwd: Path, config: Path) -> None:
+        self._log = log
+        self._base = base
+        self._cwd = cwd
+        self._config = config
+
+    def __call__(
+        self,
+        scenario: Scenario | str | os.PathLike[str] | None = None,
+        *,
+        argv: Sequence[str] = (),
+        version: str = LATEST.version,
+        dialect: str = "auto",
+        faults: Sequence[Fault] | str = (),
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Watched[SimulatedCLI]:
+        """Make one, which is a transport. It takes what `SimulatedCLI` takes, and more.
+
+        Args:
+            scenario: an async function, a file (from the folder of the test), or the text of a
+                TOML file, which is told by its having more than one line.
+            argv: what else is on the command line.
+            version: the CLI version to play.
+            dialect: the dialect to speak.
+            faults: what goes wrong, as objects or in the words of an executable's.
+            cwd: its working directory; `tmp_path` unless given.
+            env: its environment.
+        """
+        if isinstance(scenario, str | os.PathLike):
+            scenario = _load(scenario, self._base)
+        cli = SimulatedCLI(
+            scenario,
+            argv=argv,
+            version=version,
+            dialect=dialect,
+            faults=parse_faults(faults) if isinstance(faults, str) else faults,
+            cwd=self._cwd if cwd is None else cwd,
+            env={"CLAUDE_CONFIG_DIR": str(self._config)} if env is None else env,
+        )
+        return self._log.watch(cli)
+
+
+class Executables:
+    """Makes simulated CLIs as programs, for whoever wants a path to `claude`.
+
+    Args:
+        log: what watches them.
+        base: the folder that scenario files are looked for in.
+        folder: where to put them.
+        config: where sessions are kept, unless an environment is given.
+    """
+
+    def __init__(self, log: WireLog, *, base: Path, folder: Path, config: Path) -> None:
+        self._log = log
+        self._base = base
+        self._folder = folder
+        self._config = config
+        self._count = 0
+
+    def __call__(
+        self,
+        scenario: str | os.PathLike[str] | None = None,
+        *,
+        version: str = LATEST.version,
+        dialect: str = "auto",
+        faults: str = "",
+        env: Mapping[str, str] | None = None,
+    ) -> Path:
+        """Make one.
+
+        Args:
+            scenario: a file (from the folder of the test): TOML, or `file.py:function`; or the
+                text of a TOML file, which is told by its having more than one line.
+            version: the CLI version to play.
+            dialect: the dialect to speak.
+            faults: what goes wrong, in the language of `parse_faults`.
+            env: more variables that it is to see, whoever starts it.
+
+        Raises:
+            ValueError: something of this makes no sense.
+        """
+        self._count += 1
+        folder = self._folder / f"sim-{self._count}"
+        folder.mkdir(parents=True)
+        variables = {
+            "CLAUDEWIRE_SIM_SCENARIO": self._file(scenario, folder),
+            "CLAUDEWIRE_SIM_VERSION": version,
+            "CLAUDEWIRE_SIM_DIALECT": dialect,
+            "CLAUDEWIRE_SIM_FAULTS": faults,
+        }
+        Simulation.from_env(variables)  # so that what is wrong is told here
+        log = folder / "claude.log"
+        self._log.watch_file(log)
+        variables |= {
+            "CLAUDEWIRE_SIM_LOG": str(log),
+            "CLAUDE_CONFIG_DIR": str(self._config),
+            **(env or {}),
+        }
+        return _script(folder / "claude", variables)
+
+    def _file(self, scenario: str | os.PathLike[str] | None, folder: Path) -> str:
+        if scenario is None:
+            return ""
+        if isinstance(scenario, str) and "\n" in scenario:
+            file = folder / "scenario.toml"
+            file.write_text(scenario, encoding="utf-8")
+            return str(file)
+        return os.path.join(self._base, scenario)
+
+
+def _load(given: str | os.PathLike[str], base: Path) -> Scenario:
+    if isinstance(given, str) and "\n" in given:
+        return script_from_toml(given)
+    return load(os.path.join(base, given))
+
+
+def _script(path: Path, variables: Mapping[str, str]) -> Path:
+    exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
+    # -P, since a module may not come from whichever folder it is started in.
+    command = shlex.join([sys.executable, "-P", "-m", "claudewire.testing.main"])
+    path.write_text(f'#!/bin/sh\n{exports}exec {command} "$@"\n', encoding="utf-8")
+    path.chmod(0o700)
+    return path
+
+
+class Cages:
+    """Opens cages, and closes them when it is closed itself."""
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+
+    def __call__(
+        self,
+        script: Source | Path = (),
+        *,
+        env: Mapping[str, str] | None = None,
+        keep: Sequence[str] = (),
+    ) -> Cage:
+        """Open one. It takes what `Cage` takes."""
+        return self._open.enter_context(Cage(script, env=env, keep=keep))
+
+    def close(self) -> None:
+        """Close all of them."""
+        self._open.close()

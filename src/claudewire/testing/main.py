@@ -1,0 +1,171 @@
+"""`claudewire-sim`: the simulated CLI as a program, usable wherever a `claude` is asked for.
+
+It loads as little as it can: tests start it by the thousand.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from time import monotonic
+
+from .actions import (
+    Action,
+    CloseOutput,
+    Exit,
+    IgnoreTermination,
+    Kill,
+    LeaveGrandchild,
+    Pause,
+    ResumeInput,
+    StopInput,
+    Write,
+    WriteError,
+)
+from .engine import Engine
+from .simulation import Refusal, Simulation
+
+__all__ = ["main"]
+
+STDIN, STDOUT, STDERR = 0, 1, 2
+
+
+class Host:
+    """Gives an engine the pipes of this process.
+
+    Args:
+        engine: what is to be run.
+        log: a file descriptor to which all that passes is noted, in a form for programs.
+    """
+
+    def __init__(self, engine: Engine, log: int | None = None) -> None:
+        self.engine = engine
+        self.log = log
+        self.reading: bool = True
+        self.input_ended: bool = False
+        self.status: int | None = None
+
+    def run(self) -> int:
+        """Serve until the CLI exits."""
+        self.engine.start()
+        while True:
+            for action in self.engine.take():
+                self.do(action)
+                if self.status is not None:
+                    return self.status
+            self.serve()
+
+    def serve(self) -> None:
+        """Wait for input, or for the time at which the engine wants to go on."""
+        ended = self.input_ended or self.engine.input_ended
+        inputs = [STDIN] if self.reading and not ended else []
+        deadline = self.engine.deadline
+        seconds = None if deadline is None else max(0.0, deadline - self.engine.clock())
+        ready, _, _ = select.select(inputs, [], [], seconds)
+        if ready:
+            data = os.read(STDIN, 65536)
+            self.note(">", data)
+            self.input_ended = not data
+            self.engine.feed(data)
+        self.engine.wake()
+
+    def do(self, action: Action) -> None:
+        """Carry out one action."""
+        if isinstance(action, Write):
+            self.note("<", action.data)
+            write(STDOUT, action.data)
+        elif isinstance(action, WriteError):
+            self.note("!", action.data)
+            write(STDERR, action.data)
+        elif isinstance(action, Exit):
+            self.note("=", b"exit %d\n" % action.status)
+            self.status = action.status
+        elif isinstance(action, StopInput | ResumeInput):
+            self.reading = isinstance(action, ResumeInput)
+        else:
+            self.note("=", f"{action}\n".encode())
+            misbehave(action)
+
+    def note(self, direction: str, data: bytes) -> None:
+        """Write to the log: one line, in one go, since others may write there as well."""
+        if self.log is not None and data:
+            write(self.log, f"{os.getpid()} {direction} {data.hex()}\n".encode())
+
+
+def misbehave(action: Action) -> None:
+    """Carry out what only a faulty CLI does."""
+    import signal
+    import time
+
+    if isinstance(action, Pause):
+        if action.seconds is None:
+            signal.pause()
+        else:
+            time.sleep(action.seconds)
+    elif isinstance(action, Kill):
+        die(action.signal)
+    elif isinstance(action, CloseOutput):
+        # Not closed: the next file to be opened would become stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+    elif isinstance(action, IgnoreTermination):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    elif isinstance(action, LeaveGrandchild):
+        leave_grandchild(action.seconds)
+
+
+def die(number: int) -> None:
+    """Let a signal end this process, whatever it does about it otherwise, without a core dump."""
+    import resource
+    import signal
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if number != signal.SIGKILL:
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def leave_grandchild(seconds: float) -> None:
+    """Start a process that has our stdout and nothing else of ours, and tell its id."""
+    import subprocess
+
+    sleep = f"import time; time.sleep({seconds})"
+    argv = [sys.executable, "-I", "-S", "-c", sleep]
+    child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    write(STDERR, f"claudewire-sim: grandchild {child.pid}\n".encode())
+
+
+def write(fd: int, data: bytes) -> None:
+    """Write everything."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(fd, view) :]
+
+
+def open_log(path: str | None) -> int | None:
+    """Open the file that `CLAUDEWIRE_SIM_LOG` names."""
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600) if path else None
+
+
+def main() -> None:
+    """Run as `claude` would."""
+    env = dict(os.environ)
+    try:
+        simulation = Simulation.from_env(env)
+        log = open_log(env.get("CLAUDEWIRE_SIM_LOG"))
+    except (OSError, ValueError) as error:
+        write(STDERR, f"claudewire-sim: {error}\n".encode())
+        sys.exit(2)
+    engine = simulation.engine(sys.argv[1:], cwd=os.getcwd(), env=env, clock=monotonic)
+    if isinstance(engine, Refusal):
+        write(STDOUT, engine.stdout.encode())
+        write(STDERR, engine.stderr.encode())
+        sys.exit(engine.status)
+    try:
+        sys.exit(Host(engine, log).run())
+    except BrokenPipeError:
+        os._exit(1)  # nobody reads; there is nothing left to flush
+
+
+if __name__ == "__main__":
+    main()

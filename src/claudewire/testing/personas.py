@@ -1,0 +1,98 @@
+"""How released CLIs differ on the wire, as far as it was measured."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["LATEST", "PERSONAS", "Persona", "persona"]
+
+_EARLY = frozenset({"initialize", "interrupt", "set_permission_mode", "set_model"})
+_MIDDLE = _EARLY | {
+    "set_max_thinking_tokens",
+    "mcp_status",
+    "mcp_message",
+    "mcp_set_servers",
+    "mcp_reconnect",
+    "mcp_toggle",
+    "rewind_files",
+    "apply_flag_settings",
+    "stop_task",
+}
+
+
+class Persona(NamedTuple):
+    """One version of the CLI."""
+
+    version: str
+    supports: frozenset[str] | None = None
+    """The control requests it knows; None for all that are declared."""
+    tool_use_id: bool = True
+    """Whether a permission request names the tool use."""
+    asks_questions: bool = True
+    """Whether it has AskUserQuestion at all."""
+    passes_answers_on: bool = False
+    """Whether the answers to a question are handed to the model as they come, in any form."""
+    needs_updated_input: bool = False
+    """Whether an allow without `updatedInput` is an error that denies the tool."""
+    mcp_protocol: str = "2025-11-25"
+    answers_nested_initialize: bool = False
+    """Whether `initialize` with its id inside gets an error (without an id) rather than silence."""
+    receipts: bool = True
+    """Whether interrupts and mode changes are answered with what they did."""
+    meets_servers_first: bool = True
+    """Whether it begins to talk to in-process MCP servers before it answers `initialize`."""
+    narrates: bool = True
+    """Whether it tells how far prompts, requests and thoughts have come."""
+
+
+PERSONAS = {
+    each.version: each
+    for each in (
+        Persona(
+            "1.0.128",
+            supports=_EARLY,
+            tool_use_id=False,
+            asks_questions=False,
+            needs_updated_input=True,
+            mcp_protocol="2025-06-18",
+            receipts=False,
+            meets_servers_first=False,
+            narrates=False,
+        ),
+        Persona(
+            "2.0.76",
+            supports=_MIDDLE,
+            passes_answers_on=True,
+            needs_updated_input=True,
+            receipts=False,
+            meets_servers_first=False,
+            narrates=False,
+        ),
+        Persona(
+            "2.1.17",
+            supports=_MIDDLE,
+            passes_answers_on=True,
+            needs_updated_input=True,
+            receipts=False,
+            meets_servers_first=False,
+            narrates=False,
+        ),
+        Persona("2.1.197", needs_updated_input=True),
+        Persona("2.1.325", answers_nested_initialize=True),
+    )
+}
+
+LATEST = PERSONAS["2.1.325"]
+
+
+def persona(version: str) -> Persona:
+    """Find a persona by its version.
+
+    Raises:
+        ValueError: it was never measured.
+    """
+    try:
+        return PERSONAS[version]
+    except KeyError:
+        known = ", ".join(PERSONAS)
+        raise ValueError(f"No persona for CLI {version!r}; there are {known}") from None

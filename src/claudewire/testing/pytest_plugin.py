@@ -1,0 +1,143 @@
+"""The plugin of pytest: every double as a fixture, and the wire of each test that fails.
+
+Nothing is loaded before a test asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from .api import ScriptedAPI
+    from .fixtures import Cages, Executables, SimulatedCLIs
+    from .recordings import WireRecordings
+    from .wirelog import WireLog
+
+__all__ = [
+    "cage",
+    "claudewire_sim",
+    "pytest_addoption",
+    "pytest_runtest_makereport",
+    "scripted_api",
+    "simulated_cli",
+    "wire_log",
+    "wire_recording",
+]
+
+_LOG = pytest.StashKey["WireLog"]()
+_PASSED = pytest.StashKey[bool]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what can be asked for on the command line."""
+    parser.getgroup("claudewire").addoption(
+        "--wire-record",
+        action="store_true",
+        help="make or refresh the recordings of tests that use `wire_recording`, from the real CLI",
+    )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add what went over the wire to the report of a failure."""
+    report = yield
+    if report.when == "call":
+        item.stash[_PASSED] = report.passed
+    log = item.stash.get(_LOG, None)
+    if report.failed and log is not None:
+        report.sections += log.sections()
+    return report
+
+
+@pytest.fixture
+def wire_log(request: pytest.FixtureRequest) -> WireLog:
+    """What goes over the wire in this test, shown if it fails: `wire_log.watch(transport)`."""
+    from .wirelog import WireLog
+
+    log = request.node.stash[_LOG] = WireLog()
+    return log
+
+
+@pytest.fixture
+def _claudewire_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder beside `tmp_path`, which belongs to the application."""
+    return tmp_path_factory.mktemp("claudewire")
+
+
+@pytest.fixture
+def simulated_cli(
+    request: pytest.FixtureRequest, wire_log: WireLog, tmp_path: Path, _claudewire_folder: Path
+) -> SimulatedCLIs:
+    """Make a simulated CLI in this process: `simulated_cli(scenario)` is a transport."""
+    from .fixtures import SimulatedCLIs
+
+    return SimulatedCLIs(
+        wire_log, base=request.path.parent, cwd=tmp_path, config=_claudewire_folder / "config"
+    )
+
+
+@pytest.fixture
+def claudewire_sim(
+    request: pytest.FixtureRequest, wire_log: WireLog, _claudewire_folder: Path
+) -> Executables:
+    """Make a simulated CLI as a program: `claudewire_sim(scenario)` is a path to a `claude`."""
+    from .fixtures import Executables
+
+    folder = _claudewire_folder
+    return Executables(wire_log, base=request.path.parent, folder=folder, config=folder / "config")
+
+
+@pytest.fixture
+def scripted_api() -> type[ScriptedAPI]:
+    """Serve a Messages API that follows a script, for as long as its context lasts.
+
+    async with scripted_api(["Hello"]) as api: ...
+    """
+    try:
+        from .api import ScriptedAPI
+    except ModuleNotFoundError as error:
+        pytest.fail(f"{error}; the scripted API needs `pip install claudewire[api]`", pytrace=False)
+    return ScriptedAPI
+
+
+@pytest.fixture
+def cage() -> Iterator[Cages]:
+    """Open a cage for real programs: `cage(["Hello"]).wrapper("claude")` is a path.
+
+    Skips the test where there can be none, and says why.
+    """
+    from .cage import Cage
+    from .fixtures import Cages
+
+    if (reason := Cage.unavailable()) is not None:
+        pytest.skip(f"No cage: {reason}")
+    cages = Cages()
+    yield cages
+    cages.close()
+
+
+@pytest.fixture
+def wire_recording(
+    request: pytest.FixtureRequest, wire_log: WireLog, _claudewire_folder: Path
+) -> Iterator[WireRecordings]:
+    """Replay what this test had recorded, or record it with --wire-record.
+
+    `await wire_recording(live)` is a transport; `live` makes the real one and is called only to
+    record. Recordings are in `recordings`, next to the file of the test.
+    """
+    from .recordings import WireRecordings, recording_path
+
+    recordings = WireRecordings(
+        wire_log,
+        path=recording_path(request.path, request.node.nodeid.partition("::")[2]),
+        scratch=_claudewire_folder,
+        record=request.config.getoption("--wire-record"),
+    )
+    yield recordings
+    recordings.finish(passed=request.node.stash.get(_PASSED, False))

@@ -1,0 +1,185 @@
+"""What went over the wire lately, to be shown when a test fails."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from claudewire.recording import Direction
+    from claudewire.transport import Transport
+
+__all__ = ["Watched", "WireLog"]
+
+LINES = 200
+"""The lines of one wire that are shown, the last ones: a failure is seldom far from its cause."""
+
+WIDEST = 400
+"""Characters of a line that are shown: enough to recognise it."""
+
+KEPT = 65536
+"""Bytes of a line that are looked at for secrets. Much more than is shown, so that what is shown
+does not end in half a secret."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+T = TypeVar("T", bound="Transport")
+
+
+class _Line:
+    """One line, or as much of it as has come."""
+
+    def __init__(self, direction: str) -> None:
+        self.direction = direction
+        self.head = bytearray()
+        self.size = 0
+        self.complete = False
+
+    def add(self, data: bytes) -> None:
+        self.head += data[: KEPT - len(self.head)]
+        self.size += len(data)
+
+    @property
+    def text(self) -> str:
+        return self.head.decode("utf-8", "backslashreplace")
+
+    def shown(self, text: str) -> str:
+        """The line as it is to be shown, given its text without secrets."""
+        text = _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+        if len(text) > WIDEST or self.size > len(self.head):
+            text = f"{text[:WIDEST]}… ({self.size} bytes)"
+        return f"{self.direction} {text}{'' if self.complete else ' (no newline yet)'}"
+
+
+class _Wire:
+    """The last lines of one conversation."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._lines: deque[_Line] = deque(maxlen=LINES)
+        self._open: dict[str, _Line] = {}
+        self._count = 0
+
+    def feed(self, direction: str, data: bytes) -> None:
+        start = 0
+        while start < len(data):
+            end = data.find(b"\n", start)
+            line = self._open.get(direction) or self._begin(direction)
+            line.add(data[start : end if end >= 0 else len(data)])
+            if end < 0:
+                return
+            line.complete = True
+            del self._open[direction]
+            start = end + 1
+
+    def tell(self, what: str) -> None:
+        """Note something that is no line."""
+        line = self._begin("=")
+        line.add(what.encode())
+        line.complete = True
+        del self._open["="]
+
+    def _begin(self, direction: str) -> _Line:
+        line = self._open[direction] = _Line(direction)
+        self._lines.append(line)
+        self._count += 1
+        return line
+
+    def show(self, redact: Callable[[str], str]) -> str:
+        left_out = self._count - len(self._lines)
+        lines = [line.shown(redact(line.text)) for line in self._lines]
+        if left_out:
+            lines.insert(0, f"({left_out} earlier lines are left out)")
+        return "\n".join(lines)
+
+
+class Watched(Generic[T]):
+    """A transport that carries another's bytes untouched, and has them noted in a log.
+
+    Attributes:
+        inner: the transport that is watched.
+    """
+
+    def __init__(self, inner: T, wire: _Wire) -> None:
+        self.inner = inner
+        self._wire = wire
+
+    async def send(self, data: bytes) -> None:
+        """Write all of `data`."""
+        # Noted first: the answer may be read before the writing has come back.
+        self._wire.feed(">", data)
+        await self.inner.send(data)
+
+    async def send_eof(self) -> None:
+        """Say that nothing more will be sent."""
+        self._wire.tell("end of input")
+        await self.inner.send_eof()
+
+    async def receive(self) -> bytes:
+        """Wait for some bytes; `b""` when there will be no more."""
+        return self._noted("<", await self.inner.receive())
+
+    async def receive_stderr(self) -> bytes:
+        """Wait for some bytes of stderr; `b""` when there will be no more."""
+        return self._noted("!", await self.inner.receive_stderr())
+
+    async def wait(self) -> int | None:
+        """Wait until the peer has gone; give its exit status."""
+        status = await self.inner.wait()
+        self._wire.tell(f"exit {status}")
+        return status
+
+    async def aclose(self) -> None:
+        """Let go of everything."""
+        await self.inner.aclose()
+
+    def _noted(self, direction: Direction, data: bytes) -> bytes:
+        self._wire.feed(direction, data)
+        return data
+
+
+class WireLog:
+    """Notes what goes over the wires of one test: `>` to the CLI, `<` from it, `!` its stderr.
+
+    It keeps the last lines of each wire, and takes the secrets out when they are shown.
+    """
+
+    def __init__(self) -> None:
+        self._wires: list[_Wire] = []
+        self._files: list[Path] = []
+
+    def watch(self, transport: T, name: str = "") -> Watched[T]:
+        """Give a transport that does what this one does, and is watched."""
+        wire = _Wire(name or type(transport).__name__)
+        self._wires.append(wire)
+        return Watched(transport, wire)
+
+    def watch_file(self, path: str | os.PathLike[str]) -> None:
+        """Watch the simulated CLIs that write to this file, as `CLAUDEWIRE_SIM_LOG` says."""
+        self._files.append(Path(path))
+
+    def sections(self) -> list[tuple[str, str]]:
+        """The log as it is to be read: a title and a text for each wire that was used."""
+        from claudewire.redaction import Redactor
+
+        redactor = Redactor()
+        wires = [*self._wires, *(wire for path in self._files for wire in _read(path))]
+        for wire in wires:  # a secret may be told as such only after it was first used
+            wire.show(redactor)
+        shown = [(wire.name, wire.show(redactor)) for wire in wires]
+        return [(f"wire: {name}", text) for name, text in shown if text]
+
+
+def _read(path: Path) -> Iterator[_Wire]:
+    """Read what the simulated CLIs wrote: each line has a process, a direction and bytes."""
+    wires: dict[str, _Wire] = {}
+    text = path.read_text("ascii") if path.exists() else ""
+    for line in text.split("\n")[:-1]:
+        process, direction, data = line.split(" ")
+        wire = wires.setdefault(process, _Wire(f"{path.stem}, process {process}"))
+        wire.feed(direction, bytes.fromhex(data))
+    yield from wires.values()

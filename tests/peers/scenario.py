@@ -1,0 +1,71 @@
+"""What the simulated agent does while an official SDK drives it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from claudewire.testing.chat import Chat
+from claudewire.testing.scenario import Script
+
+script = Script()
+
+QUESTION = {
+    "question": "Which colour?",
+    "header": "Colour",
+    "options": [
+        {"label": "Red", "description": "as a tomato"},
+        {"label": "Green", "description": "as grass"},
+    ],
+    "multiSelect": False,
+}
+
+
+def shell(input: dict[str, Any]) -> str:
+    return f"ran: {input['command']}"
+
+
+@script.on("think")
+async def think(chat: Chat) -> None:
+    await chat.think("Let me see.")
+    await chat.say("I have thought about it for a while.")
+
+
+@script.on("shell")
+async def use_shell(chat: Chat) -> None:
+    outcome = await chat.use("Bash", {"command": "rm -rf build"}, run=shell)
+    await chat.say(f"The tool said: {outcome.text}")
+
+
+@script.on("slow")
+async def use_slow_tool(chat: Chat) -> None:
+    await chat.use("Bash", {"command": "make all"}, seconds=60)
+    await chat.say("Nobody has stopped me.")
+
+
+@script.on("write")
+async def write(chat: Chat) -> None:
+    outcome = await chat.use("Write", {"file_path": "a.txt", "content": "a"}, result="Written.")
+    await chat.say(f"{outcome.text} I am {chat.session.model}.")
+
+
+@script.on("colour")
+async def ask(chat: Chat) -> None:
+    outcome = await chat.ask([QUESTION])
+    await chat.say(f"I was told: {outcome.text}")
+
+
+@script.on("add")
+async def add(chat: Chat) -> None:
+    outcome = await chat.call("calc", "add", {"a": 2, "b": 3})
+    await chat.say(f"The sum is {outcome.text}.")
+
+
+@script.on("what did i say")
+async def recall(chat: Chat) -> None:
+    said = [entry["text"] for entry in chat.session.history if entry["type"] == "user"]
+    await chat.say(" | ".join(said))
+
+
+@script.on("hello")
+async def greet(chat: Chat) -> None:
+    await chat.say("Hello to you.")

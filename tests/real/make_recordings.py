@@ -1,0 +1,107 @@
+"""Make the recordings in tests/recordings anew: `python -m tests.real.make_recordings`.
+
+They come from real CLIs and are what our types are held to. Nothing in them tells about the
+machine, and what CLIs say at length about themselves is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+from tests.real_clis import NEWEST, real_cli
+
+from claudewire.recording import RecordingTransport
+from claudewire.redaction import Redactor, rewrite
+from claudewire.testing.cage import Cage
+from claudewire.testing.simulated import ARGV
+from claudewire.wire.permissions import PermissionResultAllow
+from claudewire.wire.requests import CanUseTool, SetModel, SetPermissionMode
+
+from .cases import ADD, ASK, BAD, CALCULATOR, CASES, COMMAND, HOOKS, STREAMED, THOUGHT, Case
+from .host import Host
+from .process import started
+
+FOLDER = Path(__file__).resolve().parent.parent / "recordings"
+
+TEXTS = ("description", "argumentHint")
+LONG = 20
+"""A text about a command or an agent that is longer than this is left out."""
+
+
+def answer(asked: CanUseTool) -> PermissionResultAllow:
+    answers = {"answers": {"Which colour?": "Green"}} if "questions" in asked.input else {}
+    return PermissionResultAllow({**asked.input, **answers})
+
+
+async def talk(host: Host) -> None:
+    await host.turn("Think.", uuid="00000000-0000-4000-8000-000000000001")
+    await host.turn("Do it.", uuid="00000000-0000-4000-8000-000000000002")
+
+
+async def work(host: Host) -> None:
+    await host.turn("Ask.")
+    await host.ask(SetModel("haiku"))
+    await host.ask(SetPermissionMode("acceptEdits"))
+    await host.turn("Add.")
+    await host.turn("Fail.")
+
+
+TALK = Case([THOUGHT, ["I shall.", COMMAND], "Done."], talk, STREAMED, HOOKS, answer)
+WORK = Case([ASK, "Green it is.", ADD, "It is 5.", BAD], work, (), CALCULATOR, answer)
+
+RECORDINGS: dict[str, tuple[str, Case]] = {
+    f"{NEWEST}-talk": (NEWEST, TALK),
+    f"{NEWEST}-work": (NEWEST, WORK),
+    f"{NEWEST}-interrupt": (NEWEST, CASES["interrupt while asking"]),
+    "2.1.17-work": ("2.1.17", WORK),
+    "1.0.128-talk": ("1.0.128", TALK),
+}
+
+
+def without_the_machine(cage: Cage) -> Callable[[str], str]:
+    """Take out of a line what tells where it was recorded, and long descriptions."""
+    redactor = Redactor(home=cage.home)
+    places = {str(cage.work): "/project", str(cage.folder): "/cage"}
+    # The CLI makes names of folders out of paths.
+    places |= {re.sub(r"\W|_", "-", old): new.replace("/", "-") for old, new in places.items()}
+
+    def change(name: str, value: str) -> str:
+        if name in TEXTS and len(value) > LONG:
+            return "…"
+        for place, new in places.items():
+            value = value.replace(place, new)
+        return value
+
+    return lambda line: rewrite(redactor(line), change)
+
+
+async def record(name: str) -> None:
+    version, case = RECORDINGS[name]
+    flags = [*ARGV, *case.flags]
+    with Cage(case.script()) as cage:
+        async with started(cage.command([real_cli(version), *flags])) as process:
+            transport = RecordingTransport(
+                process,
+                FOLDER / f"{name}.jsonl",
+                header={"cli_version": version, "argv": ["claude", *flags]},
+                redactor=without_the_machine(cage),
+            )
+            host = Host(transport, case.decide, case.serve, cage.work)
+            with anyio.fail_after(60):
+                await host.start(case.setup)
+                await case.drive(host)
+                await host.end()
+            await transport.aclose()
+
+
+async def main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    for name in RECORDINGS:
+        await record(name)
+
+
+if __name__ == "__main__":
+    anyio.run(main)

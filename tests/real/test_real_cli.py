@@ -1,0 +1,249 @@
+"""A real CLI talks to our wire and to our scripted API, in our cage."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.abc
+import pytest
+from tests.real_clis import NEWEST, VERSIONS, real_cli, why_not
+
+from claudewire.testing.api import Reply, Script, Status, Thinking, ToolUse, Usage, structured
+from claudewire.testing.cage import Cage
+from claudewire.wire import (
+    Answer,
+    APIRetryMessage,
+    AssistantMessage,
+    Connection,
+    EndOfStream,
+    Event,
+    InitMessage,
+    Malformed,
+    Noise,
+    Request,
+    ResultMessage,
+    Role,
+    Stray,
+    StreamEvent,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+)
+from claudewire.wire.asks import CanUseTool
+from claudewire.wire.permissions import PermissionResultAllow, PermissionResultDeny
+from claudewire.wire.requests import Initialize
+
+pytestmark = [pytest.mark.anyio, pytest.mark.real]
+
+FLAGS = (
+    "--output-format=stream-json",
+    "--input-format=stream-json",
+    "--verbose",
+    "--permission-prompt-tool=stdio",
+)
+Decide = Callable[[CanUseTool], PermissionResultAllow | PermissionResultDeny]
+
+
+def allow(asked: CanUseTool) -> PermissionResultAllow:
+    return PermissionResultAllow(updated_input=asked.input)
+
+
+class Host:
+    """The least that can drive a CLI: pipes, a connection, and somebody who decides."""
+
+    def __init__(self, process: anyio.abc.Process, decide: Decide) -> None:
+        self.process = process
+        self.decide = decide
+        self.connection = Connection(Role.CLIENT)
+        self.events: list[Event] = []
+        self.asked: list[CanUseTool] = []
+
+    async def send(self, event: Event) -> None:
+        assert self.process.stdin is not None
+        data = self.connection.send(event)
+        await (self.process.stdin.send(data) if data else self.process.stdin.aclose())
+
+    async def until(self, kind: type[Event]) -> list[Event]:
+        """Read, and answer what is asked, until such an event has come; give all of them."""
+        assert self.process.stdout is not None
+        first = len(self.events)
+        while not any(isinstance(event, kind) for event in self.events[first:]):
+            try:
+                data = await self.process.stdout.receive()
+            except anyio.EndOfStream:
+                data = b""
+            await self.take(self.connection.receive_data(data))
+        return self.events[first:]
+
+    async def take(self, events: list[Event]) -> None:
+        for event in events:
+            assert not isinstance(event, Malformed | Noise | Stray)
+            assert event.problems == ()
+            self.events.append(event)
+            if isinstance(event, Request):
+                assert isinstance(event.body, CanUseTool)
+                self.asked.append(event.body)
+                await self.send(Answer(event.id, self.decide(event.body)))
+
+    async def turn(self, prompt: str) -> list[Event]:
+        await self.send(UserMessage.of(prompt))
+        return await self.until(ResultMessage)
+
+
+@asynccontextmanager
+async def running(
+    cage: Cage, *flags: str, version: str = NEWEST, decide: Decide = allow
+) -> AsyncIterator[Host]:
+    if (reason := why_not(version)) is not None:
+        pytest.skip(reason)
+    command = cage.command([real_cli(version), *FLAGS, *flags])
+    with anyio.fail_after(60):
+        async with await anyio.open_process(command, stderr=None) as process:
+            host = Host(process, decide)
+            await host.send(host.connection.new_request(Initialize()))
+            await host.until(Answer)
+            yield host
+            await host.send(EndOfStream())
+            await host.until(EndOfStream)
+            await process.wait()
+
+
+def open_cage(script: Script) -> Cage:
+    if (reason := why_not(NEWEST)) is not None:
+        pytest.skip(reason)
+    return Cage(script)
+
+
+def result(events: list[Event]) -> ResultMessage:
+    found = events[-1]
+    assert isinstance(found, ResultMessage)
+    return found
+
+
+def blocks(events: list[Event], kind: type) -> list[object]:
+    messages = [event for event in events if isinstance(event, AssistantMessage | UserMessage)]
+    return [
+        block
+        for message in messages
+        if isinstance(message.message.content, list)
+        for block in message.message.content
+        if isinstance(block, kind)
+    ]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_turn_with_text(version: str) -> None:
+    script = Script().on("hello", Reply("Hello from the script.", usage=Usage(input_tokens=1234)))
+    with open_cage(script) as cage:
+        async with running(cage, version=version) as host:
+            events = await host.turn("hello there")
+        assert host.process.returncode == 0
+
+    assert any(isinstance(event, InitMessage) for event in events)
+    assert result(events).text == "Hello from the script."
+    assert (usage := result(events).usage) is not None
+    assert usage.input_tokens == 1234
+    assert [request.prompt for request in cage.turns] == ["hello there"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_tool_is_allowed(version: str) -> None:
+    use = ToolUse("Bash", {"command": "echo made it > made.txt"}, id="toolu_made")
+    script = Script().on("make", ["I shall.", use], "Made.")
+    with open_cage(script) as cage:
+        async with running(cage, version=version) as host:
+            events = await host.turn("make a file")
+        assert (cage.work / "made.txt").read_text(encoding="utf-8") == "made it\n"
+
+    (asked,) = host.asked
+    assert (asked.tool_name, asked.input["command"]) == ("Bash", use.input["command"])
+    assert blocks(events, ToolUseBlock)
+    assert blocks(events, ToolResultBlock)
+    assert result(events).text == "Made."
+    assert cage.turns[-1].tool_results[0]["tool_use_id"] == "toolu_made"
+
+
+async def test_a_tool_is_denied() -> None:
+    script = Script().on("make", ToolUse("Bash", {"command": "touch made.txt"}), "Then not.")
+    with open_cage(script) as cage:
+        deny = PermissionResultDeny(message="Not on my watch")
+        async with running(cage, decide=lambda _: deny) as host:
+            events = await host.turn("make a file")
+        assert not (cage.work / "made.txt").exists()
+
+    assert result(events).text == "Then not."
+    assert "Not on my watch" in str(cage.turns[-1].tool_results)
+
+
+async def test_two_turns_and_two_tools_at_once() -> None:
+    uses = [ToolUse("Bash", {"command": f"echo {name} > {name}"}) for name in "ab"]
+    script = Script().on("both", uses, "Both are there.").on("again", "Still here.")
+    with open_cage(script) as cage:
+        async with running(cage) as host:
+            first = await host.turn("make both")
+            second = await host.turn("again")
+        assert sorted(path.name for path in cage.work.iterdir()) == ["a", "b"]
+
+    assert len(host.asked) == 2
+    assert result(first).text == "Both are there."
+    assert result(second).text == "Still here."
+    assert len(cage.turns[1].tool_results) == 2
+
+
+async def test_thinking_is_streamed() -> None:
+    script = Script().on("why", [Thinking("Because of this."), "Because."])
+    with open_cage(script) as cage:
+        async with running(cage, "--include-partial-messages") as host:
+            events = await host.turn("why?")
+
+    (thought,) = blocks(events, ThinkingBlock)
+    assert isinstance(thought, ThinkingBlock)
+    assert thought.thinking == "Because of this."
+    streamed = [event.text for event in events if isinstance(event, StreamEvent)]
+    assert "".join(streamed) == "Because."
+
+
+async def test_structured_output() -> None:
+    schema = '{"type": "object", "properties": {"files": {"type": "integer"}}}'
+    script = Script().on("count", structured({"files": 2}), "Counted.")
+    with open_cage(script) as cage:
+        async with running(cage, f"--json-schema={schema}") as host:
+            events = await host.turn("count them")
+
+    assert result(events).structured_output == {"files": 2}
+
+
+async def test_it_tries_again_after_429() -> None:
+    script = Script().on("go", Status(429, retry_after=0, times=2), "At last.")
+    with open_cage(script) as cage:
+        async with running(cage) as host:
+            events = await host.turn("go")
+
+    retries = [event for event in events if isinstance(event, APIRetryMessage)]
+    assert [retry.attempt for retry in retries] == [1, 2]
+    assert result(events).text == "At last."
+    assert len(cage.turns) == 3
+
+
+async def test_a_400_ends_the_turn() -> None:
+    script = Script().on("go", Status(400, message="This is a bad request"))
+    with open_cage(script) as cage:
+        async with running(cage) as host:
+            events = await host.turn("go")
+
+    assert not result(events).ok
+    assert "This is a bad request" in result(events).text
+
+
+@pytest.mark.parametrize("fault", [Reply("Half a sen", cut_after=2), Status(500), Status(529)])
+async def test_it_recovers_from(fault: Reply | Status) -> None:
+    script = Script().on("go", fault, "Whole.")
+    with open_cage(script) as cage:
+        async with running(cage) as host:
+            events = await host.turn("go")
+
+    assert result(events).text == "Whole."
+    assert len(cage.turns) == 2

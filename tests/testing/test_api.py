@@ -1,0 +1,601 @@
+"""The scripted Messages API, asked over real sockets by a small client."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anyio
+import anyio.abc
+import h11
+import pytest
+
+from claudewire.testing.api import (
+    APIRequest,
+    Reply,
+    Script,
+    ScriptedAPI,
+    Status,
+    Text,
+    Thinking,
+    ToolUse,
+    Usage,
+    main,
+    serve,
+    structured,
+)
+
+pytestmark = pytest.mark.anyio
+
+MESSAGES = "/v1/messages?beta=true"
+KEY = {"x-api-key": "sk-secret", "host": "test"}
+
+
+class Response(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        lines = self.body.decode().splitlines()
+        return [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+
+
+class Client:
+    """One connection."""
+
+    def __init__(self, stream: anyio.abc.ByteStream) -> None:
+        self.stream = stream
+        self.http = h11.Connection(h11.CLIENT)
+        self.received = b""
+
+    async def request(
+        self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
+    ) -> Response:
+        if self.http.our_state is h11.DONE:
+            self.http.start_next_cycle()
+        self.received = b""
+        length = {"content-length": str(len(body))} if body else {}
+        head = h11.Request(
+            method=method, target=path, headers=list({**KEY, **length, **(headers or {})}.items())
+        )
+        for event in (head, h11.Data(data=body), h11.EndOfMessage()):
+            if data := self.http.send(event):
+                await self.stream.send(data)
+        return await self.response()
+
+    async def response(self) -> Response:
+        response: h11.Response | None = None
+        while True:
+            event = self.http.next_event()
+            if event is h11.NEED_DATA:
+                self.http.receive_data(await self.receive())
+            elif isinstance(event, h11.Response):
+                response = event
+            elif isinstance(event, h11.Data):
+                self.received += event.data
+            elif isinstance(event, h11.EndOfMessage):
+                assert response is not None
+                headers = {name.decode(): value.decode() for name, value in response.headers}
+                return Response(response.status_code, headers, self.received)
+
+    async def receive(self) -> bytes:
+        try:
+            return await self.stream.receive()
+        except anyio.EndOfStream:
+            return b""
+
+    async def post(self, body: object, path: str = MESSAGES) -> Response:
+        return await self.request("POST", path, json.dumps(body).encode())
+
+    async def ask(self, *messages: object, **fields: object) -> Response:
+        return await self.post(conversation(*messages, **fields))
+
+
+def conversation(*messages: object, **fields: object) -> dict[str, Any]:
+    """What an agent asks; a string is what the user says."""
+    as_messages = [
+        {"role": "user", "content": message} if isinstance(message, str) else message
+        for message in messages
+    ]
+    tools = [{"name": "Bash", "input_schema": {}}]
+    return {
+        "model": "claude-test",
+        "max_tokens": 1000,
+        "tools": tools,
+        "messages": as_messages,
+        **fields,
+    }
+
+
+def used(*blocks: object) -> list[object]:
+    """An assistant's message and what came of it."""
+    result = [{"type": "tool_result", "tool_use_id": "t", "content": "done"}, *blocks]
+    return [{"role": "assistant", "content": []}, {"role": "user", "content": result}]
+
+
+@asynccontextmanager
+async def connected(api: ScriptedAPI) -> AsyncIterator[Client]:
+    with anyio.fail_after(5):
+        port = int(api.url.rpartition(":")[2])
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            yield Client(stream)
+
+
+def text(response: Response) -> str:
+    assert response.status == 200
+    return "".join(block.get("text", "") for block in response.json["content"])
+
+
+# --- what it answers -----------------------------------------------------------------------------
+
+
+async def test_a_plain_request_gets_a_whole_message() -> None:
+    reply = Reply(
+        Thinking("Hm."),
+        "Let me see.",
+        ToolUse("Bash", {"command": "ls"}, id="toolu_1"),
+        usage=Usage(input_tokens=7, output_tokens=8, cache_read_input_tokens=9),
+    )
+    async with ScriptedAPI([reply]) as api, connected(api) as client:
+        message = (await client.ask("hi")).json
+
+    assert [block["type"] for block in message["content"]] == ["thinking", "text", "tool_use"]
+    assert message["content"][0]["signature"]
+    assert message["content"][2] == {
+        "type": "tool_use",
+        "id": "toolu_1",
+        "name": "Bash",
+        "input": {"command": "ls"},
+    }
+    assert (message["model"], message["role"], message["stop_reason"]) == (
+        "claude-test",
+        "assistant",
+        "tool_use",
+    )
+    assert message["usage"]["input_tokens"] == 7
+    assert message["usage"]["output_tokens"] == 8
+    assert message["usage"]["cache_read_input_tokens"] == 9
+
+
+async def test_a_streamed_message_is_the_same_in_pieces() -> None:
+    reply = Reply(Thinking("I think so."), "Yes, indeed.", structured({"ok": True}), chunk=4)
+    async with ScriptedAPI([reply]) as api, connected(api) as client:
+        response = await client.ask("hi", stream=True)
+
+    events = response.events
+    assert response.headers["content-type"] == "text/event-stream"
+    assert [event["type"] for event in events[:2]] == ["message_start", "content_block_start"]
+    assert [event["type"] for event in events[-2:]] == ["message_delta", "message_stop"]
+    joined: dict[str, str] = {}
+    for event in events:
+        if event["type"] == "content_block_delta":
+            kind, value = list(event["delta"].values())
+            joined[kind] = joined.get(kind, "") + value
+    assert joined["thinking_delta"] == "I think so."
+    assert joined["text_delta"] == "Yes, indeed."
+    assert json.loads(joined["input_json_delta"]) == {"ok": True}
+    assert joined["signature_delta"]
+    assert events[-2]["delta"]["stop_reason"] == "tool_use"
+    assert events[-2]["usage"]["output_tokens"] > 1
+    names = [line for line in response.body.decode().splitlines() if line.startswith("event: ")]
+    assert names == [f"event: {event['type']}" for event in events]
+
+
+async def test_the_same_tool_used_twice_has_two_ids() -> None:
+    use = ToolUse("Bash", {"command": "ls"})
+    async with ScriptedAPI([[use, use]]) as api, connected(api) as client:
+        ids = [block["id"] for block in (await client.ask("hi")).json["content"]]
+
+    assert len(set(ids)) == 2
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [("hi", "end_turn"), (ToolUse("Bash"), "tool_use"), (Reply("hi", stop_reason="refusal"), None)],
+)
+async def test_the_stop_reason_follows_from_the_parts(reply: Any, reason: str | None) -> None:
+    async with ScriptedAPI([reply]) as api, connected(api) as client:
+        assert (await client.ask("x")).json["stop_reason"] == (reason or "refusal")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, "invalid_request_error"),
+        (401, "authentication_error"),
+        (429, "rate_limit_error"),
+        (500, "api_error"),
+        (529, "overloaded_error"),
+        (418, "api_error"),
+    ],
+)
+async def test_a_refusal_has_a_status_and_a_kind(status: int, kind: str) -> None:
+    async with ScriptedAPI([Status(status, message="No!")]) as api, connected(api) as client:
+        response = await client.ask("hi", stream=True)
+
+    assert response.status == status
+    assert response.json["error"] == {"type": kind, "message": "No!"}
+    assert "retry-after" not in response.headers
+
+
+async def test_a_refusal_can_say_when_to_try_again() -> None:
+    refusal = Status(429, error="too_fast", retry_after=1.5)
+    async with ScriptedAPI([refusal]) as api, connected(api) as client:
+        response = await client.ask("hi")
+
+    assert response.headers["retry-after"] == "1.5"
+    assert response.json["error"]["type"] == "too_fast"
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_cut_reply_ends_in_the_middle(stream: bool) -> None:
+    async with ScriptedAPI([Reply("Hello there", cut_after=2)]) as api, connected(api) as client:
+        with pytest.raises(h11.RemoteProtocolError):
+            await client.ask("hi", stream=stream)
+
+    assert client.received
+    if stream:
+        whole, half = client.received.decode().rsplit("\n\n", 1)
+        assert whole.count("event: ") == 2
+        assert half.startswith("event: content_block_delta\ndata: {")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_stalled_reply_says_nothing_more(stream: bool) -> None:
+    async with ScriptedAPI([Reply("Hello there", stall_after=2)]) as api:
+        async with connected(api) as client:
+            with anyio.move_on_after(0.1) as scope:
+                await client.ask("hi", stream=stream)
+            assert scope.cancelled_caught
+            assert client.received.count(b"event: ") == (2 if stream else 0)
+        async with connected(api) as client:  # others are served all the same
+            assert (await client.request("HEAD", "/")).status == 200
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_slow_reply_is_complete(stream: bool) -> None:
+    async with ScriptedAPI([Reply("Slow", delay=0.001)]) as api, connected(api) as client:
+        response = await client.ask("hi", stream=stream)
+
+    assert b"Slow" in response.body
+
+
+async def test_a_client_may_leave_in_the_middle() -> None:
+    async with ScriptedAPI([Reply("x" * 10_000_000, chunk=100)]) as api:
+        async with connected(api) as client:
+            with anyio.move_on_after(0.05):
+                await client.ask("hi", stream=True)
+        async with connected(api) as client:
+            assert text(await client.ask("next")) == "I have no script for: next"
+
+
+async def test_tokens_are_counted() -> None:
+    async with ScriptedAPI() as api, connected(api) as client:
+        response = await client.post(conversation("hi"), "/v1/messages/count_tokens?beta=true")
+
+    assert response.json["input_tokens"] > 0
+    assert [request.kind for request in api.requests] == ["count"]
+    assert api.turns == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("HEAD", "/", b"", 200),
+        ("GET", "/v1/models", b"", 404),
+        ("POST", "/v1/complete", b"{}", 404),
+        ("POST", MESSAGES, b"not json", 404),
+    ],
+)
+async def test_anything_else_is_harmless(method: str, path: str, body: bytes, status: int) -> None:
+    async with ScriptedAPI() as api, connected(api) as client:
+        response = await client.request(method, path, body)
+        again = await client.request("HEAD", "/")
+
+    assert (response.status, again.status) == (status, 200)
+    assert api.requests[0].kind == "other"
+    assert api.requests[0].messages == []
+
+
+async def test_what_is_not_http_is_dropped() -> None:
+    async with ScriptedAPI() as api, connected(api) as client:
+        await client.stream.send(b"\x00\x01 nonsense\r\n\r\n")
+        assert await client.receive() == b""
+
+    assert api.requests == []
+
+
+async def test_a_client_that_waits_for_leave_to_send_its_body_gets_it() -> None:
+    async with ScriptedAPI(["ok"]) as api, connected(api) as client:
+        body = json.dumps(conversation("hi")).encode()
+        head = f"POST {MESSAGES} HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\n"
+        await client.stream.send(f"{head}content-length: {len(body)}\r\n\r\n".encode())
+        assert (await client.receive()).startswith(b"HTTP/1.1 100 ")
+        await client.stream.send(body)
+        assert (await client.receive()).startswith(b"HTTP/1.1 200 ")
+
+
+# --- which reply ---------------------------------------------------------------------------------
+
+
+async def test_a_rule_is_chosen_by_what_the_user_said() -> None:
+    script = Script(default="Pardon?")
+    script.on("apple", "red").on(re.compile("ban.na", re.I), "yellow")
+    script.on(lambda request: len(request.messages) > 2, "long")
+    async with ScriptedAPI(script) as api, connected(api) as client:
+        said = [
+            text(await client.ask(*messages))
+            for messages in (["an apple"], ["BANANA"], ["kiwi"], ["kiwi", *used()])
+        ]
+
+    assert said == ["red", "yellow", "Pardon?", "long"]
+
+
+async def test_the_result_of_a_tool_is_the_next_step_of_the_same_turn() -> None:
+    script = Script().on("list", ToolUse("Bash"), "Two files.")
+    reminder = {"type": "text", "text": "<system-reminder>Mind the list!</system-reminder>"}
+    environment = {"role": "system", "content": "Today is list day"}
+    async with ScriptedAPI(script) as api, connected(api) as client:
+        first = await client.ask("list them", environment)
+        second = await client.ask("list them", *used(reminder), environment)
+        third = await client.ask("list them", *used(), *used())
+
+    assert first.json["stop_reason"] == "tool_use"
+    assert text(second) == "Two files."
+    assert text(third) == "My script has ended for: list them"
+    assert [request.prompt for request in api.turns] == ["list them"] * 3
+    assert api.turns[1].tool_results[0]["content"] == "done"
+    assert api.turns[0].tool_results == []
+
+
+async def test_the_same_prompt_later_begins_anew() -> None:
+    script = Script().on("go", "one", "two")
+    async with ScriptedAPI(script) as api, connected(api) as client:
+        first = text(await client.ask("go"))
+        other_session = text(await client.ask("go", metadata={"user_id": "other"}))
+        later = text(await client.ask("go", *used(), "go"))
+        after = text(await client.ask("go", *used(), "go", *used()))
+
+    assert [first, other_session, later, after] == ["one", "one", "one", "two"]
+
+
+async def test_a_failure_can_last_for_some_tries() -> None:
+    script = Script().on("go", Status(529, times=2), "at last")
+    async with ScriptedAPI(script) as api, connected(api) as client:
+        statuses = [(await client.ask("go")).status for _ in range(3)]
+
+    assert statuses == [529, 529, 200]
+
+
+@pytest.mark.parametrize("times", [1, 0])
+async def test_a_failure_that_comes_last_stays(times: int) -> None:
+    script = Script("fine").on("go", Status(400, times=times))
+    async with ScriptedAPI(script) as api, connected(api) as client:
+        statuses = [(await client.ask("go")).status for _ in range(4)]
+        assert text(await client.ask("stay")) == "fine"
+
+    assert statuses == [400] * 4
+
+
+async def test_a_reply_can_stay_for_ever() -> None:
+    async with ScriptedAPI([Reply("again", times=0), "never"]) as api, connected(api) as client:
+        assert {text(await client.ask("go")) for _ in range(5)} == {"again"}
+
+
+async def test_replies_without_a_rule_come_in_their_order() -> None:
+    def replies() -> Iterator[str]:
+        yield "first"
+        yield "second"
+
+    async with ScriptedAPI(replies()) as api, connected(api) as client:
+        said = [text(await client.ask("x")) for _ in range(3)]
+
+    assert said == ["first", "second", "I have no script for: x"]
+
+
+async def test_a_function_can_be_the_script() -> None:
+    def answer(request: APIRequest) -> str | None:
+        if request.prompt == "crash":
+            raise RuntimeError("oops")
+        return None if request.prompt == "pass" else request.prompt.upper()
+
+    async with ScriptedAPI(answer) as api, connected(api) as client:
+        assert text(await client.ask("hello")) == "HELLO"
+        assert text(await client.ask("pass")) == "I have no script for: pass"
+        crashed = await client.ask("crash")
+
+    assert crashed.status == 400
+    assert "RuntimeError('oops')" in crashed.json["error"]["message"]
+
+
+async def test_a_string_is_one_reply() -> None:
+    async with ScriptedAPI("Hello") as api, connected(api) as client:
+        assert text(await client.ask("x")) == "Hello"
+
+
+async def test_side_calls_are_answered_apart() -> None:
+    title = {"model": "small", "max_tokens": 512, "messages": [{"role": "user", "content": "go"}]}
+    async with ScriptedAPI(["for the turn"]) as api, connected(api) as client:
+        assert json.loads(text(await client.post(title)))["title"]
+        assert (await client.ask("quota", max_tokens=1)).status == 200
+        assert text(await client.ask("go")) == "for the turn"
+        assert (await client.ask("go", *used(), tools=[])).status == 200
+        assert (await client.ask("go", tools=[], thinking={})).status == 200
+
+    assert [request.kind for request in api.requests] == ["side", "side", "turn", "turn", "turn"]
+    assert len(api.side_calls) == 2
+
+
+# --- what it records -----------------------------------------------------------------------------
+
+
+async def test_every_request_is_recorded_without_its_secrets(tmp_path: Path) -> None:
+    record = tmp_path / "requests.jsonl"
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}}
+    picture = {"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]}
+    async with ScriptedAPI(record=record) as api, connected(api) as client:
+        await client.ask(picture)
+        await client.request("HEAD", "/hello", headers={"Authorization": "Bearer secret"})
+
+    asked, greeted = api.requests
+    assert (asked.method, asked.path) == ("POST", MESSAGES)
+    assert asked.prompt == "What is it?"
+    assert asked.messages[0]["content"][1] == image
+    assert asked.tools == ["Bash"]
+    assert asked.headers["x-api-key"] == "redacted"
+    assert greeted.headers["authorization"] == "redacted"
+    assert (greeted.path, greeted.body, greeted.prompt) == ("/hello", None, "")
+    lines = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+    assert [line["kind"] for line in lines] == ["turn", "other"]
+    assert "secret" not in record.read_text(encoding="utf-8")
+
+
+async def test_an_exception_of_the_caller_is_not_wrapped() -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with ScriptedAPI():
+            raise ZeroDivisionError
+
+
+# --- as a file, and as a program -----------------------------------------------------------------
+
+FILE = r"""
+replies = ["one", { thinking = "Hm.", text = "two", usage = { input_tokens = 5 } }]
+default = { text = "Pardon?", stop_reason = "stop_sequence" }
+
+[[rules]]
+contains = "list"
+replies = [
+    { parts = ["2:", { tool = "Bash", input = { command = "ls" } }, { tool = "Read", id = "r" }] },
+    { structured = { files = 2 } },
+]
+
+[[rules]]
+matches = "(?i)retry \\d"
+replies = [
+    { status = 429, retry_after = 0, times = 2 },
+    { text = "cut", cut_after = 3 },
+    { text = "stalled", stall_after = 3, delay = 0.5, chunk = 1 },
+]
+"""
+
+
+def equivalent() -> Script:
+    script = Script(
+        "one",
+        Reply(Thinking("Hm."), Text("two"), usage=Usage(input_tokens=5)),
+        default=Reply("Pardon?", stop_reason="stop_sequence"),
+    )
+    script.on(
+        "list",
+        ["2:", ToolUse("Bash", {"command": "ls"}), ToolUse("Read", id="r")],
+        structured({"files": 2}),
+    )
+    return script.on(
+        re.compile(r"retry \d", re.IGNORECASE),
+        Status(429, retry_after=0, times=2),
+        Reply("cut", cut_after=3),
+        Reply("stalled", stall_after=3, delay=0.5, chunk=1),
+    )
+
+
+def test_a_script_can_be_written_in_a_file(tmp_path: Path) -> None:
+    toml = tmp_path / "script.toml"
+    toml.write_text(FILE, encoding="utf-8")
+    loaded = Script.load(toml).to_data()
+    assert loaded == equivalent().to_data()
+
+    again = tmp_path / "script.json"
+    again.write_text(json.dumps(loaded), encoding="utf-8")
+    assert Script.load(again).to_data() == loaded
+
+
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        ("rules = 3", r"\$\.rules"),
+        ("replies = [{ txt = 'x' }]", "txt"),
+        ("[[rules]]\ncontains = 'x'", "replies"),
+        ("[[rules]]\nmatches = '('\nreplies = []", r"rules\[0\]"),
+        ("= = =", "line 1"),
+    ],
+)
+def test_a_mistake_in_a_file_is_explained(tmp_path: Path, content: str, where: str) -> None:
+    path = tmp_path / "script.toml"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=where) as raised:
+        Script.load(path)
+    assert str(path) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "script", [Script().on(lambda _: True, "x"), Script.of(iter(["x"])), Script.of(lambda _: "x")]
+)
+def test_what_is_a_function_cannot_be_written_down(script: Script) -> None:
+    with pytest.raises(ValueError, match="cannot be written down"):
+        script.to_data()
+
+
+async def test_it_serves_until_it_is_told_to_stop() -> None:
+    urls: list[str] = []
+
+    def ready(url: str) -> None:
+        urls.append(url)
+        signal.raise_signal(signal.SIGTERM)
+
+    with anyio.fail_after(5):
+        await serve(["x"], ready=ready)
+    assert urls[0].startswith("http://127.0.0.1:")
+
+
+def test_it_is_a_program(tmp_path: Path) -> None:
+    script = tmp_path / "script.toml"
+    script.write_text('default = "Hello"', encoding="utf-8")
+    command = [sys.executable, "-m", "claudewire.testing.api", "--script", str(script)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+
+        async def ask() -> str:
+            with anyio.fail_after(5):
+                host, port = url.removeprefix("http://").split(":")
+                async with await anyio.connect_tcp(host, int(port)) as stream:
+                    return text(await Client(stream).ask("hi"))
+
+        assert anyio.run(ask) == "Hello"
+        process.terminate()
+        assert process.wait(5) == 0
+
+
+def test_the_program_runs_in_this_process_as_well(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Stdout:
+        def write(self, line: str) -> None:
+            assert line.startswith("http://127.0.0.1:")
+
+        def flush(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(sys, "stdout", Stdout())
+    main([])
+
+
+def test_the_program_refuses_a_script_that_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["--script", str(tmp_path / "missing.toml")])
+    assert "missing.toml" in capsys.readouterr().err

@@ -1,0 +1,504 @@
+"""The cage: what a program in it sees, what it cannot do, and what is left of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from claudewire.testing import cage as cage_module
+from claudewire.testing import caged, warden
+from claudewire.testing.api import Script, Status
+from claudewire.testing.cage import FAKE_KEY, Cage, CageError
+from claudewire.testing.caged import Plan
+
+NO_CAGE = Cage.unavailable()
+pytestmark = pytest.mark.skipif(NO_CAGE is not None, reason=f"No cage: {NO_CAGE}")
+
+
+@pytest.fixture
+def cage() -> Iterator[Cage]:
+    with Cage(["Hello from the script"]) as opened:
+        yield opened
+
+
+def run(
+    cage: Cage, *command: str, cwd: Path | None = None, input: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        cage.command(command),
+        cwd=cwd,
+        input=input,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=20,
+    )
+
+
+def python(cage: Cage, code: str) -> str:
+    """Run some Python in the cage; give what it printed."""
+    done = run(cage, sys.executable, "-I", "-c", code)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def ends(process: int) -> bool:
+    """Wait until a process that is not ours has ended, but not for long."""
+    try:
+        watch = os.pidfd_open(process)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([watch], [], [], 5)[0])
+    finally:
+        os.close(watch)
+
+
+# --- what is shut --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", "198.51.100.1", "2001:db8::1"])
+def test_nothing_but_loopback_can_be_reached(cage: Cage, address: str) -> None:
+    code = f"import socket; socket.create_connection(({address!r}, 53), timeout=5)"
+    done = run(cage, sys.executable, "-I", "-c", code)
+
+    assert done.returncode == 1
+    assert "Network is unreachable" in done.stderr
+
+
+def test_there_is_no_other_interface(cage: Cage) -> None:
+    code = "import socket; print([name for _, name in socket.if_nameindex()])"
+    assert python(cage, code) == "['lo']"
+
+
+def test_a_server_outside_on_loopback_cannot_be_reached(cage: Cage) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        code = f"import socket; socket.create_connection(('127.0.0.1', {port}), timeout=5)"
+        done = run(cage, sys.executable, "-I", "-c", code)
+
+    assert "Connection refused" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="Only root could try")
+def test_not_even_root_can_leave(cage: Cage) -> None:
+    code = (
+        "import ctypes, os; c = ctypes.CDLL(None, use_errno=True); "
+        f"f = os.open('/proc/{os.getpid()}/ns/net', 0); "
+        "print(c.setns(f, 0), os.strerror(ctypes.get_errno()))"
+    )
+    assert python(cage, code) == "-1 Operation not permitted"
+
+
+# --- what is there -------------------------------------------------------------------------------
+
+
+def test_the_environment_is_clean(cage: Cage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "real")
+    monkeypatch.setenv("SOME_SECRET", "real")
+    monkeypatch.setenv("TERM", "dumb")
+    environment = json.loads(python(cage, "import json, os; print(json.dumps(dict(os.environ)))"))
+
+    assert "real" not in environment.values()
+    assert environment.pop("ANTHROPIC_BASE_URL").startswith("http://127.0.0.1:")
+    assert environment["TERM"] == "dumb"
+    assert environment["ANTHROPIC_API_KEY"] == FAKE_KEY
+    assert environment["HOME"] == str(cage.home)
+    assert environment["CLAUDE_CONFIG_DIR"] == str(cage.config)
+    assert environment["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == "1"
+    assert set(environment) <= {
+        "ANTHROPIC_API_KEY",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+        "CLAUDE_CONFIG_DIR",
+        "COVERAGE_PROCESS_CONFIG",  # put there by coverage, when it measures these tests
+        "DISABLE_AUTOUPDATER",
+        "DISABLE_TELEMETRY",
+        "HOME",
+        "IS_SANDBOX",
+        "LANG",
+        "LC_CTYPE",  # Python's own
+        "PATH",
+        "TERM",
+        "TMPDIR",
+    }
+
+
+def test_variables_can_be_given_and_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_ONE", "1")
+    monkeypatch.setenv("MY_OTHER", "2")
+    with Cage(env={"GIVEN": "3", "HOME": "/root"}, keep=["MY_O*"]) as cage:
+        code = "import os; print(*map(os.environ.get, ['MY_ONE', 'MY_OTHER', 'GIVEN', 'HOME']))"
+        assert python(cage, code) == f"1 2 3 {cage.home}"
+
+
+def test_the_working_directory_is_private(cage: Cage) -> None:
+    inside = cage.work / "inside"
+    inside.mkdir()
+
+    assert run(cage, "pwd", cwd=Path("/")).stdout.strip() == str(cage.work)
+    assert run(cage, "pwd", cwd=inside).stdout.strip() == str(inside)
+
+
+def test_a_planted_module_is_not_loaded(cage: Cage) -> None:
+    (cage.work / "socket.py").write_text("raise SystemExit('planted')", encoding="utf-8")
+
+    assert run(cage, "true", cwd=cage.work).returncode == 0
+
+
+ASK = """
+import json, os, urllib.request
+body = {"model": "m", "max_tokens": 100, "tools": [{"name": "x"}],
+        "messages": [{"role": "user", "content": "hi"}]}
+request = urllib.request.Request(
+    os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages",
+    json.dumps(body).encode(), {"x-api-key": os.environ["ANTHROPIC_API_KEY"]})
+print(json.load(urllib.request.urlopen(request))["content"][0]["text"])
+"""
+
+
+def test_the_scripted_api_is_inside(cage: Cage) -> None:
+    assert python(cage, ASK) == "Hello from the script"
+    assert python(cage, ASK) == "Hello from the script"  # each program starts at the beginning
+    assert [request.prompt for request in cage.turns] == ["hi", "hi"]
+    assert FAKE_KEY not in (cage.folder / Plan.REQUESTS).read_text(encoding="utf-8")
+
+    cage.close()
+    assert len(cage.api_requests()) == 2
+
+
+def test_the_script_may_be_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "script.toml"
+    path.write_text('default = "From a file"', encoding="utf-8")
+    with Cage(path) as cage:
+        assert python(cage, ASK) == "From a file"
+
+
+def test_a_script_that_cannot_be_written_down_is_refused() -> None:
+    with pytest.raises(ValueError, match="cannot be written down"):
+        Cage(Script().on(lambda _: True, Status(400)))
+
+
+# --- how a program runs --------------------------------------------------------------------------
+
+
+def test_pipes_and_the_exit_status_are_those_of_the_program(cage: Cage) -> None:
+    done = run(cage, "sh", "-c", "cat; echo problem >&2; exit 7", input="through")
+
+    assert (done.returncode, done.stdout, done.stderr) == (7, "through", "problem\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_signals_reach_the_program(cage: Cage, number: signal.Signals) -> None:
+    command = cage.command(["sh", "-c", "echo started; exec sleep 60"])
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"started\n"
+        process.send_signal(number)
+        assert process.wait(5) == -number
+
+
+def test_a_program_can_handle_a_signal(cage: Cage) -> None:
+    command = cage.command(["sh", "-c", "trap 'exit 9' TERM; echo started; read line"])
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"started\n"
+        process.terminate()
+        assert process.wait(5) == 9
+
+
+def test_a_broken_pipe_kills_as_usual(cage: Cage) -> None:
+    command = cage.command(["yes"])
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(5) == -signal.SIGPIPE
+
+
+@pytest.mark.parametrize(("program", "status"), [("no-such-program", 127), ("/etc/passwd", 126)])
+def test_what_cannot_be_run_is_reported(cage: Cage, program: str, status: int) -> None:
+    done = run(cage, program)
+
+    assert done.returncode == status
+    assert done.stderr.startswith(f"claudewire cage: {program}: ")
+
+
+def test_a_wrapper_stands_for_the_program(cage: Cage) -> None:
+    path = cage.wrapper("/bin/echo")
+    done = subprocess.run([path, "a b", "$HOME"], capture_output=True, encoding="utf-8", timeout=20)
+
+    assert path.is_relative_to(cage.folder)
+    assert done.stdout == "a b $HOME\n"
+
+
+# --- what is left --------------------------------------------------------------------------------
+
+
+def test_what_a_program_leaves_behind_is_ended(cage: Cage) -> None:
+    done = run(cage, "sh", "-c", "setsid sleep 60 >/dev/null 2>&1 & echo $!")
+    assert ends(int(done.stdout))
+
+
+def test_a_killed_program_leaves_nothing(cage: Cage) -> None:
+    command = cage.command(["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!; wait"])
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        grandchild = int(process.stdout.readline())
+        process.kill()
+    assert ends(grandchild)
+
+
+def test_closing_ends_what_still_runs() -> None:
+    with Cage() as cage:
+        folder = cage.folder
+        command = cage.command(["sh", "-c", "echo started; exec sleep 60"])
+        process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert process.stdout is not None
+        process.stdout.readline()
+    with process:
+        assert process.wait(5) == -signal.SIGKILL
+    assert not folder.exists()
+    with pytest.raises(CageError, match="not open"):
+        _ = cage.folder
+
+
+# --- never without -------------------------------------------------------------------------------
+
+
+def in_thread(task: Callable[[], object]) -> BaseException | None:
+    """Run something in a thread of its own, which may have a network of its own."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            task()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return raised[0] if raised else None
+
+
+def test_it_refuses_when_the_network_is_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caged, "_call", lambda *_: None)
+    monkeypatch.setattr(caged, "_bring_up", lambda _: None)
+
+    assert "not empty" in str(in_thread(caged.confine))
+
+
+def test_it_refuses_when_there_is_another_interface(monkeypatch: pytest.MonkeyPatch) -> None:
+    networks = iter([1, 2])
+    monkeypatch.setattr(caged, "_call", lambda *_: None)
+    monkeypatch.setattr(caged, "_bring_up", lambda _: None)
+    monkeypatch.setattr(caged, "network", lambda: next(networks))
+    monkeypatch.setattr(socket, "if_nameindex", lambda: [(1, "lo"), (2, "eth0")])
+
+    assert "not empty: eth0, lo" in str(in_thread(caged.confine))
+
+
+class Left(Exception):
+    """Instead of the end of this process."""
+
+
+@pytest.fixture
+def leaving(monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave(status: int) -> None:
+        raise Left(status)
+
+    monkeypatch.setattr(os, "_exit", leave)
+
+
+@pytest.mark.usefixtures("leaving")
+@pytest.mark.parametrize("error", [PermissionError("not allowed"), CageError("not empty")])
+def test_nothing_is_run_without_a_cage(
+    cage: Cage,
+    error: Exception,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def refuse() -> int:
+        raise error
+
+    def run(*_: object) -> None:
+        pytest.fail("It was run")
+
+    monkeypatch.setattr(caged, "confine", refuse)
+    monkeypatch.setattr(os, "execvpe", run)
+    with pytest.raises(Left, match="125"):
+        caged.main([str(cage.folder), "true"])
+    assert str(error) in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("leaving")
+@pytest.mark.parametrize("arguments", [[], ["/no/such/cage", "true"]])
+def test_nothing_is_run_without_a_plan(arguments: list[str]) -> None:
+    with pytest.raises(Left, match="125"):
+        caged.main(arguments)
+
+
+def test_nothing_is_run_without_an_api(cage: Cage) -> None:
+    (cage.folder / Plan.SCRIPT).write_text("{", encoding="utf-8")
+    done = run(cage, "echo", "run")
+
+    assert (done.returncode, done.stdout) == (125, "")
+    assert "script.json is no script" in done.stderr
+
+
+def test_it_says_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cage_module, "_LAUNCHER", ("sh", "-c", "echo 'no way' >&2; exit 125"))
+    assert cage_module._unavailable.__wrapped__() == "no way"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert "Linux" in (cage_module._unavailable.__wrapped__() or "")
+
+
+# --- its parts, in this process ------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="A thread has a network of its own only as root")
+def test_a_confined_thread_ends_what_it_started() -> None:
+    def task() -> None:
+        outside = caged.confine()
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            socket.create_connection(server.getsockname()).close()
+        with subprocess.Popen(["sleep", "60"]) as process:
+            warden.end_the_rest(outside)
+            assert process.wait(5) == -signal.SIGKILL
+
+    assert in_thread(task) is None
+
+
+@pytest.mark.usefixtures("leaving")
+@pytest.mark.parametrize(("error", "status"), [(FileNotFoundError, 127), (PermissionError, 126)])
+def test_the_launcher_says_what_it_cannot_run(
+    cage: Cage,
+    error: type[OSError],
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def execute(program: str, command: list[str], environment: dict[str, str]) -> None:
+        assert (program, command) == ("program", ["program", "argument"])
+        assert environment["ANTHROPIC_BASE_URL"] == "http://here"
+        raise error(0, "no luck")
+
+    monkeypatch.setattr(caged, "confine", lambda: 0)
+    monkeypatch.setattr(caged, "post_warden", lambda *_: "http://here")
+    monkeypatch.setattr(os, "execvpe", execute)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.chdir("/")
+    with pytest.raises(Left, match=str(status)):
+        caged.main([str(cage.folder), "program", "argument"])
+    assert Path.cwd() == cage.work
+    assert capsys.readouterr().err == "claudewire cage: program: no luck\n"
+
+
+def test_who_is_not_root_gets_a_namespace_of_users(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[tuple[object, ...]] = []
+    written: dict[str, str] = {}
+
+    def call(*arguments: object) -> None:
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise PermissionError
+
+    def write(path: Path, text: str, encoding: str) -> None:
+        written[str(path)] = text
+
+    monkeypatch.setattr(caged, "_call", call)
+    monkeypatch.setattr(Path, "write_text", write)
+    caged._unshare()
+
+    assert calls == [("unshare", 0x40000000), ("unshare", 0x50000000)]
+    assert written["/proc/self/uid_map"] == f"{os.geteuid()} {os.geteuid()} 1"
+    assert written["/proc/self/setgroups"] == "deny"
+
+
+def test_a_call_that_fails_says_so() -> None:
+    with pytest.raises(OSError, match="prctl"):
+        caged._call("prctl", 2**31, 0, 0, 0, 0)
+
+
+@pytest.fixture
+def reports() -> list[str]:
+    return []
+
+
+def watch(cage: Cage, program: subprocess.Popen[bytes], reports: list[str]) -> None:
+    """Be the warden of a program that ends when the warden is ready."""
+
+    def report(text: str) -> None:
+        reports.append(text)
+        program.kill()
+
+    paths = cage.folder / Plan.SCRIPT, cage.folder / Plan.REQUESTS
+    with pytest.raises(Left, match="0"):
+        warden.be_warden(cage.folder, *paths, program.pid, warden.network(), report)
+
+
+@pytest.mark.usefixtures("leaving")
+def test_a_warden_stands_watch_until_the_program_ends(
+    cage: Cage, reports: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "setsid", lambda: None)
+    with subprocess.Popen(["sleep", "60"]) as program:
+        watch(cage, program, reports)
+
+    (report,) = reports
+    assert report.startswith("url http://127.0.0.1:")
+
+
+@pytest.mark.usefixtures("leaving")
+def test_a_warden_that_cannot_start_says_why(
+    cage: Cage, reports: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "setsid", lambda: None)
+    (cage.folder / Plan.SCRIPT).write_text("[]", encoding="utf-8")
+    with subprocess.Popen(["sleep", "60"]) as program:
+        watch(cage, program, reports)
+
+    assert "script.json is no script" in reports[0]
+
+
+@pytest.mark.parametrize(
+    ("report", "message"),
+    [(b"error bad luck", "did not start: bad luck"), (b"", "gave no reason")],
+)
+def test_a_report_is_waited_for(
+    report: bytes, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, write = os.pipe()
+    os.write(write, report)
+    monkeypatch.setattr(os, "pipe", lambda: (read, write))
+    monkeypatch.setattr(os, "fork", lambda: 1)
+    monkeypatch.setattr(os, "waitpid", lambda *_: None)
+    with pytest.raises(CageError, match=message):
+        warden.post_warden(Path(), "", "", 0)
+
+
+def test_a_report_is_made_once() -> None:
+    read, write = os.pipe()
+    report = warden._Report(write)
+    report("first")
+    report("second")
+    with open(read, encoding="utf-8") as pipe:
+        assert pipe.read() == "first"
+
+
+def test_a_warden_that_does_not_go_is_reported(cage: Cage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warden, "_TRIES", 2)
+    monkeypatch.setattr(os, "kill", lambda *_: None)
+    with warden.signed_in(cage.folder), pytest.raises(CageError, match=f"{os.getpid()}"):
+        warden.dismiss_wardens(cage.folder)

@@ -1,0 +1,59 @@
+"""What `claudewire.testing` offers, and that it costs nothing until it is used."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import claudewire.testing
+from claudewire.testing import faults
+
+
+def loaded_by(code: str) -> set[str]:
+    script = f"{code}\nimport sys; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, encoding="utf-8"
+    )
+    return set(done.stdout.split())
+
+
+def test_nothing_is_loaded_before_it_is_used() -> None:
+    loaded = loaded_by("import claudewire.testing")
+    ours = {name for name in loaded if name.startswith("claudewire")}
+    assert ours == {"claudewire", "claudewire.testing"}
+    assert "msgspec" not in loaded
+
+
+def test_the_program_does_without_what_is_heavy() -> None:
+    loaded = loaded_by("import claudewire.testing.main")
+    assert not {"anyio", "asyncio", "h11", "pytest"} & loaded
+
+
+def test_type_checkers_see_every_name_and_no_other() -> None:
+    tree = ast.parse(inspect.getsource(claudewire.testing))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    imported = {
+        (alias.asname or alias.name, getattr(node, "module", ""), alias.name)
+        for node in block.body
+        for alias in getattr(node, "names", ())
+    }
+    assert {name for name, _, _ in imported} == set(claudewire.testing.__all__)
+    for name, module, original in imported:
+        package = "" if module.startswith("claudewire.") else "claudewire.testing."
+        there = importlib.import_module(f"{package}{module}")
+        assert getattr(claudewire.testing, name) is getattr(there, original)
+
+
+def test_every_fault_is_there() -> None:
+    assert set(faults.__all__) - {"parse"} <= set(claudewire.testing.__all__)
+
+
+def test_names_can_be_listed_and_others_are_not_there() -> None:
+    assert set(claudewire.testing.__all__) <= set(dir(claudewire.testing))
+    with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
+        _ = claudewire.testing.Nonsense

@@ -1,0 +1,100 @@
+"""What real CLIs have said, recorded, is what our types say that they say."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from claudewire.recording import Recording
+from claudewire.wire import Connection, Event, Malformed, Noise, Role, Stray
+from claudewire.wire.base import Unknown
+
+FOLDER = Path(__file__).resolve().parent.parent / "recordings"
+FILES = sorted(FOLDER.glob("*.jsonl"))
+LARGEST = 60_000
+PLACES = {"/project", "/cage"}
+"""The only folders that a recording may know."""
+STRAYS = {"2.1.17-work": ["this request has been answered already"]}
+"""CLI 2.1.17 answers `set_permission_mode` twice."""
+
+
+@pytest.fixture(params=FILES, ids=lambda path: path.stem)
+def path(request: pytest.FixtureRequest) -> Path:
+    file: Path = request.param
+    return file
+
+
+def spoken(recording: Recording) -> Iterator[tuple[Event, bytes]]:
+    """Let two connections have the conversation again; give each event, and it written anew."""
+    client, cli = Connection(Role.CLIENT), Connection(Role.CLI)
+    for entry in recording:
+        if entry.line is not None:
+            hearer, speaker = (client, cli) if entry.dir == "<" else (cli, client)
+            (event,) = hearer.receive_data(entry.data)
+            yield event, b"" if isinstance(event, Stray) else speaker.send(event)
+
+
+def unknown_parts(value: Any) -> Iterator[Unknown]:
+    if isinstance(value, Unknown):
+        yield value
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from unknown_parts(getattr(value, name))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from unknown_parts(item)
+
+
+def said(value: Any) -> Any:
+    """Leave out what says nothing: nulls and empty objects."""
+    if isinstance(value, dict):
+        return {key: said(item) for key, item in value.items() if item not in (None, {})}
+    return [said(item) for item in value] if isinstance(value, list) else value
+
+
+def changed(then: Any, now: Any, path: str = "$") -> Iterator[str]:
+    """Yield where something that was written anew is not as it was; left out it may be."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        for key, value in now.items():
+            yield from changed(then.get(key), value, f"{path}.{key}")
+    elif isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
+        for index, (one, other) in enumerate(zip(then, now, strict=True)):
+            yield from changed(one, other, f"{path}[{index}]")
+    elif then != now:
+        yield path
+
+
+def test_there_are_recordings_of_three_generations() -> None:
+    versions = {str(Recording.load(file).header["cli_version"]) for file in FILES}
+    assert versions == {"1.0.128", "2.1.17", "2.1.325"}
+
+
+def test_every_line_is_understood(path: Path) -> None:
+    events = [event for event, _ in spoken(Recording.load(path))]
+    for event in events:
+        assert not isinstance(event, Malformed | Noise)
+        assert event.problems == ()
+        assert list(unknown_parts(event)) == []
+    strays = [event.reason for event in events if isinstance(event, Stray)]
+    assert strays == STRAYS.get(path.stem, [])
+
+
+def test_every_line_can_be_written_as_it_was(path: Path) -> None:
+    for event, line in spoken(Recording.load(path)):
+        if line:
+            assert list(changed(said(event.raw), said(json.loads(line)))) == []
+
+
+def test_a_recording_tells_nothing_about_the_machine(path: Path) -> None:
+    data = path.read_bytes()
+    assert len(data) < LARGEST
+    lines = [json.dumps(json.loads(entry.text)) for entry in Recording.load(path) if entry.line]
+    text = "\n".join(lines)
+    assert set(re.findall(r'(?<=")/[\w.-]+', text)) <= PLACES
+    assert re.findall(r"sk-|@\w+\.|/root|/home|/tmp/claude", text) == []
