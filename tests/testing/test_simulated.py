@@ -13,6 +13,7 @@ import anyio
 import pytest
 from tests.testing.talk import Talk, allow, bodies, kinds, only, program, said, told
 
+from claudewire.testing.actions import Write
 from claudewire.testing.chat import Chat
 from claudewire.testing.simulated import ARGV, SimulatedCLI
 from claudewire.transport import TransportClosed
@@ -615,3 +616,13 @@ async def test_the_program_refuses_before_it_starts(argv: list[str], status: int
         assert (await process.receive() == b"2.1.325 (Claude Code)\n") is (status == 0)
         with anyio.fail_after(10):
             assert await process.wait() == status
+
+
+async def test_what_falls_due_while_nobody_looks_is_done_at_once() -> None:
+    cli = SimulatedCLI()
+    assert cli.engine is not None
+    cli._to_do.append(Write(b"late\n"))
+    cli._paused_until = anyio.current_time()  # a pause that has just ended
+
+    with anyio.fail_after(5):
+        assert await cli.receive() == b"late\n"

@@ -185,11 +185,19 @@ class SimulatedCLI:
 
     def _next_event(self) -> float:
         """In how many seconds something happens by itself."""
+        if self._is_due():
+            return 0.0
         now = anyio.current_time()
         times = [it - now for it in (self._paused_until, self._stdout_held_until) if it > now]
         if self._engine is not None and self._engine.deadline is not None:
             times.append(self._engine.deadline - self._engine.clock())
         return max(0.0, min(times, default=math.inf))
+
+    def _is_due(self) -> bool:
+        """Whether the time for something has come since it was last looked at."""
+        if self._status is not None:
+            return not self._has_stdout()
+        return bool(self._to_do) and not self._is_stuck()
 
     def _feed(self, data: bytes) -> None:
         """Give the CLI input, now or when it reads again."""
