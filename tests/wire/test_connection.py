@@ -621,6 +621,25 @@ def test_each_request_is_answered_in_its_own_dialect() -> None:
     }
 
 
+def test_a_bare_question_of_a_cli_that_wraps_others_is_answered_by_index() -> None:
+    connection = client()
+    delta = {"type": "content_block_stop", "index": 0}
+    hear(connection, {"type": "assistant", "delta": delta})
+    asked = permission("q")
+    asked["request"] |= {
+        "tool_name": "AskUserQuestion",
+        "input": {"questions": [{"question": "?"}]},
+    }
+    (request,) = hear(connection, asked)
+    assert isinstance(request, Request)
+    answers = {**request.body.input, "answers": {"?": "Yes"}}  # type: ignore[union-attr]
+
+    written = connection.send(Answer("q", PermissionResultAllow(answers)))
+
+    decision = json.loads(written)["response"]["response"]
+    assert decision["updatedInput"] == {"answers": {"0": "Yes"}}
+
+
 def test_a_modern_request_is_answered_as_such_whatever_was_heard_before() -> None:
     connection = client()
     hear(connection, {"type": "error", "error": {"code": "ODD", "message": "a session's form"}})

@@ -6,7 +6,10 @@ feeds it what arrived and writes what it returns. Nothing that a peer sends can 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Set
+from contextlib import suppress
+from itertools import repeat
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
@@ -130,24 +133,38 @@ class Connection:
         return events
 
     def _receive_lines(self, lines: list[bytes | Oversize], events: list[Event]) -> None:
-        decode, append, plain = codec.first_pass, events.append, self._plain()
-        for line in lines:
+        """Decode as many lines as will go in one run, then see to the one that stopped it."""
+        rest, start = iter(lines), 0
+        while start < len(lines):
+            messages: list[Message] = []
+            with suppress(*_REFUSED):
+                messages.extend(map(codec.first_pass, rest))  # type: ignore[arg-type]
+            end = start + len(messages)
+            self._receive_messages(messages, lines[start:end], events)  # type: ignore[arg-type]
+            if end < len(lines):
+                self._receive_refused(lines[end], events)
+            start = end + 1
+
+    def _receive_messages(
+        self, messages: list[Message], lines: list[bytes], events: list[Event]
+    ) -> None:
+        if self._plain().issuperset(map(type, messages)):
+            # Most lines by far come here, so it is done without a loop of our own.
+            deque(map(force_setattr, messages, repeat("_line"), lines), maxlen=0)
+            events += messages
+            return
+        for message, line in zip(messages, lines, strict=True):
             try:
-                message = decode(line)  # type: ignore[arg-type]
-                if message.__class__ in plain:
-                    force_setattr(message, "_line", line)  # `set_line`, in half the time
-                    append(message)
-                    continue
-                decoded = codec.refine(message, line, self._find)  # type: ignore[arg-type]
-            except _REFUSED:
-                if isinstance(line, Oversize):
-                    append(line)
-                    continue
-                if not line.strip():
-                    continue
+                decoded = codec.refine(message, line, self._find)
+            except codec.REFUSED:
                 decoded = codec.decode_slowly(line, self._find)
             self._receive(decoded, events)
-            plain = self._plain()
+
+    def _receive_refused(self, line: bytes | Oversize, events: list[Event]) -> None:
+        if isinstance(line, Oversize):
+            events.append(line)
+        elif line.strip():
+            self._receive(codec.decode_slowly(line, self._find), events)
 
     def _plain(self) -> frozenset[type[Message]]:
         """The messages that need no bookkeeping in the present state."""
