@@ -632,7 +632,8 @@ def test_a_bare_question_of_a_cli_that_wraps_others_is_answered_by_index() -> No
     }
     (request,) = hear(connection, asked)
     assert isinstance(request, Request)
-    answers = {**request.body.input, "answers": {"?": "Yes"}}  # type: ignore[union-attr]
+    assert isinstance(request.body, CanUseTool)
+    answers = {**request.body.input, "answers": {"?": "Yes"}}
 
     written = connection.send(Answer("q", PermissionResultAllow(answers)))
 
