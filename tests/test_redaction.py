@@ -41,6 +41,15 @@ def redactor(
         ("Authorization: Bearer abcdefgh", "Authorization: Bearer <key-1>"),
         ("with bearer abcdefgh=", "with bearer <key-1>"),
         ("https://me:pass@host/x", "https://me:<key-1>@host/x"),
+        ("SECRET_KEY=opaque-value", "SECRET_KEY=<key-1>"),
+        ("mysql --password hunter2 --port 1", "mysql --password <key-1> --port 1"),
+        ("x --auth-token 'opaque' y", "x --auth-token '<key-1>' y"),
+        ("x --api-key --verbose", "x --api-key --verbose"),
+        ("ASIAIOSFODNN7EXAMPLE", "<key-1>"),
+        ("sk_live_0123456789abcdef", "<key-1>"),
+        ("ya29.a0AfH6SMB-0123456789abc", "<key-1>"),
+        ("npm_0123456789abcdefghijABCDEFGHIJ012345", "<key-1>"),
+        ("hf_0123456789abcdefghijABCDEFGHIJ0123", "<key-1>"),
         ("input tokens: 123456", "input tokens: 123456"),
         ("from Jörg.Müller+x@sub.example.org!", "from <email-1>!"),
         ("npm @scope/package@1.2.3", "npm @scope/package@1.2.3"),
@@ -141,7 +150,9 @@ def test_texts_nested_too_deep_are_redacted_all_the_same() -> None:
 
 
 # A run of letters must not be walked through again from each of its letters.
-@pytest.mark.parametrize("run", ["a", "token", "eyJ", "sk-", "a.", "x@", "://a:", "\\", '"', "-"])
+@pytest.mark.parametrize(
+    "run", ["a", "token", "eyJ", "sk-", "a.", "x@", "://a:", "\\", '"', "-", " --token "]
+)
 def test_a_long_text_takes_no_longer_than_its_length(run: str) -> None:
     text = run * (300_000 // len(run))
     assert redactor()(text) is not None
@@ -163,7 +174,15 @@ _pieces = st.lists(
     )
 ).map("".join)
 _names = st.sampled_from(
-    ["apiKey", "access_token", "refreshToken", "ANTHROPIC_API_KEY", "password"]
+    [
+        "apiKey",
+        "access_token",
+        "refreshToken",
+        "ANTHROPIC_API_KEY",
+        "password",
+        "secret_key",
+        "credentials",
+    ]
 )
 
 

@@ -416,6 +416,8 @@ async def test_the_first_difference_is_shown() -> None:
         ("text", "other", "$", '"text" was recorded, "other" was sent'),
         ("text", {"a": 1}, "$", '"text" was recorded'),
         ("x" * 999, "y", "$", "x… was recorded"),
+        ({"a": "x" * 999 + "1"}, {"a": "x" * 999 + "2"}, "$.a", 'xxx1" was recorded, …xxx'),
+        ({"a": "x" * 999 + "1"}, {"a": "x" * 999 + "2"}, "$.a", 'xxx2"\n }'),
     ],
 )
 async def test_what_is_not_the_same_json_is_a_mismatch(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from .recording import Entry
 from .redaction import PLACEHOLDER, rewrite
 
-__all__ = ["WIDEST", "Comparison", "Difference", "Ids"]
+__all__ = ["WIDEST", "Comparison", "Difference", "Ids", "excerpts"]
 
 WIDEST = 160
 """How much of a value is shown. An image is one, too."""
@@ -114,8 +114,8 @@ class Comparison:
                 reason = f"{len(then)} items were recorded, {len(now)} were sent"
                 yield Difference(path, reason)
         elif not self._same(name, then, now):
-            reason = f"{_short(then)} was recorded, {_short(now)} was sent"
-            yield Difference(path, reason)
+            one, other = excerpts(_json(then), _json(now))
+            yield Difference(path, f"{one} was recorded, {other} was sent")
 
     def _walk_objects(
         self, path: str, then: dict[str, Any], now: dict[str, Any]
@@ -145,6 +145,22 @@ def _numberless(text: str) -> str:
     return PLACEHOLDER.sub(r"<\1>", text)
 
 
+def excerpts(one: str, other: str) -> tuple[str, str]:
+    """As much of two texts as can be shown, so that one sees where they begin to differ."""
+    pairs = enumerate(zip(one, other, strict=False))
+    differ = next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+    start = max(0, differ - WIDEST // 2) if max(len(one), len(other)) > WIDEST else 0
+    return _excerpt(one, start), _excerpt(other, start)
+
+
+def _excerpt(text: str, start: int = 0) -> str:
+    end = start + WIDEST
+    return f"{'…' if start else ''}{text[start:end]}{'…' if len(text) > end else ''}"
+
+
 def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= WIDEST else f"{text[:WIDEST]}…"
+    return _excerpt(_json(value))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

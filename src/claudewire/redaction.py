@@ -44,20 +44,28 @@ COMMON_NAMES = frozenset(
 """Users whose name says nothing about anybody, but stands in many texts."""
 
 _SECRET_NAMES = (
-    "apikey",
+    "api key",
+    "access key",
+    "private key",
+    "secret key",
+    "signing key",
+    "encryption key",
     "token",
     "secret",
     "password",
     "passwd",
     "passphrase",
-    "accesskey",
-    "privatekey",
+    "credential",
+    "credentials",
     "authorization",
     "cookie",
 )
+"""How the names of secrets end, in any spelling."""
 _NOT_SECRET = {"progresstoken"}
+_ENDINGS = tuple(name.replace(" ", "") for name in _SECRET_NAMES)
 
-_NAME = r"(?:(?:api|access|private)[_-]?key|token|secret|passw(?:or)?d|passphrase|authorization)"
+_NAME = f"(?:{'|'.join(name.replace(' ', '[_-]?') for name in _SECRET_NAMES)})"
+_WORD = r"([^\s\"'\\,;&(){}\[\]<>]{6,})"
 _SCHEME = r"(?:(?:bearer|basic)\s+)?+"
 _PLACEHOLDER = rf"(?!{PLACEHOLDER.pattern.replace('(', '(?:')})"
 
@@ -72,7 +80,8 @@ _SECRETS = [
     re.compile(r"(sk-ant-[\w-]{4,})", re.ASCII),
     re.compile(
         r"(?<![A-Za-z0-9])(sk-[\w-]{20,}|gh[oprsu]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
-        r"|xox[a-z]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,}"
+        r"|(?:xox[a-z]|xapp)-[\w-]{10,}|A[KS]IA[0-9A-Z]{16}|AIza[\w-]{30,}|ya29\.[\w-]{20,}"
+        r"|[rs]k_(?:live|test)_\w{16,}|npm_\w{30,}|hf_\w{30,}"
         r"|eyJ[\w-]{8,2000}\.[\w-]{8,2000}(?:\.[\w-]{0,2000})?)",
         re.ASCII,
     ),
@@ -82,8 +91,9 @@ _NAMED_SECRETS = [
         rf"{_NAME}\\*[\"']?\s*[:=]\s*\\*[\"']{_SCHEME}{_PLACEHOLDER}([^\"'\\]+)",
         re.IGNORECASE,
     ),
+    re.compile(rf"{_NAME}\\*[\"']?\s*[:=]\s*{_SCHEME}{_WORD}", re.IGNORECASE),
     re.compile(
-        rf"{_NAME}\\*[\"']?\s*[:=]\s*{_SCHEME}([^\s\"'\\,;&(){{}}\[\]<>]{{6,}})", re.IGNORECASE
+        rf"(?<![\w-])--[\w-]{{0,40}}?{_NAME}\s+\\*[\"']?{_SCHEME}(?!-){_WORD}", re.IGNORECASE
     ),
     re.compile(r"\bbearer\s+([\w.~+/=-]{8,})", re.IGNORECASE | re.ASCII),
     re.compile(r"://[^\s/:@\"']{0,100}:([^\s/@\"'<>]{1,200})@"),
@@ -203,7 +213,7 @@ def redact(
 
 def _is_secret_name(name: str) -> bool:
     letters = re.sub("[^a-z]", "", name.lower())
-    return letters.endswith(_SECRET_NAMES) and letters not in _NOT_SECRET
+    return letters.endswith(_ENDINGS) and letters not in _NOT_SECRET
 
 
 def _any_of(texts: Iterable[str], not_beside: str = "") -> re.Pattern[str]:

@@ -33,7 +33,7 @@ from typing import Literal, NoReturn, cast
 import anyio
 import anyio.lowlevel
 
-from .matching import WIDEST, Comparison, Ids
+from .matching import WIDEST, Comparison, Ids, excerpts
 from .recording import Entry, Recording
 from .redaction import Redact, Redactor
 from .transport import TransportClosed
@@ -79,8 +79,17 @@ class ReplayUnfinished(Error):
 
 
 def _diff(expected: str | None, got: str | None) -> str:
-    lines = difflib.unified_diff(_pretty(expected), _pretty(got), "recorded", "sent", lineterm="")
-    return "".join(f"\n{line[:WIDEST]}" for line in lines)
+    pair = _pretty(expected), _pretty(got)
+    lines = list(difflib.unified_diff(*pair, "recorded", "sent", lineterm=""))
+    around = zip(["", *lines], lines, [*lines[1:], ""], strict=False)
+    return "".join(f"\n{_shown(*three)}" for three in around)
+
+
+def _shown(before: str, line: str, after: str) -> str:
+    """One line of a diff, shortened to where it differs from the one that it replaces."""
+    other = after if line[0] == "-" else before
+    replaces = {line[0], other[:1]} == {"-", "+"}
+    return line[0] + excerpts(line[1:], other[1:] if replaces else "")[0]
 
 
 def _pretty(line: str | None) -> list[str]:

@@ -502,3 +502,13 @@ def test_a_warden_that_does_not_go_is_reported(cage: Cage, monkeypatch: pytest.M
     monkeypatch.setattr(os, "kill", lambda *_: None)
     with warden.signed_in(cage.folder), pytest.raises(CageError, match=f"{os.getpid()}"):
         warden.dismiss_wardens(cage.folder)
+
+
+def test_a_warden_may_end_just_before_it_is_dismissed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    on_duty = iter([[ended.pid], []])
+    monkeypatch.setattr(warden, "_on_duty", lambda _: next(on_duty))
+    warden.dismiss_wardens(tmp_path)

@@ -687,6 +687,25 @@ async def test_a_person_may_be_faster_than_the_hook() -> None:
     assert await talk.end() == 0
 
 
+async def test_an_answer_without_its_id_is_none() -> None:
+    talk = Talk(SimulatedCLI(use_make))
+    await talk.say(UserMessage.of("go"))
+    await talk.request(CanUseTool)
+    await talk.write(b'{"type":"control_response","response":{"subtype":"success"}}')
+    assert await talk.end() == 0
+    assert told(talk.heard) == ["Tool permission stream closed before response received"]
+
+
+async def test_when_nobody_can_answer_neither_hook_nor_person_decides() -> None:
+    talk = Talk(SimulatedCLI(use_make))
+    await talk.initialize(hooks=matchers("PermissionRequest"))
+    await talk.say(UserMessage.of("go"))
+    await talk.request(CanUseTool)
+    await talk.request(HookCallback)
+    assert await talk.end() == 0
+    assert told(talk.heard) == ["Tool permission stream closed before response received"]
+
+
 async def test_a_hook_without_a_decision_leaves_it_to_the_person() -> None:
     talk = await hooked(use_make, matchers("PermissionRequest"), HookOutput())
     del talk.serve[CanUseTool]

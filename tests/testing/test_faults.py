@@ -229,6 +229,16 @@ async def test_the_clock_jumps(tmp_path: Path, seconds: float) -> None:
     assert peer.result.duration_ms // 1_000_000 == seconds * 1000 // 1_000_000
 
 
+@pytest.mark.parametrize("seconds", [3600, -3600])
+async def test_a_clock_that_jumps_changes_no_waiting(tmp_path: Path, seconds: float) -> None:
+    faults = [NotReading(0.05, at=1), ClockJump(seconds, at=2)]
+    before = anyio.current_time()
+    with anyio.fail_after(10):
+        peer, _ = await conversation(tmp_path, *faults)
+    assert peer.types == PLAIN
+    assert anyio.current_time() - before >= 0.05
+
+
 async def test_a_clock_that_has_jumped_goes_on(tmp_path: Path) -> None:
     peer, _ = await conversation(tmp_path, ClockJump(at=0))
     assert peer.result.duration_ms is not None
@@ -586,7 +596,7 @@ def actions_of(cwd: Path, *faults: Fault) -> list[Action]:
     engine.feed(b'{"type":"user","message":{"role":"user","content":"use a tool"}}\n')
     actions += engine.take()
     engine.feed(b"")
-    while engine.deadline is not None and engine.deadline <= engine.clock():
+    while engine.due_in == 0:
         engine.wake()
     return actions + engine.take()
 
@@ -703,6 +713,13 @@ def test_an_unknown_fault_is_named_with_all_that_are_known() -> None:
         ("silence(1, 2)", "makes no sense: .*positional"),
         ("silence(volume=2)", "makes no sense: .*volume"),
         ("garbage(3)", "makes no sense"),
+        ("slow(-1)", "makes no sense: .*seconds.*-1"),
+        ("slow(nan)", "makes no sense: .*nan"),
+        ("late-answers(seconds=inf)", "makes no sense: .*inf"),
+        ("not-reading(-1)", "makes no sense: .*-1"),
+        ("grandchild(-1)", "makes no sense: .*-1"),
+        ("kill(999)", "makes no sense: .*no signal 999"),
+        ("split(1.5)", "makes no sense: .*1.5"),
     ],
 )
 def test_text_that_makes_no_sense_is_refused(text: str, complaint: str) -> None:

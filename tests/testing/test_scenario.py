@@ -142,6 +142,13 @@ async def test_a_function_in_a_python_file_is_a_scenario(tmp_path: Path) -> None
             load(f"{path}:{name}")
 
 
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "latin.toml"
+    path.write_bytes(b'default = "\xff"')
+    with pytest.raises(ScriptError, match=r"latin\.toml: 'utf-8' codec"):
+        load(str(path))
+
+
 @pytest.mark.parametrize("where", ["scenario.yaml", "scenario.py", "play", ""])
 def test_what_is_no_scenario_is_refused(where: str) -> None:
     with pytest.raises(ScriptError, match=r"a scenario is a \.toml file or file\.py:function"):

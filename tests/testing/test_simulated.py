@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ from claudewire.wire import (
     EndOfStream,
     InitMessage,
     PermissionDeniedMessage,
+    Request,
     ResultMessage,
     Role,
     SessionStateChangedMessage,
@@ -30,7 +32,7 @@ from claudewire.wire import (
     UserMessage,
 )
 from claudewire.wire.permissions import PermissionResultAllow
-from claudewire.wire.requests import CanUseTool, SetModel
+from claudewire.wire.requests import CanUseTool, Interrupt, SetModel
 
 pytestmark = pytest.mark.anyio
 
@@ -583,6 +585,7 @@ async def test_the_program_waits_as_long_as_a_scenario_says(tmp_path: Path) -> N
         ({"CLAUDEWIRE_SIM_VERSION": "9.9"}, "No persona for CLI '9.9'"),
         ({"CLAUDEWIRE_SIM_DIALECT": "klingon"}, "There is no dialect 'klingon'"),
         ({"CLAUDEWIRE_SIM_FAULTS": "earthquake"}, "earthquake"),
+        ({"CLAUDEWIRE_SIM_FAULTS": "slow(-1)"}, "'slow(-1)' makes no sense"),
     ],
 )
 async def test_a_program_that_is_set_up_wrongly_says_so(env: dict[str, str], why: str) -> None:
@@ -610,12 +613,51 @@ def test_the_program_ends_when_nobody_reads_it() -> None:
         assert process.stderr.read() == b""
 
 
+async def test_a_prompt_that_would_not_be_heard_is_refused() -> None:
+    async with program("-p", "hello") as process:
+        talk = Talk(process)
+        assert await talk.rest() == 1
+        assert "a prompt on the command line is not simulated" in await talk.stderr()
+
+
 @pytest.mark.parametrize(("argv", "status"), [(["--version"], 0), (["--cwd", "x"], 1)])
 async def test_the_program_refuses_before_it_starts(argv: list[str], status: int) -> None:
     async with program(*argv) as process:
         assert (await process.receive() == b"2.1.325 (Claude Code)\n") is (status == 0)
         with anyio.fail_after(10):
             assert await process.wait() == status
+
+
+def test_the_program_dies_of_an_interrupt_without_a_word() -> None:
+    command = [sys.executable, "-m", "claudewire.testing.main", *ARGV]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env={}) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(Connection(Role.CLIENT).send(UserMessage.of("hello")))
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == -signal.SIGINT
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+async def test_a_tool_that_has_ended_unseen_is_not_interrupted_any_more() -> None:
+    async def scenario(chat: Chat) -> None:
+        await chat.use("Read", {"file_path": "a.txt"}, result="read", seconds=0.01)
+
+    cli, claude = SimulatedCLI(scenario), Connection(Role.CLIENT)
+    await cli.send(claude.send(UserMessage.of("hello")))
+    await anyio.sleep(0.02)
+    await cli.send(claude.send(Request(id="1", body=Interrupt())))
+    await cli.send_eof()
+    output = b""
+    with anyio.fail_after(5):
+        while data := await cli.receive():
+            output += data
+    assert b'"read"' in output
+    assert b"rejected" not in output
 
 
 async def test_what_falls_due_while_nobody_looks_is_done_at_once() -> None:

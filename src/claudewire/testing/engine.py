@@ -100,7 +100,7 @@ class Engine:
     """One simulated CLI process.
 
     A host calls `start`, then `feed` with what comes on stdin (`b""` for its end) and `wake` when
-    `deadline` has come, and carries out what `take` gives.
+    the time of `due_in` has passed, and carries out what `take` gives.
 
     Args:
         session: what the CLI knows: its flags, its persona, its folders.
@@ -133,6 +133,7 @@ class Engine:
         self._tasks: list[_Task] = []
         self._turn: _Task | None = None
         self._deferred: deque[Callable[[], None]] = deque()
+        self._timer = clock  # what waiting goes by: no fault makes it jump
         self._faults = sorted(faults, key=lambda fault: fault.order)
         for fault in self._faults:
             clock = fault.clock(clock)
@@ -159,18 +160,24 @@ class Engine:
                     self._hear(event)
 
     @property
-    def deadline(self) -> float | None:
-        """When to call `wake`, by the engine's own clock."""
-        deadlines = (it.deadline for it in self._tasks if it.deadline is not None)
-        return None if self.exited else min(deadlines, default=None)
+    def due_in(self) -> float | None:
+        """In how many seconds to call `wake`; None if nobody waits for a time to come."""
+        deadlines = [it.deadline for it in self._tasks if it.deadline is not None]
+        return max(0.0, min(deadlines) - self._timer()) if deadlines and not self.exited else None
+
+    @property
+    def overslept(self) -> bool:
+        """Whether `wake` should have been called before. Who only let others go first can wait."""
+        slept = (it for it in self._tasks if it.wait is not None and it.wait.seconds)
+        return any(it.deadline is not None and it.deadline < self._timer() for it in slept)
 
     def wake(self) -> None:
         """Resume what has waited long enough."""
-        now = self.clock()
+        now = self._timer()
         due = [it for it in self._tasks if it.deadline is not None and it.deadline <= now]
         with suppress(Died):
-            for task in due:
-                if task in self._tasks and not self.exited:
+            for task in due:  # of which each may change what the others wait for
+                if task.deadline is not None and task.deadline <= now and not self.exited:
                     self._time_is_up(task)
 
     def take(self) -> list[Action]:
@@ -328,7 +335,9 @@ class Engine:
     # --- inside ----------------------------------------------------------------------------------
 
     def _hear(self, event: Event) -> None:
-        if self.dialect != MODERN.name or self.connection.their_dialect is MODERN:
+        has_id = not isinstance(event, Answer | Failure) or b"request_id" in event.line
+        is_modern = self.connection.their_dialect is MODERN and has_id
+        if self.dialect != MODERN.name or is_modern:
             self._receive(event)
             return
         from .foreign import as_heard
@@ -374,8 +383,9 @@ class Engine:
     def end_input(self) -> None:
         """Hear nothing more: who waits for an answer gets none. Exit when all is done."""
         self.input_ended = True
-        for task in [it for it in self._tasks if it.wait is not None and it.wait.key is not None]:
-            self._step(task, error=StreamClosed())
+        for task in list(self._tasks):
+            if task.wait is not None and task.wait.key is not None:  # the one before may end it
+                self._step(task, error=StreamClosed())
         self._exit_when_done()
 
     def _exit_when_done(self) -> None:
@@ -434,4 +444,4 @@ class Engine:
             return
         task.wait = wait
         if wait.seconds is not None:
-            task.deadline = self.clock() + wait.seconds
+            task.deadline = self._timer() + wait.seconds

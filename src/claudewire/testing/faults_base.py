@@ -10,7 +10,17 @@ from .actions import Action, Write
 if TYPE_CHECKING:
     from .engine import Engine
 
-__all__ = ["AtFrame", "Fault", "FromFrame"]
+__all__ = ["AtFrame", "Fault", "FromFrame", "check_seconds"]
+
+
+def check_seconds(seconds: float | None) -> None:
+    """See that this is a time to wait for; None is for ever.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if seconds is not None and not 0 <= seconds < float("inf"):
+        raise ValueError(f"seconds must be a finite number from 0 on, not {seconds}")
 
 
 class Fault:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from .actions import Action, Exit, Kill, Pause, Write, WriteError
-from .faults_base import AtFrame, Fault, FromFrame
+from .faults_base import AtFrame, Fault, FromFrame, check_seconds
 
 __all__ = [
     "Garbage",
@@ -43,6 +43,9 @@ class Split(FromFrame):
 
     def __init__(self, *positions: int, at: int = 1) -> None:
         super().__init__(at)
+        for position in positions:
+            if not isinstance(position, int):
+                raise TypeError(f"a position must be a whole number, not {position}")
         self.positions = positions
 
     def alter(self, frame: bytes) -> list[Action]:
@@ -88,6 +91,7 @@ class SlowOutput(Fault):
 
     def __init__(self, seconds: float = 0.1, at: int = 1) -> None:
         super().__init__(at)
+        check_seconds(seconds)
         self.seconds = seconds
 
     def change(self, action: Action) -> list[Action]:

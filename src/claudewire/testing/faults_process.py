@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from signal import valid_signals
 
 from .actions import (
     Action,
@@ -15,7 +16,7 @@ from .actions import (
     StopInput,
 )
 from .engine import Wait
-from .faults_base import AtFrame, Fault, FromFrame
+from .faults_base import AtFrame, Fault, FromFrame, check_seconds
 
 __all__ = [
     "ClockJump",
@@ -49,6 +50,8 @@ class KilledBy(AtFrame):
 
     def __init__(self, signal: int = 9, at: int = 1) -> None:
         super().__init__(at)
+        if signal not in valid_signals():
+            raise ValueError(f"there is no signal {signal}")
         self.signal = signal
 
     def happen(self) -> list[Action]:
@@ -112,6 +115,7 @@ class Grandchild(AtFrame):
 
     def __init__(self, seconds: float = 60, at: int = 1) -> None:
         super().__init__(at)
+        check_seconds(seconds)
         self.seconds = seconds
 
     def happen(self) -> list[Action]:
@@ -129,6 +133,7 @@ class NotReading(AtFrame):
 
     def __init__(self, seconds: float | None = None, at: int = 1) -> None:
         super().__init__(at)
+        check_seconds(seconds)
         self.seconds = seconds
 
     def happen(self) -> list[Action]:
@@ -143,7 +148,10 @@ class NotReading(AtFrame):
 
 
 class ClockJump(Fault):
-    """The clock of the CLI jumps, ahead or back: shows who trusts its times and durations."""
+    """The clock of the CLI jumps, ahead or back: shows who trusts its times and durations.
+
+    What the CLI itself waits for is not affected.
+    """
 
     def __init__(self, seconds: float = 3600, at: int = 1) -> None:
         super().__init__(at)

@@ -16,7 +16,7 @@ from claudewire.wire.usage import Usage
 
 from .actions import Action, Exit, Write
 from .engine import Wait
-from .faults_base import AtFrame, Fault, FromFrame
+from .faults_base import AtFrame, Fault, FromFrame, check_seconds
 from .state import new_uuid
 from .turns import init_message
 
@@ -70,6 +70,7 @@ class LateAnswers(FromFrame):
     def __init__(self, frames: int = 1, seconds: float | None = None, at: int = 1) -> None:
         super().__init__(at)
         self.frames = frames
+        check_seconds(seconds)
         self.seconds = seconds
         self._written = 0
         self._held: list[tuple[int, Action]] = []

@@ -1,4 +1,4 @@
-"""What the real CLI makes of a line that is written in another dialect: nothing, or too little.
+"""What the real CLI makes of a line in another dialect or without its id: nothing, or too little.
 
 The connection understands every dialect. A simulated CLI that speaks only its own must not, or an
 application would work with it and hang with the real one.
@@ -49,7 +49,7 @@ def _answer(answer: Answer | Failure) -> Event | None:
     response = answer.raw.get("response")
     if answer.raw.get("type") != "control_response" or not isinstance(response, dict):
         return None
-    if "subtype" not in response:
+    if "subtype" not in response or not response.get("request_id"):
         return None
     if isinstance(answer, Answer) and isinstance(answer.body, PermissionResultAllow):
         # As it was written: the keys of its answers are not translated.

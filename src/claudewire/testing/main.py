@@ -60,9 +60,7 @@ class Host:
         """Wait for input, or for the time at which the engine wants to go on."""
         ended = self.input_ended or self.engine.input_ended
         inputs = [STDIN] if self.reading and not ended else []
-        deadline = self.engine.deadline
-        seconds = None if deadline is None else max(0.0, deadline - self.engine.clock())
-        ready, _, _ = select.select(inputs, [], [], seconds)
+        ready, _, _ = select.select(inputs, [], [], self.engine.due_in)
         if ready:
             data = os.read(STDIN, 65536)
             self.note(">", data)
@@ -165,6 +163,10 @@ def main() -> None:
         sys.exit(Host(engine, log).run())
     except BrokenPipeError:
         os._exit(1)  # nobody reads; there is nothing left to flush
+    except KeyboardInterrupt:
+        import signal
+
+        die(signal.SIGINT)
 
 
 if __name__ == "__main__":

@@ -86,7 +86,11 @@ def load(where: str) -> Scenario:
     """
     if where.endswith(".toml"):
         with open(where, "rb") as file:
-            return script_from_toml(file.read().decode(), where)
+            data = file.read()
+        try:
+            return script_from_toml(data.decode(), where)
+        except UnicodeDecodeError as error:
+            raise ScriptError(f"{where}: {error}") from None
     path, _, name = where.rpartition(":")
     if not path.endswith(".py"):
         raise ScriptError(f"{where}: a scenario is a .toml file or file.py:function")

@@ -189,9 +189,9 @@ class SimulatedCLI:
             return 0.0
         now = anyio.current_time()
         times = [it - now for it in (self._paused_until, self._stdout_held_until) if it > now]
-        if self._engine is not None and self._engine.deadline is not None:
-            times.append(self._engine.deadline - self._engine.clock())
-        return max(0.0, min(times, default=math.inf))
+        if self._engine is not None and self._engine.due_in is not None:
+            times.append(self._engine.due_in)
+        return min(times, default=math.inf)
 
     def _is_due(self) -> bool:
         """Whether the time for something has come since it was last looked at."""
@@ -201,6 +201,8 @@ class SimulatedCLI:
 
     def _feed(self, data: bytes) -> None:
         """Give the CLI input, now or when it reads again."""
+        if self._engine is not None and self._engine.overslept:
+            self._engine.wake()  # that was to happen before this came
         self._unread.append(data)
         self._read_input()
         self._carry_out()

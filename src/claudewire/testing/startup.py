@@ -21,14 +21,22 @@ USAGE = (
     "Usage: claude -p --resume <session-id|title>"
 )
 
+NO_TEXT = (
+    "claudewire-sim: a prompt on the command line is not simulated; "
+    "prompts are read from stdin with --input-format=stream-json"
+)
+
 
 def begin(engine: Engine) -> None:
-    """Say what is odd about the flags; end at once if the session cannot be had."""
+    """Say what is odd about the flags; end at once if there is nothing to be had."""
     session = engine.session
     for warning in session.flags.warnings:
         engine.warn(warning)
     wanted = session.flags.session_id
-    if wanted and session.taken:
+    if session.flags.prompt is not None and session.flags.input_format == "text":
+        engine.warn(NO_TEXT)
+        engine.exit(1)
+    elif wanted and session.taken:
         engine.warn(f"Error: Session ID {wanted} is already in use.")
         engine.exit(1)
     elif session.flags.resume is not None and not session.resumed:

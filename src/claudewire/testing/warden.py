@@ -75,7 +75,8 @@ def dismiss_wardens(folder: Path) -> None:
     for _ in range(_TRIES):
         on_duty = _on_duty(folder)
         for process in on_duty:
-            os.kill(process, signal.SIGTERM)
+            with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                os.kill(process, signal.SIGTERM)
         if not on_duty:
             return
         time.sleep(_PAUSE)
