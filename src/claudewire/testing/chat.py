@@ -23,7 +23,6 @@ from claudewire.wire.results import ElicitationResult
 from claudewire.wire.stream import MessageParam
 from claudewire.wire.system import CompactMetadata, StatusMessage
 
-from .engine import Refused, StreamClosed, Wait
 from .gate import Decision, decide
 from .hook_calls import HookCalls, call_hooks
 from .progress import tell_progress
@@ -32,6 +31,7 @@ from .servers import call_tool
 from .state import STRUCTURED_OUTPUT, new_uuid, timestamp
 from .tasks import BackgroundTask, start_task
 from .voice import EndTurn, Voice
+from .waiting import Refused, StreamClosed, Wait
 
 if TYPE_CHECKING:
     from .engine import Engine

@@ -9,7 +9,7 @@ and starts in no time.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -31,69 +31,16 @@ from claudewire.wire.requests import Body
 
 from .actions import Action, Exit, Kill, Write, WriteError
 from .state import Session, new_uuid
+from .waiting import Died, Interrupted, Refused, StreamClosed, Task, TimedOut, Wait
 
 if TYPE_CHECKING:
     from .chat import Chat
     from .faults_base import Fault
 
-__all__ = [
-    "Died",
-    "Engine",
-    "Interrupted",
-    "Refused",
-    "Scenario",
-    "StreamClosed",
-    "TimedOut",
-    "Wait",
-]
+__all__ = ["Engine", "Scenario"]
 
 Scenario = Callable[["Chat"], Awaitable[None]]
 """What the agent does in a turn."""
-
-
-class Interrupted(BaseException):
-    """The turn was interrupted. It passes through a scenario, which may clean up but not go on."""
-
-
-class Died(BaseException):
-    """A fault has ended the process: nothing that comes after this point is done any more."""
-
-
-class StreamClosed(Exception):
-    """Nobody will answer: stdin has ended."""
-
-
-class TimedOut(Exception):
-    """The answer did not come in time."""
-
-
-class Refused(Exception):
-    """The SDK answered with an error, or cannot answer because the request was taken back."""
-
-
-class Wait:
-    """Something that a coroutine of the engine waits for: an answer, and perhaps only so long."""
-
-    __slots__ = ("key", "seconds")
-
-    def __init__(self, key: str | None = None, seconds: float | None = None) -> None:
-        self.key: str | None = key
-        self.seconds: float | None = seconds
-
-    def __await__(self) -> Generator[Wait, Any, Any]:
-        return (yield self)
-
-
-class _Task:
-    """A coroutine that is under way, and what it waits for."""
-
-    __slots__ = ("coroutine", "deadline", "then", "wait")
-
-    def __init__(self, coroutine: Coroutine[Wait, Any, None], then: Callable[[], None]) -> None:
-        self.coroutine: Coroutine[Wait, Any, None] = coroutine
-        self.then: Callable[[], None] = then
-        self.wait: Wait | None = None
-        self.deadline: float | None = None
 
 
 class Engine:
@@ -120,8 +67,8 @@ class Engine:
         clock: Callable[[], float] = lambda: 0.0,
         faults: Sequence[Fault] = (),
     ) -> None:
-        self.session = session
-        self.scenario = scenario
+        self.session: Session = session
+        self.scenario: Scenario = scenario
         self.dialect: str = dialect
         self.connection: Connection = Connection(Role.CLI, dialect=dialect)
         self.input_ended: bool = False
@@ -130,8 +77,8 @@ class Engine:
         self.prompts: deque[UserMessage | None] = deque()
         self._held: deque[UserMessage] | None = None
         self._actions: deque[Action] = deque()
-        self._tasks: list[_Task] = []
-        self._turn: _Task | None = None
+        self._tasks: list[Task] = []
+        self._turn: Task | None = None
         self._deferred: deque[Callable[[], None]] = deque()
         self._timer = clock  # what waiting goes by: no fault makes it jump
         self._faults = sorted(faults, key=lambda fault: fault.order)
@@ -270,7 +217,7 @@ class Engine:
         self.withdraw(id)
         self._resume(Answer(id, body))
 
-    def give_up(self, task: _Task) -> None:
+    def give_up(self, task: Task) -> None:
         """Withdraw what a task waits for, and let it end as if nobody could answer."""
         if task in self._tasks and task.wait is not None and task.wait.key is not None:
             self.withdraw(task.wait.key)
@@ -278,9 +225,9 @@ class Engine:
 
     def spawn(
         self, coroutine: Coroutine[Wait, Any, None], then: Callable[[], None] = lambda: None
-    ) -> _Task:
+    ) -> Task:
         """Run a coroutine beside the others."""
-        task = _Task(coroutine, then)
+        task = Task(coroutine, then)
         self._tasks.append(task)
         self._step(task, None)
         return task
@@ -397,7 +344,7 @@ class Engine:
 
         if self._turn is None and self.prompts and not self.exited:
             prompt = self.prompts.popleft()
-            task = _Task(run_turn(self, prompt), self._turn_over)
+            task = Task(run_turn(self, prompt), self._turn_over)
             self._turn = task
             self._tasks.append(task)
             self._step(task, None)
@@ -411,11 +358,11 @@ class Engine:
         if task is not None:
             self._step(task, answer)
 
-    def _waiting_for(self, id: str) -> _Task | None:
+    def _waiting_for(self, id: str) -> Task | None:
         waiting = (it for it in self._tasks if it.wait is not None and it.wait.key == id)
         return next(waiting, None)
 
-    def _time_is_up(self, task: _Task) -> None:
+    def _time_is_up(self, task: Task) -> None:
         wait = task.wait
         if wait is not None and wait.key is not None:
             self.withdraw(wait.key)
@@ -423,7 +370,7 @@ class Engine:
         else:
             self._step(task, None)
 
-    def _step(self, task: _Task, value: Any = None, error: BaseException | None = None) -> None:
+    def _step(self, task: Task, value: Any = None, error: BaseException | None = None) -> None:
         """Let a coroutine run until it waits again or is done."""
         task.wait = task.deadline = None
         try:

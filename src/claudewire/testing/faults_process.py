@@ -15,8 +15,8 @@ from .actions import (
     ResumeInput,
     StopInput,
 )
-from .engine import Wait
 from .faults_base import AtFrame, Fault, FromFrame, check_seconds
+from .waiting import Wait
 
 __all__ = [
     "ClockJump",

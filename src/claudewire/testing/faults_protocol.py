@@ -15,10 +15,10 @@ from claudewire.wire.stream import APIMessage
 from claudewire.wire.usage import Usage
 
 from .actions import Action, Exit, Write
-from .engine import Wait
 from .faults_base import AtFrame, Fault, FromFrame, check_seconds
 from .state import new_uuid
 from .turns import init_message
+from .waiting import Wait
 
 if TYPE_CHECKING:
     from claudewire.wire import Event

@@ -19,10 +19,10 @@ from claudewire.wire.permissions import (
 from claudewire.wire.requests import CanUseTool
 from claudewire.wire.system import StatusMessage
 
-from .engine import Interrupted, Refused, StreamClosed
 from .hook_calls import call_hooks
 from .progress import set_state
 from .state import STRUCTURED_OUTPUT, WANT_A_PERSON, new_uuid
+from .waiting import Interrupted, Refused, StreamClosed
 
 if TYPE_CHECKING:
     from .engine import Engine

@@ -12,8 +12,8 @@ from claudewire.wire.hook_outputs import HookOutput
 from claudewire.wire.hooks import HookInput
 from claudewire.wire.requests import HookCallback
 
-from .engine import Refused, StreamClosed, TimedOut
 from .state import new_uuid
+from .waiting import Refused, StreamClosed, TimedOut
 
 if TYPE_CHECKING:
     from .engine import Engine

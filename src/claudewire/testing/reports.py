@@ -68,11 +68,11 @@ from claudewire.wire.results import (
 from claudewire.wire.usage import SessionUsage
 
 from .controls import STYLES, Declined, models, server_states
-from .engine import Refused, StreamClosed, TimedOut
 from .files import list_files
 from .gate import rules
 from .servers import call_tool, read_resource
 from .state import new_uuid
+from .waiting import Refused, StreamClosed, TimedOut
 
 if TYPE_CHECKING:
     from .engine import Engine

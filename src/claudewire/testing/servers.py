@@ -12,8 +12,8 @@ from claudewire.wire import Request
 from claudewire.wire.requests import McpMessage
 from claudewire.wire.results import McpResponse
 
-from .engine import Refused, StreamClosed, TimedOut, Wait
 from .state import new_uuid
+from .waiting import Refused, StreamClosed, TimedOut, Wait
 
 if TYPE_CHECKING:
     from .engine import Engine

@@ -20,11 +20,11 @@ from claudewire.wire.origins import TaskNotificationOrigin
 from claudewire.wire.system import InitMcpServer, InitPlugin
 
 from .chat import Chat
-from .engine import Interrupted
 from .progress import set_state, tell_progress
 from .spoken import SuccessfulResult, no_subagents
 from .state import new_uuid
 from .voice import API_ERRORS, PROMPT, EndTurn
+from .waiting import Interrupted
 
 if TYPE_CHECKING:
     from .engine import Engine
