@@ -11,7 +11,7 @@ import anyio
 import pytest
 import trio
 import trio.testing
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from claudewire.recording import Direction, Entry, Recording, RecordingTransport
@@ -638,6 +638,7 @@ async def _repeat(recording: Recording, sink: io.BytesIO) -> None:
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@example([(">", b"NaN")])
 @given(_lines)
 def test_a_recording_of_a_replay_is_the_recording(
     backend: str, lines: list[tuple[str, bytes]]

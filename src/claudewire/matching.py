@@ -99,7 +99,7 @@ class Comparison:
         self._loose = loose
         self.got = got
         try:
-            pair = json.loads(expected, strict=False), json.loads(got, strict=False)
+            pair = _load(expected), _load(got)
         except (ValueError, RecursionError):
             pair = (expected, got)
         self.differences: list[Difference] = list(self._walk("$", "", *pair))
@@ -138,6 +138,14 @@ class Comparison:
             return then == now or _numberless(self._ids.in_text(then)) == _numberless(now)
         # True is 1 in Python, but not in JSON.
         return isinstance(then, bool) == isinstance(now, bool) and bool(then == now)
+
+
+def _load(line: str) -> Any:
+    return json.loads(line, strict=False, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")  # and not even equal to itself
 
 
 def _numberless(text: str) -> str:
