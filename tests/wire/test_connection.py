@@ -245,6 +245,37 @@ def test_the_same_request_twice_is_a_stray_as_long_as_the_first_waits() -> None:
     assert isinstance(again, Request)
 
 
+def test_a_request_can_be_given_up_without_a_word() -> None:
+    client, cli = Connection(Role.CLIENT), Connection(Role.CLI)
+    request = client.new_request(GetBinaryVersion())
+    cli.receive_data(client.send(request))
+    client.abandon(request.id)
+    assert not client.asked
+    (late,) = client.receive_data(cli.send(Answer(request.id)))
+    assert isinstance(late, Stray)
+    assert late.reason == "this request was given up"
+    with pytest.raises(LocalProtocolError, match="waiting"):
+        client.abandon(request.id)
+
+
+def test_an_opening_that_is_given_up_can_be_tried_again() -> None:
+    client = Connection(Role.CLIENT)
+    request = client.new_request(Initialize())
+    client.send(request)
+    client.abandon(request.id)
+    assert client.our_state is State.NEW
+
+
+def test_a_request_can_be_given_up_after_the_end_of_our_input() -> None:
+    client = Connection(Role.CLIENT)
+    request = client.new_request(GetBinaryVersion())
+    client.send(request)
+    client.send(EndOfStream())
+    client.abandon(request.id)
+    assert not client.asked
+    assert client.our_state is State.ENDED
+
+
 def test_a_withdrawn_request_needs_no_answer() -> None:
     connection = client()
     hear(connection, permission("p"))

@@ -118,6 +118,7 @@ SERVER: dict[str, Any] = {
     "config": {"type": "sdk", "name": "calc"},
     "scope": "dynamic",
     "source": "sdk",
+    "transport": "stdio",
     "tools": [TOOL],
 }
 PLUGIN: dict[str, Any] = {"name": "p", "path": "/p", "source": "local", "version": "1"}

@@ -321,6 +321,19 @@ class Connection:
         self._move(self.role, kind)
         return data
 
+    def abandon(self, id: str) -> None:
+        """Wait no longer for an answer, without a word: not every CLI lets a request be withdrawn.
+
+        Raises:
+            LocalProtocolError: no request of ours with this id is waiting.
+        """
+        request = self._asked.pop(id, None)
+        if request is None:
+            raise LocalProtocolError(f"No request {id!r} of ours is waiting")
+        self._settle(id, "this request was given up")
+        if self.our_state is not State.ENDED:
+            self._move(self.role, _withdrawing(request))
+
     def _send_message(self, message: Message) -> bytes:
         kind = kind_of(self.role, message)
         self._check(kind)

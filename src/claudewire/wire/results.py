@@ -173,6 +173,7 @@ class McpServerStatus(Record):
     config: dict[str, Any] | None = None
     scope: str | None = None
     source: str | None = None
+    transport: str | None = None
     tools: list[McpToolInfo] | None = None
 
 
