@@ -1,0 +1,38 @@
+"""Policies: which tools may be used, decided by rules in the CLI's own grammar.
+
+    policy = Policy(
+        allow=["Read", "Bash(git status:*)"],
+        ask=["Bash(git push:*)"],
+        deny=["Bash(rm:*)", "Read(~/.ssh/**)"],
+    )
+    policy.decide("Bash", {"command": "git status && rm -rf /"})   # deny: `Bash(rm:*)` denies it …
+
+What is not certain is never allowed: a command that cannot be taken apart, a path that leads
+elsewhere. `explain()` says which tools can ever reach a person, and what shadows what. Audits keep
+a record of every decision.
+"""
+
+from __future__ import annotations
+
+from .audit import Audit, DecisionRecord, JsonLinesAudit, digest
+from .explaining import Explanation, Shadow, ToolFate, explain, shadowed
+from .policy import MODES, Behavior, Decision, Mode, Policy
+from .rules import Rule
+
+__all__ = [
+    "MODES",
+    "Audit",
+    "Behavior",
+    "Decision",
+    "DecisionRecord",
+    "Explanation",
+    "JsonLinesAudit",
+    "Mode",
+    "Policy",
+    "Rule",
+    "Shadow",
+    "ToolFate",
+    "digest",
+    "explain",
+    "shadowed",
+]

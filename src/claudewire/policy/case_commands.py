@@ -1,0 +1,191 @@
+"""The use of a shell, and what rules say about it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+from .cases import NOTHING, Catch, Context, Finding, Verdict, path_allowed, scoped
+from .command_files import (
+    HARMLESS_TARGETS,
+    UNKNOWN_FILE,
+    changes_directory,
+    critical_removal,
+    directories_of,
+    touched,
+)
+from .commands import CommandForm
+from .paths import is_protected
+from .programs import SAFE_VARIABLES, SHELLS, Words, basename, possible_commands
+from .rules import Rule
+from .shell import Command, Script, Word, parse
+
+__all__ = ["CommandCase"]
+
+_OBEY_DIRECTORY = SHELLS | {"git"}
+"""Programs that run what they find in a directory: hooks, scripts."""
+
+
+class CommandCase:
+    """A command line.
+
+    Args:
+        tool: the name of the tool.
+        text: the command line; None if there is none.
+        context: what the paths in it are relative to.
+    """
+
+    def __init__(self, tool: str, text: str | None, context: Context) -> None:
+        self.tool = tool
+        self.text: str = text or ""
+        self.context = context
+
+    @functools.cached_property
+    def script(self) -> Script:
+        """The command, taken apart."""
+        return parse(self.text)
+
+    @functools.cached_property
+    def possible(self) -> list[Words]:
+        """Every command that might be run."""
+        return possible_commands(self.script, self.text)
+
+    @functools.cached_property
+    def forms(self) -> list[CommandForm]:
+        """The same, in the ways to write them."""
+        return [CommandForm.of(words) for words in self.possible]
+
+    @functools.cached_property
+    def files(self) -> list[tuple[bool, Word, tuple[str, ...]]]:
+        """Files that a command shows: whether it is written, its name, and where that leads."""
+        context = self.context
+        directories = directories_of(self.script, context.cwd, context.places.home)
+        found = []
+        for written, word in touched(self.script, self.possible):
+            paths = [context.places.resolve(word.text, cwd=d) for d in directories or [context.cwd]]
+            forms = tuple(form for path in paths for form in path.all_forms)
+            # Where a relative path leads is not known if the directory is not.
+            known = word if directories or word.text.startswith(("/", "~")) else UNKNOWN_FILE
+            found.append((written, known, forms))
+        return found
+
+    # --- rules that forbid or ask ----------------------------------------------------------------
+
+    def catch(self, rule: Rule) -> Finding:
+        """Whether a rule that forbids or asks is about one of the commands."""
+        pattern = rule.command
+        assert pattern is not None
+        if pattern.catches_text(self.text):
+            return Finding(Catch.YES, self.text)
+        worst = self._unsure
+        for form in self.forms:
+            catch = pattern.catches(form, ignore_case=not self.context.case_sensitive)
+            if catch is Catch.YES:
+                return Finding(catch, form.source)
+            worst = Finding(catch, form.source) if catch is Catch.MAYBE else worst
+        return worst
+
+    def catch_path(self, rule: Rule, behavior: str) -> Finding:
+        """Whether a rule that forbids or asks is about a file that a command reads or writes."""
+        if rule.path is None or rule.path.negated:
+            return NOTHING
+        worst = self._unsure
+        for written, word, forms in self.files:
+            if rule.tool not in (("Edit", "Write", "Read") if written else ("Read",)):
+                continue
+            if self.context.matches(rule, forms, forbids=True):
+                return Finding(Catch.YES, word.raw)
+            worst = worst if word.static else Finding(Catch.MAYBE, word.raw)
+        return worst
+
+    @property
+    def _unsure(self) -> Finding:
+        return NOTHING if self.script.certain else Finding(Catch.MAYBE, self.text)
+
+    # --- rules that allow ------------------------------------------------------------------------
+
+    def allowed(self, rules: Sequence[Rule]) -> Verdict:
+        """Give the rule that allows all of it, with why; or None, with why not."""
+        about = list(scoped(rules, self.tool))
+        for rule in about:
+            pattern = rule.command
+            if pattern and pattern.kind == "exact" and pattern.text == self.text.strip(" \t\n"):
+                return Verdict(rule, "this very command is allowed")
+        if (why_not := self._unclear()) is not None:
+            return Verdict(None, why_not)
+        commands = self.script.commands
+        found: Rule | None = None
+        for command in commands:
+            why_not = self._unsafe(command, rules)
+            if why_not is None and command.words:
+                rule_for_this, why_not = self._rule_for(command, about)
+                found = found or rule_for_this
+            if why_not is not None:
+                return Verdict(None, why_not)
+        return Verdict(found, "it is allowed" if len(commands) == 1 else "all in it is allowed")
+
+    def _unclear(self) -> str | None:
+        commands = self.script.commands
+        if not self.script.certain:
+            return f"it cannot be taken apart with certainty: {self.script.doubts[0]}"
+        if not any(command.words for command in commands):
+            return "there is no command in it"
+        moves = changes_directory(commands) or self.context.cwd != self.context.places.cwd
+        for command in commands:
+            if moves and command.words and _depends_on_directory(command.words[0]):
+                return f"what `{command.source}` runs depends on the directory, which is another"
+        return None
+
+    def _unsafe(self, command: Command, rules: Sequence[Rule]) -> str | None:
+        """Say what is set or redirected that no rule allows."""
+        for assignment in command.assignments:
+            if assignment.name not in SAFE_VARIABLES:
+                return f"setting {assignment.name} may change what is run"
+        for redirect in command.redirects:
+            writes = redirect.kind == "out"
+            if redirect.kind in ("in", "out") and not self._may_touch(
+                redirect.target, rules, writes=writes
+            ):
+                verb = "write to" if writes else "read from"
+                return f"no rule allows to {verb} {redirect.target.raw!r}"
+        return None
+
+    def _rule_for(self, command: Command, rules: Sequence[Rule]) -> tuple[Rule | None, str | None]:
+        reasons = [""]
+        for rule in rules:
+            why = rule.command.allows(command.words) if rule.command is not None else None
+            if why == "":
+                return rule, None
+            reasons += [f": {why}"] if why is not None else []
+        return None, f"no rule allows `{command.source}`{reasons[-1]}"
+
+    def _may_touch(self, target: Word, rules: Sequence[Rule], *, writes: bool) -> bool:
+        if target.static and target.text in HARMLESS_TARGETS:
+            return True
+        if not target.static or ".." in target.text.split("/"):
+            return False
+        path = self.context.resolve(target.text)
+        if changes_directory(self.script.commands) or (
+            writes and self.context.protect and is_protected(path)
+        ):
+            return False
+        if any(form.startswith(("/dev/", "/proc/", "/sys/")) for form in path.forms):
+            return False
+        tool = "Write" if writes else "Read"
+        if any(rule.names(tool) and rule.for_every_use for rule in rules):
+            return path.problem is None
+        return path_allowed(rules, path, tool, self.context, writes=writes).rule is not None
+
+    def never_unasked(self) -> str:
+        """Say why no rule may allow this; empty if one may."""
+        context = self.context
+        removed = critical_removal(self.possible, context.places, context.directories, context.cwd)
+        if removed is None:
+            return ""
+        return f"`{removed}` may remove what nobody should remove by the way"
+
+
+def _depends_on_directory(program: Word) -> bool:
+    """Whether another program may be run if the directory is another one."""
+    relative = "/" in program.text and program.text[0] not in "/~"
+    return relative or basename(program) in _OBEY_DIRECTORY

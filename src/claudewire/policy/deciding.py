@@ -1,0 +1,165 @@
+"""What the rules of a policy say about one use of a tool.
+
+`Case.catch()` is for rules that forbid or ask, and errs towards yes; `Case.allowed()` is for rules
+that allow, and errs towards no. How commands and paths are looked at is in the modules beside.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .case_commands import CommandCase
+from .case_paths import PathCase
+from .cases import NOTHING, Catch, Context, Finding, Verdict, scoped
+from .hosts import host_matches, hosts_in, plain_host
+from .rules import Rule, wildcard
+from .tools import ToolFacts, facts
+
+__all__ = ["Case"]
+
+_OPEN_END = re.compile(r"(:| )\*$")
+
+
+class Case:
+    """One use of a tool.
+
+    Args:
+        tool: its name.
+        given: its input.
+        context: what paths are relative to, and what else holds for every use.
+    """
+
+    def __init__(self, tool: str, given: Mapping[str, Any], context: Context) -> None:
+        self.tool = tool
+        self.given = given
+        self.facts: ToolFacts = facts(tool)
+        value = given.get(self.facts.content)
+        if value is None and self.facts.kind == "skill":
+            value = given.get("command")
+        self.content: str | None = value if isinstance(value, str) else None
+        self.commands: CommandCase | None = None
+        self.paths: PathCase | None = None
+        if self.facts.kind == "command":
+            self.commands = CommandCase(tool, self.content, context)
+        elif self.facts.kind in ("read", "edit"):
+            self.paths = PathCase(tool, given, context)
+
+    # --- rules that forbid or ask ----------------------------------------------------------------
+
+    def catch(self, rule: Rule, behavior: str) -> Finding:
+        """Whether a rule that forbids or asks is about this."""
+        named = rule.names(self.tool)
+        if named and rule.for_every_use:
+            return Finding(Catch.YES)
+        if named and rule.matches_parameter(self.given):
+            return Finding(Catch.YES, rule.content or "")
+        if rule.path is not None:
+            about_files = self.paths or self.commands
+            return about_files.catch_path(rule, behavior) if about_files else NOTHING
+        return self._catch_content(rule) if named else NOTHING
+
+    def _catch_content(self, rule: Rule) -> Finding:
+        if self.commands is not None:
+            return self.commands.catch(rule)
+        look = {
+            "powershell": self._catch_powershell,
+            "fetch": self._catch_host,
+            "agent": self._catch_agent,
+            "skill": self._catch_skill,
+        }.get(self.facts.kind)
+        return NOTHING if look is None else look(rule)
+
+    def _catch_powershell(self, rule: Rule) -> Finding:
+        """Look at every piece of the text: it is not taken apart as PowerShell would."""
+        pattern = wildcard(_OPEN_END.sub("*", (rule.content or "").lower()))
+        text = (self.content or "").lower()
+        pieces = [text, *re.split(r"[;&|(){}\n]", text)]
+        caught = any(pattern.fullmatch(piece.strip()) for piece in pieces)
+        return Finding(Catch.YES if caught else Catch.MAYBE, self.content or "")
+
+    def _catch_host(self, rule: Rule) -> Finding:
+        if rule.domain is None:
+            return NOTHING
+        url = self.content or ""
+        if any(host_matches(rule.domain, host) for host in hosts_in(url)):
+            return Finding(Catch.YES, url)
+        return NOTHING if plain_host(url) else Finding(Catch.MAYBE, url)
+
+    def _catch_agent(self, rule: Rule) -> Finding:
+        name = self.content or "general-purpose"
+        caught = wildcard(rule.content or "").fullmatch(name)
+        return Finding(Catch.YES, name) if caught else NOTHING
+
+    def _catch_skill(self, rule: Rule) -> Finding:
+        content = rule.content or ""
+        name = (self.content or "").removeprefix("/")
+        caught = wildcard(_OPEN_END.sub("", content)).fullmatch(name)
+        caught = caught or wildcard(content).fullmatch(self._skill_text())
+        return Finding(Catch.YES, name) if caught else NOTHING
+
+    # --- rules that allow ------------------------------------------------------------------------
+
+    def allowed(self, rules: Sequence[Rule]) -> Verdict:
+        """Give the rule that allows this, with why; or None, with why not."""
+        verdict = next(
+            (
+                Verdict(rule, "every use of the tool is allowed")
+                for rule in rules
+                if rule.for_every_use and rule.names(self.tool)
+            ),
+            None,
+        )
+        verdict = verdict or self._allowed_content(rules)
+        if verdict.rule is not None and (why_not := self.never_unasked()):
+            return Verdict(None, why_not)
+        return verdict
+
+    def never_unasked(self) -> str:
+        """Say why neither a rule nor a default may allow this; empty if they may."""
+        looked_at = self.paths or self.commands
+        return "" if looked_at is None else looked_at.never_unasked()
+
+    def _allowed_content(self, rules: Sequence[Rule]) -> Verdict:
+        if self.commands is not None:
+            return self.commands.allowed(rules)
+        if self.paths is not None:
+            return self.paths.allowed(rules)
+        look = {
+            "powershell": self._allowed_exactly,
+            "fetch": self._allowed_host,
+            "agent": self._allowed_exactly,
+            "skill": self._allowed_skill,
+        }.get(self.facts.kind)
+        return Verdict(None, "no rule allows it") if look is None else look(rules)
+
+    def _allowed_exactly(self, rules: Sequence[Rule]) -> Verdict:
+        for rule in scoped(rules, self.tool):
+            if rule.content == self.content:
+                return Verdict(rule, "this very one is allowed")
+        return Verdict(None, "no rule allows it")
+
+    def _allowed_host(self, rules: Sequence[Rule]) -> Verdict:
+        host = plain_host(self.content or "")
+        if host is None:
+            return Verdict(None, "it is not clear which host the address leads to")
+        for rule in scoped(rules, self.tool):
+            if rule.domain is not None and host_matches(rule.domain, host):
+                return Verdict(rule, f"the host {host} is allowed")
+        return Verdict(None, f"no rule allows the host {host}")
+
+    def _allowed_skill(self, rules: Sequence[Rule]) -> Verdict:
+        text = self._skill_text()
+        for rule in scoped(rules, self.tool):
+            content = rule.content or ""
+            start = _OPEN_END.sub("", content)
+            is_open = start != content and (text == start or text.startswith(f"{start} "))
+            if text == content or is_open:
+                return Verdict(rule, "this skill is allowed")
+        return Verdict(None, "no rule allows this skill")
+
+    def _skill_text(self) -> str:
+        name = (self.content or "").removeprefix("/")
+        arguments = self.given.get("args")
+        return f"{name} {arguments}".strip() if isinstance(arguments, str) else name

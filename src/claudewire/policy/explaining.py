@@ -1,0 +1,337 @@
+"""Which tools can ever reach a person, and which rules can never have an effect.
+
+The CLI decides first, by the rules and the mode that it was started with. Only what it would ask
+somebody about comes to a policy, and only what the policy wants to be asked comes to a person. What
+was allowed on the way is not seen by anybody behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from .hosts import host_matches
+from .policy import Policy
+from .rules import Rule
+from .shell import Word
+from .tools import KNOWN_TOOLS, NEEDS_PERSON, facts
+
+__all__ = ["Explanation", "Reach", "Shadow", "ToolFate", "explain", "shadowed"]
+
+Reach = Literal["always", "sometimes", "never"]
+
+_OLD_TOOLS = frozenset({"BashOutput", "KillShell", "LS", "MultiEdit", "NotebookRead", "Task"})
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFate:
+    """Whether a person is asked before a tool is used.
+
+    Attributes:
+        tool: the tool.
+        reaches: whether its uses reach a person.
+        why: the reason.
+    """
+
+    tool: str
+    reaches: Reach
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.tool:<20} {self.reaches:<9} {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """A rule that has no effect, or less than it seems.
+
+    Attributes:
+        rule: the rule, with what it would do.
+        by: what comes before it.
+        why: what that does to it.
+    """
+
+    rule: str
+    by: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.why} ({self.by})"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What becomes of a use of a tool, in words.
+
+    Attributes:
+        order: who decides, one after the other.
+        tools: what becomes of each tool.
+        shadows: rules without an effect.
+        notes: what else is good to know.
+    """
+
+    order: tuple[str, ...]
+    tools: tuple[ToolFate, ...]
+    shadows: tuple[Shadow, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def reaches(self, tool: str) -> Reach:
+        """Whether uses of a tool reach a person; "never" for one that there is not."""
+        for fate in self.tools:
+            if fate.tool == tool:
+                return fate.reaches
+        return "never"
+
+    @property
+    def nobody(self) -> bool:
+        """Whether no use of any tool reaches a person, but for questions of the model."""
+        return all(fate.reaches == "never" for fate in self.tools if fate.tool not in NEEDS_PERSON)
+
+    def __str__(self) -> str:
+        parts = ["Who decides, one after the other:"]
+        parts += [f"  {number}. {text}" for number, text in enumerate(self.order, start=1)]
+        parts += ["Whether a person is asked:", *(f"  {fate}" for fate in self.tools)]
+        if self.shadows:
+            parts += ["Rules without an effect:", *(f"  {shadow}" for shadow in self.shadows)]
+        if self.notes:
+            parts += ["Notes:", *(f"  {note}" for note in self.notes)]
+        return "\n".join(parts)
+
+
+def explain(
+    policy: Policy | None,
+    *,
+    allowed_tools: Sequence[str] = (),
+    disallowed_tools: Sequence[str] = (),
+    permission_mode: str | None = None,
+    tools: Sequence[str] | None = None,
+    hooks: bool = False,
+) -> Explanation:
+    """Explain a policy, or what holds without one: see `Policy.explain`."""
+    cli = _CLI(
+        [Rule.parse(text) for text in allowed_tools],
+        [Rule.parse(text) for text in disallowed_tools],
+        permission_mode or "default",
+    )
+    order = tuple(_order(policy, cli, hooks=hooks))
+    policy = policy or Policy()
+    return Explanation(
+        order=order,
+        tools=tuple(_fate(policy, cli, tool) for tool in _tools(policy, cli, tools)),
+        shadows=(*_shadows(policy), *_shadows_of_cli(policy, cli)),
+        notes=(*_notes(policy), *policy.problems),
+    )
+
+
+def shadowed(
+    *,
+    policy: Policy | None = None,
+    allowed_tools: Sequence[str] = (),
+    disallowed_tools: Sequence[str] = (),
+    permission_mode: str | None = None,
+    tools: Sequence[str] | None = None,
+) -> str | None:
+    """Say why a permission handler could never be called; None if it could.
+
+    Args:
+        policy: what decides before the handler, if anything does.
+        allowed_tools: the rules that the CLI is started with, which it allows by itself.
+        disallowed_tools: those that it denies by itself.
+        permission_mode: the mode that it is started in.
+        tools: the tools that there are, those of MCP servers too; None for all that are known.
+    """
+    explanation = explain(
+        policy,
+        allowed_tools=allowed_tools,
+        disallowed_tools=disallowed_tools,
+        permission_mode=permission_mode,
+        tools=tools,
+    )
+    if not explanation.nobody:
+        return None
+    reasons = {fate.why: fate.tool for fate in explanation.tools if fate.tool not in NEEDS_PERSON}
+    if not reasons:
+        return "A permission handler would never be called: there are no tools"
+    if len(reasons) == 1:
+        return f"A permission handler would never be called: {next(iter(reasons))}"
+    each = "; ".join(f"{tool}: {why}" for why, tool in reasons.items())
+    return f"A permission handler would never be called, for no tool there is. {each}"
+
+
+@dataclass(frozen=True, slots=True)
+class _CLI:
+    """What the CLI was started with."""
+
+    allow: list[Rule]
+    deny: list[Rule]
+    mode: str
+
+    def denies(self, tool: str) -> bool:
+        return any(rule.names(tool) and rule.for_every_use for rule in self.deny)
+
+    def allows(self, tool: str) -> bool:
+        return any(
+            rule.names(tool) and rule.for_every_use and rule.why_never_allows() is None
+            for rule in self.allow
+        )
+
+
+def _order(policy: Policy | None, cli: _CLI, *, hooks: bool) -> Iterator[str]:
+    if hooks:
+        yield "hooks, which may deny, allow or have somebody asked"
+    yield "the CLI's rules that deny: disallowed_tools and its settings"
+    yield "the CLI's rules that ask: its settings"
+    yield f"the CLI's mode: {cli.mode}"
+    yield "the CLI's rules that allow: allowed_tools and its settings"
+    if policy is not None:
+        yield (
+            f"this policy: {len(policy.deny)} rules that deny, {len(policy.ask)} that ask, "
+            f"{len(policy.allow)} that allow; else {policy.default}"
+        )
+    yield "a person"
+
+
+def _tools(policy: Policy, cli: _CLI, tools: Sequence[str] | None) -> list[str]:
+    if tools is not None:
+        return list(dict.fromkeys(tools))
+    rules = (*policy.deny, *policy.ask, *policy.allow, *cli.allow, *cli.deny)
+    named = (rule.tool for rule in rules if "*" not in rule.tool)
+    known = (tool for tool in KNOWN_TOOLS if tool not in _OLD_TOOLS)
+    return list(dict.fromkeys((*known, *named)))
+
+
+# --- what becomes of a tool ----------------------------------------------------------------------
+
+
+def _fate(policy: Policy, cli: _CLI, tool: str) -> ToolFate:
+    before, why_before = _reach_of_cli(cli, tool)
+    behind, why_behind = _reach_of_policy(policy, tool)
+    if before == "never" or (before == "sometimes" and behind == "always"):
+        return ToolFate(tool, before, why_before)
+    return ToolFate(tool, behind, why_behind)
+
+
+def _reach_of_cli(cli: _CLI, tool: str) -> tuple[Reach, str]:
+    """Say whether the CLI asks anybody about a tool."""
+    if cli.denies(tool):
+        return "never", "the CLI takes it away (disallowed_tools)"
+    if cli.mode == "dontAsk":
+        return "never", "in the mode dontAsk the CLI denies instead of asking"
+    if tool in NEEDS_PERSON:
+        return "always", "it is a question to a person"
+    if cli.mode == "bypassPermissions":
+        return "never", "in the mode bypassPermissions the CLI allows everything by itself"
+    if cli.allows(tool):
+        return "never", "the CLI allows it by itself (allowed_tools)"
+    return _reach_by_habit(cli, tool)
+
+
+def _reach_by_habit(cli: _CLI, tool: str) -> tuple[Reach, str]:
+    kind, asks = facts(tool).kind, facts(tool).asks
+    if kind == "read":
+        return "sometimes", "the CLI asks only outside of its working directories"
+    if not asks:
+        return "never", "the CLI never asks about it"
+    if kind == "edit" and cli.mode == "acceptEdits":
+        return "sometimes", "in the mode acceptEdits the CLI asks only outside of its directories"
+    if cli.mode == "auto":
+        return "sometimes", "in the mode auto a classifier of the CLI decides most"
+    if kind == "command":
+        return "sometimes", "the CLI allows commands that only read by itself"
+    if any(rule.names(tool) and rule.why_never_allows() is None for rule in cli.allow):
+        return "sometimes", "the CLI allows some uses by itself (allowed_tools)"
+    return "always", "the CLI asks each time"
+
+
+def _reach_of_policy(policy: Policy, tool: str) -> tuple[Reach, str]:
+    """Say whether the policy wants a person to be asked about a tool."""
+    if (rule := _whole(policy.deny, tool)) is not None:
+        return "never", f"`{rule}` denies it"
+    if policy.mode == "dontAsk":
+        return "never", "in the mode dontAsk the policy denies instead of asking"
+    if (rule := _whole(policy.ask, tool)) is not None:
+        return "always", f"`{rule}` wants somebody to be asked"
+    allow = _whole(policy.allow, tool)
+    if tool in NEEDS_PERSON and (allow or policy.default != "deny"):
+        return "always", "it is a question to a person"
+    some = [rule for rule in (*policy.ask, *policy.deny) if _may_be_about(rule, tool)]
+    if allow is not None:
+        reach: Reach = "sometimes" if some or facts(tool).kind in ("edit", "command") else "never"
+        return reach, f"`{allow}` allows it" + (", but for some uses" if reach != "never" else "")
+    if policy.default == "ask" and policy.mode != "bypassPermissions":
+        scoped = any(_may_be_about(rule, tool) for rule in policy.allow) or some
+        return (
+            ("sometimes", "rules decide some uses") if scoped else ("always", "no rule is about it")
+        )
+    asking = any(_may_be_about(rule, tool) for rule in policy.ask)
+    otherwise = f"the policy will {policy.default if policy.default != 'ask' else 'allow'} it"
+    return ("sometimes", "rules ask for some uses") if asking else ("never", otherwise)
+
+
+def _whole(rules: Sequence[Rule], tool: str) -> Rule | None:
+    return next((rule for rule in rules if rule.names(tool) and rule.for_every_use), None)
+
+
+def _may_be_about(rule: Rule, tool: str) -> bool:
+    if rule.path is not None:
+        return facts(tool).kind in ("read", "edit", "command") and not rule.path.negated
+    return rule.names(tool)
+
+
+# --- rules without an effect ---------------------------------------------------------------------
+
+
+def _shadows(policy: Policy) -> Iterator[Shadow]:
+    stages = (("deny", policy.deny), ("ask", policy.ask), ("allow", policy.allow))
+    for index, (behavior, rules) in enumerate(stages):
+        for rule in rules:
+            for earlier, before in stages[:index]:
+                hiding = next((other for other in before if _covers(other, rule)), None)
+                if hiding is not None:
+                    why = f"it comes too late, `{hiding}` is before it"
+                    yield Shadow(f"{behavior} `{rule}`", f"{earlier} `{hiding}`", why)
+                    break
+            twin = next((other for other in rules if other != rule and _covers(other, rule)), None)
+            if twin is not None:
+                yield Shadow(f"{behavior} `{rule}`", f"{behavior} `{twin}`", "it adds nothing")
+
+
+def _shadows_of_cli(policy: Policy, cli: _CLI) -> Iterator[Shadow]:
+    for behavior, rules in (("deny", policy.deny), ("ask", policy.ask)):
+        for rule in rules:
+            if cli.mode == "bypassPermissions":
+                by = "permission_mode"
+            elif rule.tool != "*" and cli.allows(rule.tool):
+                by = "allowed_tools"
+            else:
+                continue
+            why = "the CLI allows it by itself, and never asks this policy"
+            yield Shadow(f"{behavior} `{rule}`", by, why)
+
+
+def _covers(wide: Rule, narrow: Rule) -> bool:
+    """Whether all that one rule is about is what another is about, as far as it is easy to tell."""
+    if "*" in narrow.tool and wide.tool != narrow.tool and wide.tool != "*":
+        return False
+    if not wide.names(narrow.tool) and wide.tool != narrow.tool:
+        return False
+    if wide.for_every_use:
+        return True
+    if wide.command is not None and narrow.command is not None:
+        fixed, longer = wide.command.fixed, narrow.command.fixed
+        starts = len(longer) >= len(fixed) and all(map(Word.same_as, longer, fixed))
+        return wide.content == narrow.content or (wide.command.kind == "prefix" and starts)
+    if wide.domain is not None and narrow.domain is not None and "*" not in narrow.domain:
+        return host_matches(wide.domain, narrow.domain)
+    return (wide.content, wide.root) == (narrow.content, narrow.root)
+
+
+def _notes(policy: Policy) -> Iterator[str]:
+    for rule in (*policy.deny, *policy.ask, *policy.allow):
+        if rule.path is not None and rule.tool not in ("Read", "Edit"):
+            instead = "Edit" if facts(rule.tool).kind == "edit" else "Read"
+            yield f"`{rule}` counts for {rule.tool} alone, and the CLI knows only {instead}(…)"
+    for rule in (*policy.deny, *policy.ask):
+        if rule.path is not None and rule.path.negated:
+            yield f"`{rule}` has no effect: an exception can take away what is allowed, no more"

@@ -1,0 +1,355 @@
+"""A policy: which tools may be used, which may not, and when somebody is asked."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..errors import OptionsError
+from .cases import Catch, Context
+from .deciding import Case
+from .paths import Places, normal
+from .rules import Rule
+from .tools import NEEDS_PERSON
+
+if TYPE_CHECKING:
+    from .explaining import Explanation
+
+__all__ = ["MODES", "Behavior", "Decision", "Mode", "Policy"]
+
+Behavior = Literal["allow", "ask", "deny"]
+Mode = Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions", "auto"]
+
+MODES: tuple[Mode, ...] = (
+    "default",
+    "acceptEdits",
+    "plan",
+    "dontAsk",
+    "bypassPermissions",
+    "auto",
+)
+"""The permission modes of the CLI."""
+
+_BEHAVIORS: tuple[Behavior, ...] = ("allow", "ask", "deny")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a policy says about one use of a tool.
+
+    Attributes:
+        behavior: whether it may be used, may not, or a person has to be asked.
+        reason: why, in words for a person.
+        rule: the rule that decided; None if it was the default, a mode, or a doubt.
+        tool: the tool.
+        part: the part of the input that the rule is about: one command of several, a path.
+    """
+
+    behavior: Behavior
+    reason: str
+    rule: Rule | None = None
+    tool: str = ""
+    part: str = ""
+
+    @property
+    def allows(self) -> bool:
+        """Whether the tool may be used without asking anybody."""
+        return self.behavior == "allow"
+
+    def __str__(self) -> str:
+        return f"{self.behavior}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Policy:
+    """Rules that allow, ask and deny, in the CLI's own grammar. It never changes.
+
+    What a rule denies is denied; else what a rule wants to be asked is asked; else what a rule
+    allows is allowed; else the default holds. How specific a rule is does not matter. A question
+    to a person (`AskUserQuestion`, `ExitPlanMode`) is never allowed without one.
+
+    Args:
+        allow: rules for what may be used.
+        ask: rules for what needs a person each time.
+        deny: rules for what may not be used.
+        default: what holds where there is no rule.
+        cwd: the working directory that relative rules are about, for good; by default that of
+            each use.
+        home: the home directory; by default the user's.
+        directories: more directories that the CLI works in.
+        mode: a permission mode of the CLI that is imitated: what it allows without a rule is
+            allowed here. None to go by the rules alone.
+        case_sensitive: whether file names that differ in case are different files; by default what
+            is usual on this system.
+        protect: whether an edit of files that may run code later (`.git`, `.bashrc`, …) always
+            needs a person, as the CLI has it.
+        problems: what was found wrong when the policy was loaded, and was not serious.
+        realpath: follows symbolic links; to be replaced where the files are elsewhere.
+
+    Raises:
+        OptionsError: a rule is none, or can never have an effect.
+    """
+
+    allow: tuple[Rule, ...]
+    ask: tuple[Rule, ...]
+    deny: tuple[Rule, ...]
+    default: Behavior
+    cwd: str | None
+    home: str
+    directories: tuple[str, ...]
+    mode: Mode | None
+    case_sensitive: bool
+    protect: bool
+    problems: tuple[str, ...] = field(compare=False)
+    realpath: Callable[[str], str] = field(compare=False, repr=False)
+
+    def __init__(
+        self,
+        allow: Iterable[str | Rule] = (),
+        ask: Iterable[str | Rule] = (),
+        deny: Iterable[str | Rule] = (),
+        *,
+        default: Behavior = "ask",
+        cwd: str | os.PathLike[str] | None = None,
+        home: str | os.PathLike[str] | None = None,
+        directories: Iterable[str | os.PathLike[str]] = (),
+        mode: Mode | None = None,
+        case_sensitive: bool = sys.platform not in ("darwin", "win32"),
+        protect: bool = True,
+        problems: Iterable[str] = (),
+        realpath: Callable[[str], str] = os.path.realpath,
+    ) -> None:
+        def put(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        put("home", normal(os.path.abspath(home or Path.home())))
+        put("cwd", None if cwd is None else self._absolute(cwd, os.getcwd()))
+        put("directories", tuple(os.fspath(directory) for directory in directories))
+        put("allow", _rules(allow, "allow"))
+        put("ask", _rules(ask, "ask"))
+        put("deny", _rules(deny, "deny"))
+        put("default", _one_of("default", default, _BEHAVIORS))
+        put("mode", None if mode is None else _one_of("mode", mode, MODES))
+        put("case_sensitive", case_sensitive)
+        put("protect", protect)
+        put("problems", tuple(problems))
+        put("realpath", realpath)
+
+    def _absolute(self, given: str | os.PathLike[str], cwd: str) -> str:
+        path = os.fspath(given)
+        if path == "~" or path.startswith("~/"):
+            path = self.home + path[1:]
+        return normal(os.path.join(cwd, path))
+
+    # --- deciding --------------------------------------------------------------------------------
+
+    def decide(
+        self,
+        tool_name: str,
+        input: Mapping[str, Any],
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        agent: str | None = None,
+    ) -> Decision:
+        """Say whether a tool may be used in this way.
+
+        Nothing is changed, and nothing is read but, through `realpath`, where paths lead.
+
+        Args:
+            tool_name: the tool.
+            input: what it would be given.
+            cwd: the working directory of this use; by default that of the policy, else that of
+                this process.
+            agent: the agent that wants to use it. Rules do not depend on it so far.
+        """
+        decision = self._decide(Case(tool_name, input, self._context(cwd)))
+        if self.mode == "dontAsk" and decision.behavior == "ask":
+            reason = f"{decision.reason}; and in the mode dontAsk nobody is asked"
+            return Decision("deny", reason, decision.rule, decision.tool, decision.part)
+        return decision
+
+    def _context(self, cwd: str | os.PathLike[str] | None) -> Context:
+        here = self.cwd or os.getcwd() if cwd is None else self._absolute(cwd, os.getcwd())
+        base = self.cwd or here
+        return Context(
+            Places(base, self.home, self.realpath),
+            here,
+            tuple(self._absolute(directory, base) for directory in self.directories),
+            self.case_sensitive,
+            self.protect,
+        )
+
+    def _decide(self, case: Case) -> Decision:
+        denied = _caught(case, "deny", self.deny)
+        if denied is not None and denied.behavior == "deny":
+            return denied
+        asked = _caught(case, "ask", self.ask)
+        if asked is not None and asked.rule is not None:
+            return asked
+        rule, why = case.allowed(self.allow)
+        if rule is None:
+            return self._by_default(case, why, denied or asked)
+        if case.tool in NEEDS_PERSON:
+            reason = "it is a question to a person, and nobody else can answer it"
+            return Decision("ask", reason, rule, case.tool)
+        if self.mode == "plan" and case.facts.kind == "edit":
+            return Decision("ask", "nothing is edited unasked in the mode plan", rule, case.tool)
+        return denied or asked or Decision("allow", f"`{rule}` allows it: {why}", rule, case.tool)
+
+    def _by_default(self, case: Case, why: str, doubt: Decision | None) -> Decision:
+        """Decide where no rule allows it, for a reason that is given."""
+        behavior = self.default
+        allowed = "no rule is about it" if behavior == "allow" else self._by_mode(case)
+        if allowed is None:
+            return Decision(behavior, why, None, case.tool)
+        if case.tool in NEEDS_PERSON:
+            return Decision("ask", "it is a question to a person", None, case.tool)
+        if why_not := case.never_unasked():
+            return Decision("ask", why_not, None, case.tool)
+        return doubt or Decision("allow", allowed, None, case.tool)
+
+    def _by_mode(self, case: Case) -> str | None:
+        """Say why the mode allows a use that no rule is about; None if it does not."""
+        if self.mode is None or self.mode == "bypassPermissions":
+            return self.mode and "everything is allowed in the mode bypassPermissions"
+        inside = case.paths is not None and case.paths.in_working_directories()
+        if inside and case.facts.kind == "read":
+            return "files in the working directories may be read"
+        if inside and self.mode == "acceptEdits":
+            return "files in the working directories may be edited in the mode acceptEdits"
+        return None
+
+    # --- loading and explaining ------------------------------------------------------------------
+
+    @classmethod
+    def from_toml(
+        cls,
+        source: str | os.PathLike[str],
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        home: str | os.PathLike[str] | None = None,
+    ) -> Policy:
+        """Load a policy from TOML.
+
+            default = "ask"
+            allow = ["Read", "Bash(git status:*)"]
+            ask = ["Bash(git push:*)"]
+            deny = ["Bash(rm:*)", "Read(~/.ssh/**)"]
+
+        Args:
+            source: a path; or the TOML itself, which has a line end or an equals sign in it.
+            cwd: the working directory that relative rules are about; by default that of each use.
+            home: the home directory; by default the user's.
+
+        Raises:
+            OptionsError: it cannot be read, or is no policy; the message says where.
+        """
+        from .loading import load_toml
+
+        return load_toml(source, cwd=cwd, home=home)
+
+    @classmethod
+    def from_settings(
+        cls,
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        home: str | os.PathLike[str] | None = None,
+        config: str | os.PathLike[str] | None = None,
+        managed: str | os.PathLike[str] | None = None,
+        extra: str | os.PathLike[str] | None = None,
+        sources: Sequence[str] = ("user", "project", "local"),
+        trusted: bool = False,
+        strict: bool = False,
+    ) -> Policy:
+        """Load the policy that the CLI has from its settings files.
+
+        Args:
+            cwd: the project; by default the working directory of this process.
+            home: the home directory; by default the user's.
+            config: where the user's settings are; by default `.claude` at home.
+            managed: where the settings of the organisation are; by default where this system has
+                them.
+            extra: a settings file, or its text, as in the flag `--settings`.
+            sources: which of `user`, `project` and `local` are read, as in `--setting-sources`.
+            trusted: whether what the project's own settings allow counts. The CLI asks the user
+                for that once, and never does when it is driven by a program.
+            strict: whether a rule that is none is an error, or is left out and told of in
+                `problems`.
+
+        Raises:
+            OptionsError: a file is no settings file; or, if strict, a rule is none.
+        """
+        from .settings import Sources, load_settings
+
+        return load_settings(
+            Sources.at(cwd, home, config, managed, extra, sources), trusted=trusted, strict=strict
+        )
+
+    def explain(
+        self,
+        *,
+        allowed_tools: Sequence[str] = (),
+        disallowed_tools: Sequence[str] = (),
+        permission_mode: str | None = None,
+        tools: Sequence[str] | None = None,
+        hooks: bool = False,
+    ) -> Explanation:
+        """Say which tools can ever reach a person, and what shadows what.
+
+        Args:
+            allowed_tools: the rules that the CLI is started with, which it allows by itself.
+            disallowed_tools: those that it denies by itself.
+            permission_mode: the mode that it is started in.
+            tools: the tools that there are; None for all that are known.
+            hooks: whether there are hooks that may decide before anybody.
+        """
+        from .explaining import explain
+
+        return explain(
+            self,
+            allowed_tools=allowed_tools,
+            disallowed_tools=disallowed_tools,
+            permission_mode=permission_mode,
+            tools=tools,
+            hooks=hooks,
+        )
+
+
+def _caught(case: Case, behavior: Behavior, rules: Sequence[Rule]) -> Decision | None:
+    """Give what rules that deny or ask decide; to ask without a rule is a doubt about one."""
+    doubt: Decision | None = None
+    verb = "denies it" if behavior == "deny" else "wants somebody to be asked"
+    for rule in rules:
+        catch, part = case.catch(rule, behavior)
+        about = f": `{_short(part)}`" if part else ""
+        if catch is Catch.YES:
+            return Decision(behavior, f"`{rule}` {verb}{about}", rule, case.tool, part)
+        if catch is Catch.MAYBE and doubt is None:
+            reason = f"whether `{rule}` is about it cannot be told{about}"
+            doubt = Decision("ask", reason, None, case.tool, part)
+    return doubt
+
+
+def _rules(given: Iterable[str | Rule], behavior: Behavior) -> tuple[Rule, ...]:
+    if isinstance(given, str):
+        raise OptionsError(f"{behavior} must be a list of rules, not the text {given!r}")
+    rules = tuple(rule if isinstance(rule, Rule) else Rule.parse(rule) for rule in given)
+    for rule in rules:
+        if behavior == "allow" and (why := rule.why_never_allows()) is not None:
+            raise OptionsError(f"The rule {str(rule)!r} can never allow anything: {why}")
+    return rules
+
+
+def _one_of(name: str, value: Any, values: Sequence[str]) -> Any:
+    if value not in values:
+        raise OptionsError(f"{name} cannot be {value!r}; it is one of {', '.join(values)}")
+    return value
+
+
+def _short(part: str) -> str:
+    line = " ".join(part.split())
+    return line if len(line) <= 100 else f"{line[:97]}…"

@@ -1,0 +1,203 @@
+"""Rules: the CLI's own grammar of what may be used.
+
+Read                          every use of a tool
+Bash(git status:*)            commands that begin so; `Bash(git status *)` is the same
+Bash(npm run test)            this very command
+Edit(src/**)                  files: as in gitignore, see `claudewire.policy.patterns`
+WebFetch(domain:example.com)  hosts
+Agent(Explore), Skill(commit) one agent, one skill
+mcp__github, mcp__github__*   every tool of a server; `mcp__github__get_issue` is one
+*                             every tool; only to forbid, or to have somebody asked
+Agent(model:opus)             a field of the input; only to forbid, or to have somebody asked
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import OptionsError
+from .commands import CommandPattern
+from .patterns import PathPattern
+from .tools import ALIASES, ToolFacts, facts
+
+__all__ = ["Rule"]
+
+_TOOL = re.compile(r"[A-Za-z*][\w*.-]*", re.ASCII)
+_PARAMETER = re.compile(r"\s*([A-Za-z_]\w*)\s*:\s*(.*?)\s*", re.ASCII | re.DOTALL)
+_SERVER_GLOB = re.compile(r"mcp__[^*]+?__.*", re.ASCII)
+_DOMAIN = re.compile(r"(?:[\w*-]+\.)*[\w*-]+\.?")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. It says about what; whether that is allowed, a `Policy` says.
+
+    Attributes:
+        tool: the name of a tool, or a pattern of names.
+        content: what stands in the brackets; None for every use of the tool.
+        root: the directory that a path which begins with `/` is relative to; None for the working
+            directory.
+        source: where the rule comes from, in words.
+    """
+
+    tool: str
+    content: str | None = None
+    root: str | None = None
+    source: str = field(default="", compare=False)
+    _text: str = field(default="", compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not _TOOL.fullmatch(self.tool):
+            raise OptionsError(f"{str(self)!r} is no rule: {self.tool!r} cannot name a tool")
+        if self.content is not None and (problem := _problem(self.tool, self.content)) is not None:
+            raise OptionsError(f"{str(self)!r} is no rule: {problem}")
+
+    @classmethod
+    def parse(cls, text: str, *, root: str | None = None, source: str = "") -> Rule:
+        """Read a rule as the CLI writes it.
+
+        Raises:
+            OptionsError: it is none; the message says why, and what to write instead.
+        """
+        text = text.strip()
+        tool, bracket, rest = text.partition("(")
+        if not text:
+            raise OptionsError("An empty text is no rule: write the name of a tool")
+        if not bracket and ")" in tool:
+            raise OptionsError(f"{text!r} is no rule: it has a closing bracket without an opening")
+        if bracket and not rest.endswith(")"):
+            raise OptionsError(f"{text!r} is no rule: its last character must be the bracket ')'")
+        content = re.sub(r"\\([\\()])", r"\1", rest[:-1]) if bracket else None
+        if content is not None and tool != "Bash" and content.strip() == "*":
+            content = None
+        return cls(tool.strip(), content, root, source, text)
+
+    def __str__(self) -> str:
+        if self._text:
+            return self._text
+        if self.content is None:
+            return self.tool
+        escaped = re.sub(r"([\\()])", r"\\\1", self.content)
+        return f"{self.tool}({escaped})"
+
+    # --- what it is about ------------------------------------------------------------------------
+
+    @property
+    def facts(self) -> ToolFacts:
+        """What is known of its tool."""
+        return facts(self.tool)
+
+    @property
+    def for_every_use(self) -> bool:
+        """Whether it is about every use of its tool."""
+        return self.content is None or (self.command is not None and self.command.kind == "any")
+
+    @property
+    def command(self) -> CommandPattern | None:
+        """The pattern of commands, of a rule for a shell."""
+        return _command(self.content) if self.content and self._kind == "command" else None
+
+    @property
+    def path(self) -> PathPattern | None:
+        """The pattern of paths, of a rule for files."""
+        return _path(self.content) if self.content and self._kind in ("read", "edit") else None
+
+    @property
+    def domain(self) -> str | None:
+        """The host, of a rule for the web."""
+        if self._kind != "fetch" or not self.content or not self.content.startswith("domain:"):
+            return None
+        return self.content.removeprefix("domain:").strip()
+
+    @property
+    def parameter(self) -> tuple[str, str] | None:
+        """The field of the input and its value, if it may be about one."""
+        found = _PARAMETER.fullmatch(self.content or "")
+        return (found[1], found[2]) if found else None
+
+    @property
+    def _kind(self) -> str:
+        return self.facts.kind
+
+    def names(self, tool: str) -> bool:
+        """Whether its name is the name of a tool, a pattern of it, or that of its MCP server."""
+        name, tool = ALIASES.get(self.tool, self.tool), ALIASES.get(tool, tool)
+        if name == tool or (name == "Bash" and tool == "Monitor"):
+            return True
+        if name.startswith("mcp__") and name.count("__") == 1 and "*" not in name:
+            return tool.startswith(f"{name}__")
+        return "*" in name and wildcard(name).fullmatch(tool) is not None
+
+    def matches_parameter(self, given: Mapping[str, Any]) -> bool:
+        """Whether a field of the input has the value that it names."""
+        if self.parameter is None or self.parameter[0] not in given:
+            return False
+        value = given[self.parameter[0]]
+        if isinstance(value, bool):
+            value = "true" if value else "false"
+        if not isinstance(value, str | int | float):
+            return False
+        return wildcard(self.parameter[1]).fullmatch(str(value)) is not None
+
+    def why_never_allows(self) -> str | None:
+        """Say why it can never allow anything; None if it can."""
+        if "*" in self.tool and not _SERVER_GLOB.fullmatch(self.tool):
+            return "to allow, name each tool; a pattern may only follow `mcp__server__`"
+        if self.command is not None:
+            return self.command.problem
+        if self.content is not None and not self._kind:
+            return "what is in its brackets can forbid a use of the tool, but not make it safe"
+        return None
+
+
+@functools.lru_cache(maxsize=512)
+def wildcard(pattern: str) -> re.Pattern[str]:
+    """Make a pattern of which `*` stands for any text."""
+    return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
+
+
+@functools.lru_cache(maxsize=512)
+def _command(content: str) -> CommandPattern:
+    return CommandPattern.of(content)
+
+
+@functools.lru_cache(maxsize=512)
+def _path(content: str) -> PathPattern:
+    return PathPattern.of(content)
+
+
+# --- what is wrong with a rule -------------------------------------------------------------------
+
+
+def _problem(tool: str, content: str) -> str | None:
+    known = facts(tool)
+    if not content.strip():
+        return f"there is nothing in its brackets; write {tool!r} for every use"
+    parameter = _PARAMETER.fullmatch(content)
+    if parameter and parameter[1] == known.content:
+        return f"{parameter[1]!r} cannot be matched by its name; write only what it should be"
+    return _problem_of_kind(known.kind, tool, content, is_parameter=parameter is not None)
+
+
+def _problem_of_kind(kind: str, tool: str, content: str, *, is_parameter: bool) -> str | None:
+    if kind == "command" and content.strip() == ":*":
+        return "there is no command before `:*`; write 'Bash' for every command"
+    if kind == "command" and ":*" in content.strip()[:-2]:
+        return "`:*` counts only at the end; write ` *` for anything in between"
+    if kind in ("read", "edit"):
+        try:
+            PathPattern.of(content)
+        except ValueError as error:
+            return str(error)
+    elif kind == "fetch" and not is_parameter:
+        return "write `domain:` and a host"
+    elif kind == "fetch" and content.startswith("domain:"):
+        host = content.removeprefix("domain:").strip()
+        return None if _DOMAIN.fullmatch(host) else f"{host!r} is no host"
+    elif not kind and not is_parameter:
+        return f"{tool} takes nothing in brackets but a field and its value, as in `field:value`"
+    return None

@@ -1,0 +1,243 @@
+"""The policy that the CLI has from its settings files.
+
+Rules of all files hold together: what one denies no other can allow. The files are those of the
+organisation (managed), of the call (`--settings`), of the project for one user (local) and for all
+(project), and of the user; a mode is taken from the first of them that names one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import OptionsError
+from .loading import texts
+from .policy import MODES, Behavior, Mode, Policy
+from .rules import Rule
+
+__all__ = ["Sources", "load_settings"]
+
+_LISTS: tuple[Behavior, ...] = ("allow", "ask", "deny")
+_KNOWN = {
+    *_LISTS,
+    "additionalDirectories",
+    "defaultMode",
+    "disableAutoMode",
+    "disableBypassPermissionsMode",
+}
+_SCOPES = ("user", "project", "local")
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where settings are.
+
+    Attributes:
+        cwd: the project.
+        home: the home directory.
+        config: the directory of the user's settings.
+        managed: the directory of the organisation's settings.
+        extra: one more file, or its text.
+        scopes: which of `user`, `project` and `local` are read.
+    """
+
+    cwd: Path
+    home: Path
+    config: Path
+    managed: Path
+    extra: str | os.PathLike[str] | None = None
+    scopes: tuple[str, ...] = _SCOPES
+
+    @classmethod
+    def at(
+        cls,
+        cwd: str | os.PathLike[str] | None,
+        home: str | os.PathLike[str] | None,
+        config: str | os.PathLike[str] | None,
+        managed: str | os.PathLike[str] | None,
+        extra: str | os.PathLike[str] | None,
+        scopes: Sequence[str],
+    ) -> Sources:
+        """Fill in what is usual for what is not given."""
+        for scope in scopes:
+            if scope not in _SCOPES:
+                raise OptionsError(f"There are no settings {scope!r}; only {', '.join(_SCOPES)}")
+        at_home = Path(home) if home is not None else Path.home()
+        return cls(
+            cwd=Path(cwd).absolute() if cwd is not None else Path.cwd(),
+            home=at_home,
+            config=Path(config) if config is not None else at_home / ".claude",
+            managed=Path(managed) if managed is not None else _managed_directory(),
+            extra=extra,
+            scopes=tuple(scopes),
+        )
+
+    def read(self) -> Iterator[_Settings]:
+        """Give the settings that there are, those that count most first."""
+        found = (
+            _Settings.read(path, "managed settings", str(self.managed), managed=True)
+            for path in self._managed_files()
+        )
+        yield from (settings for settings in found if settings is not None)
+        if self.extra is not None:
+            yield self._read_extra(self.extra)
+        files = {
+            "local": (self.cwd / ".claude" / "settings.local.json", str(self.cwd)),
+            "project": (self.cwd / ".claude" / "settings.json", str(self.cwd)),
+            "user": (self.config / "settings.json", str(self.config)),
+        }
+        for scope, (path, root) in files.items():
+            settings = (
+                _Settings.read(path, f"{scope} settings", root) if scope in self.scopes else None
+            )
+            if settings is not None:
+                yield settings
+
+    def _managed_files(self) -> list[Path]:
+        parts = sorted((self.managed / "managed-settings.d").glob("*.json"), reverse=True)
+        return [part for part in parts if not part.name.startswith(".")] + [
+            self.managed / "managed-settings.json"
+        ]
+
+    def _read_extra(self, extra: str | os.PathLike[str]) -> _Settings:
+        if isinstance(extra, str) and extra.lstrip().startswith("{"):
+            return _Settings.of(extra, "The given settings", "given settings", str(self.cwd))
+        path = Path(extra).absolute()
+        settings = _Settings.read(path, "given settings", str(path.parent))
+        if settings is None:
+            raise OptionsError(f"There are no settings at {path}")
+        return settings
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """What one file says about permissions."""
+
+    path: str
+    source: str
+    root: str
+    data: dict[str, Any] = field(default_factory=dict)
+    managed: bool = False
+    managed_only: bool = False
+
+    @classmethod
+    def read(cls, path: Path, source: str, root: str, *, managed: bool = False) -> _Settings | None:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise OptionsError(f"The {source} at {path} cannot be read: {error}") from error
+        return cls.of(text, f"The {source} at {path}", source, root, managed=managed)
+
+    @classmethod
+    def of(
+        cls, text: str, name: str, source: str, root: str, *, managed: bool = False
+    ) -> _Settings:
+        try:
+            data = json.loads(text) if text.strip() else {}
+        except ValueError as error:
+            raise OptionsError(f"{name}: this is no JSON: {error}") from error
+        permissions = data.get("permissions", {}) if isinstance(data, dict) else None
+        if not isinstance(permissions, dict):
+            raise OptionsError(f"{name}: permissions must be an object")
+        only = managed and data.get("allowManagedPermissionRulesOnly") is True
+        return cls(name, source, root, permissions, managed, only)
+
+
+def load_settings(sources: Sources, *, trusted: bool = False, strict: bool = False) -> Policy:
+    """Load a policy: see `Policy.from_settings`."""
+    files = list(sources.read())
+    merged = _Merged(strict=strict)
+    managed_only = any(settings.managed_only for settings in files)
+    for settings in files:
+        if managed_only and not settings.managed:
+            if any(settings.data.get(key) for key in _LISTS):
+                merged.problem(settings, "its rules do not count: only managed ones do")
+            continue
+        merged.add(settings, grants=trusted or settings.source != "project settings")
+    return Policy(
+        *(merged.rules[key] for key in _LISTS),
+        mode=merged.mode(files),
+        cwd=sources.cwd,
+        home=sources.home,
+        directories=merged.directories,
+        problems=merged.problems,
+    )
+
+
+class _Merged:
+    """What several files say together."""
+
+    def __init__(self, *, strict: bool) -> None:
+        self._strict = strict
+        self.rules: dict[Behavior, list[Rule]] = {key: [] for key in _LISTS}
+        self.directories: list[str] = []
+        self.problems: list[str] = []
+
+    def problem(self, settings: _Settings, text: str) -> None:
+        self.problems.append(f"{settings.path}: {text}")
+
+    def add(self, settings: _Settings, *, grants: bool) -> None:
+        for key in sorted(settings.data.keys() - _KNOWN):
+            self.problem(settings, f"permissions.{key} is not known, and does not count here")
+        for behavior in _LISTS:
+            given = texts(settings.path, behavior, settings.data.get(behavior))
+            if behavior == "allow" and given and not grants:
+                self.problem(settings, "what it allows does not count: the project is not trusted")
+                continue
+            for text in given:
+                self._add_rule(settings, behavior, text)
+        directories = texts(
+            settings.path, "additionalDirectories", settings.data.get("additionalDirectories")
+        )
+        if grants:
+            self.directories += directories
+        elif directories:
+            self.problem(settings, "its directories do not count: the project is not trusted")
+
+    def _add_rule(self, settings: _Settings, behavior: Behavior, text: str) -> None:
+        try:
+            rule = Rule.parse(text, root=settings.root, source=settings.source)
+            why = rule.why_never_allows() if behavior == "allow" else None
+            if why is not None:
+                raise OptionsError(f"The rule {text!r} can never allow anything: {why}")
+        except OptionsError as error:
+            if self._strict:
+                raise OptionsError(f"{settings.path}: {behavior}: {error}") from error
+            self.problem(settings, f"{behavior}: {error}")
+        else:
+            self.rules[behavior].append(rule)
+
+    def mode(self, files: Sequence[_Settings]) -> Mode:
+        """Say which mode a session starts in; one that no file may choose is not taken."""
+        disabled = {
+            mode
+            for key, mode in (
+                ("disableBypassPermissionsMode", "bypassPermissions"),
+                ("disableAutoMode", "auto"),
+            )
+            if any(settings.data.get(key) == "disable" for settings in files)
+        }
+        for settings in files:
+            named = settings.data.get("defaultMode")
+            mode = "default" if named == "manual" else named
+            if mode in disabled:
+                self.problem(settings, f"the mode {mode} is disabled")
+            elif mode in MODES:
+                return next(known for known in MODES if known == mode)
+            elif mode is not None:
+                self.problem(settings, f"there is no mode {named!r}; only {', '.join(MODES)}")
+        return "default"
+
+
+def _managed_directory() -> Path:
+    return {
+        "darwin": Path("/Library/Application Support/ClaudeCode"),
+        "win32": Path("C:/Program Files/ClaudeCode"),
+    }.get(sys.platform, Path("/etc/claude-code"))

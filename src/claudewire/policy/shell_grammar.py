@@ -1,0 +1,344 @@
+"""The grammar of the shell, as far as it is certain: lists, pipelines, groups, loops, redirections.
+
+Every simple command that is met goes on a list, wherever it stands. What is not read here (`[[`,
+arithmetic, `select` and more) raises, and the whole command line is doubted.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .shell import Assignment, Command, Redirect, Word
+from .shell_lines import Lines
+from .shell_words import Unreadable
+
+__all__ = ["Parser"]
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
+_ELEMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^=]*\]\+?=")
+_REDIRECT = re.compile(r"[0-9]*(<<<|<<-|<<|<>|<&|<|>>|>&|>\||>)|&>>|&>")
+_DESCRIPTOR = re.compile(r"[0-9]+-?|-")
+_LOOP_NAME = re.compile(r"[a-z][a-z0-9]{0,15}")
+_FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
+# These names belong to zsh, where a lower-case one is the same variable as PATH, for example.
+_ZSH_NAMES = {"path", "fpath", "cdpath", "manpath", "mailpath", "prompt", "argv", "status"}
+_ENDERS = {"then", "elif", "else", "fi", "do", "done", "esac", "}"}
+_REFUSED = {
+    "[[": "tests",
+    "select": "a menu",
+    "always": "a block of zsh",
+    "foreach": "a loop of zsh",
+}
+
+
+class Parser(Lines):
+    """Reads a script to its end, or to where it cannot be read."""
+
+    def run(self) -> None:
+        """Read everything; what cannot be read becomes a doubt."""
+        try:
+            self._read_list(frozenset())
+            if self.char:
+                raise Unreadable(f"has {self.char!r} where a command should stand")
+            if self.heredocs_due:
+                raise Unreadable("has a here-document that does not begin")
+        except Unreadable as error:
+            self.doubt(str(error))
+
+    def read_nested(self, text: str) -> None:
+        """Read a text that is a script of its own."""
+        with self.nested():
+            inner = Parser(text, self.nesting)
+            inner.run()
+        self.take_over(inner)
+
+    def _read_substitution(self) -> None:
+        self._within("$(", ")")
+
+    def _within(self, opening: str, closing: str) -> None:
+        """Read a list between two brackets. A here-document must not cross them."""
+        if self.heredocs_due:
+            raise Unreadable("has a here-document whose beginning is not clear")
+        self.pos += len(opening)
+        self.depth += 1
+        self._read_list(frozenset())
+        self.depth -= 1
+        if not self.at(closing) or self.heredocs_due:
+            raise Unreadable(f"has {opening!r} without its end")
+        self.pos += len(closing)
+
+    # --- lists -----------------------------------------------------------------------------------
+
+    def _read_list(self, enders: frozenset[str]) -> int:
+        """Read commands up to a closing bracket or one of some words; say how many there are."""
+        count = 0
+        while True:
+            self.skip_lines()
+            if not self.char or self.at(")") or self.at(";;") or self.at_word(enders):
+                return count
+            self._read_pipeline()
+            count += 1
+            if not self._read_separator():
+                return count
+
+    def _read_separator(self) -> bool:
+        """Read what stands between two commands; say whether another one may follow."""
+        self.skip_blanks()
+        if self.at_comment():
+            return True
+        if self.at("&&") or self.at("||"):
+            self.pos += 2
+            self._need_command()
+        elif self.at(";;"):
+            return False
+        elif self.at(";") or self.at("&"):
+            self.pos += 1
+        elif not self.at("\n"):
+            return False
+        return True
+
+    def _need_command(self) -> None:
+        self.skip_lines()
+        if not self.char or self.char in ";&|)":
+            raise Unreadable("ends where another command should follow")
+
+    def _read_pipeline(self) -> None:
+        self._read_command()
+        while True:
+            self.skip_blanks()
+            if self.at("||") or not self.at("|"):
+                return
+            self.pos += 2 if self.at("|&") else 1
+            self._need_command()
+            self._read_command()
+
+    # --- one command -----------------------------------------------------------------------------
+
+    def _read_command(self) -> None:
+        self.skip_blanks()
+        if self.at("(("):
+            raise Unreadable("has arithmetic that may run a command")
+        if self.at("("):
+            with self.nested():
+                self._read_group("(", ")")
+            return
+        word = self.peek_word()
+        if word in _ENDERS:
+            raise Unreadable(f"has {word!r} where a command should stand")
+        if word in _REFUSED:
+            raise Unreadable(f"has {_REFUSED[word]}, which are not looked into")
+        compound = {
+            "{": self._read_braced,
+            "!": self._read_negated,
+            "time": self._read_timed,
+            "if": self._read_if,
+            "while": self._read_while,
+            "until": self._read_while,
+            "for": self._read_for,
+            "case": self._read_case,
+            "function": self._read_function,
+            "coproc": self._read_coproc,
+        }.get(word, self._read_simple)
+        with self.nested():
+            compound()
+
+    def _read_group(self, opening: str, closing: str) -> None:
+        before = len(self.commands)
+        self._within(opening, closing)
+        if len(self.commands) == before:
+            raise Unreadable("has an empty group")
+        self._read_redirects()
+
+    def _read_braced(self) -> None:
+        self.take_word("{")
+        self._read_body("}")
+        self._read_redirects()
+
+    def _read_negated(self) -> None:
+        self.take_word("!")
+        self._read_command()
+
+    def _read_timed(self) -> None:
+        self.take_word("time")
+        if self.at_word(frozenset(["-p"])):
+            self.take_word("-p")
+        self.skip_blanks()
+        if not self.char or self.char in "-\n;&|)<>":
+            raise Unreadable("has `time` with something else than a command")
+        self._read_command()
+
+    def _read_if(self) -> None:
+        self.take_word("if")
+        self._read_body("then")
+        ender = self._read_body("elif", "else", "fi")
+        while ender == "elif":
+            self._read_body("then")
+            ender = self._read_body("elif", "else", "fi")
+        if ender == "else":
+            self._read_body("fi")
+        self._read_redirects()
+
+    def _read_while(self) -> None:
+        self.take_word(self.peek_word())
+        self._read_body("do")
+        self._read_body("done")
+        self._read_redirects()
+
+    def _read_for(self) -> None:
+        self.take_word("for")
+        self.skip_blanks()
+        name = self.peek_word()
+        if not _LOOP_NAME.fullmatch(name) or name in _ZSH_NAMES:
+            raise Unreadable("has a loop that sets a variable with a meaning of its own")
+        self.take_word(name)
+        self.skip_lines()
+        if self.at_word(frozenset(["in"])):
+            self.take_word("in")
+            self.read_words()
+            if not (self.at(";") or self.at("\n")):
+                raise Unreadable("has a loop without its beginning")
+        if self.at(";") and not self.at(";;"):
+            self.pos += 1
+        self.skip_lines()
+        self.take_word("do")
+        self._read_body("done")
+        self._read_redirects()
+
+    def _read_case(self) -> None:
+        if self.depth:
+            # Older shells take the bracket behind a pattern for the end of what it is inside of.
+            raise Unreadable("has a choice inside another command")
+        self.take_word("case")
+        self.read_one_word()
+        self.skip_lines()
+        self.take_word("in")
+        self.skip_lines()
+        while not self.at_word(frozenset(["esac"])):
+            self._read_branch()
+        self.take_word("esac")
+        self._read_redirects()
+
+    def _read_branch(self) -> None:
+        if self.at("("):
+            self.pos += 1
+        self.read_one_word()
+        self.skip_blanks()
+        while self.at("|"):
+            self.pos += 1
+            self.read_one_word()
+            self.skip_blanks()
+        if not self.at(")"):
+            raise Unreadable("has a choice without its pattern")
+        self.pos += 1
+        self._read_list(frozenset(["esac"]))
+        if self.at(";;&"):
+            raise Unreadable("has choices that fall through")
+        if self.at(";;"):
+            self.pos += 2
+        self.skip_lines()
+        if not self.char:
+            raise Unreadable("has a choice without its end")
+
+    def _read_function(self) -> None:
+        self.take_word("function")
+        self.read_one_word()
+        self._read_definition()
+
+    def _read_definition(self) -> None:
+        self.doubt("defines a function, which may stand for any program")
+        if (brackets := _FUNCTION.match(self.text, self.pos)) is not None:
+            self.pos = brackets.end()
+        self.skip_lines()
+        self._read_command()
+
+    def _read_coproc(self) -> None:
+        self.doubt("starts a coprocess")
+        self.take_word("coproc")
+        self._read_command()
+
+    def _read_body(self, *enders: str) -> str:
+        """Read a list that is not empty, and the word that ends it; give that word."""
+        if self._read_list(frozenset(enders)) == 0:
+            raise Unreadable("has an empty block")
+        word = self.peek_word()
+        if word not in enders:
+            raise Unreadable(f"lacks {enders[-1]!r}")
+        self.take_word(word)
+        return word
+
+    # --- simple commands -------------------------------------------------------------------------
+
+    def _read_simple(self) -> None:
+        start = self.pos
+        words: list[Word] = []
+        assignments: list[Assignment] = []
+        redirects: list[Redirect] = []
+        while True:
+            self.skip_blanks()
+            if not self.char or self.at_comment():
+                break
+            if self.at_process():
+                words.append(self._read_process())
+            elif (found := _REDIRECT.match(self.text, self.pos)) is not None:
+                redirects.append(self._read_redirect(found))
+            elif self.char in "\n;&|)":
+                break
+            elif self.at("("):
+                raise Unreadable("has a bracket inside a command")
+            else:
+                self._take(self.read_word(), words, assignments)
+                if len(words) == 1 and not redirects and _FUNCTION.match(self.text, self.pos):
+                    return self._read_definition()
+        if not (words or assignments or redirects):
+            raise Unreadable("lacks a command")
+        source = self.text[start : self.pos].strip()
+        self.commands.append(Command(tuple(words), tuple(assignments), tuple(redirects), source))
+
+    def _take(self, word: Word, words: list[Word], assignments: list[Assignment]) -> None:
+        if not words and (found := _ASSIGNMENT.match(word.raw)) is not None:
+            if found[2]:
+                self.doubt("adds to a variable")
+            value = Word(word.raw[found.end() :], word.text[found.end() :], word.static)
+            assignments.append(Assignment(found[1], value))
+        elif not words and _ELEMENT.match(word.raw):
+            raise Unreadable("sets an element of an array, which may run a command")
+        else:
+            words.append(word)
+        if word.raw.startswith("{") and self.char and self.char in "<>":
+            raise Unreadable("lets the shell choose a descriptor")
+
+    def _read_process(self) -> Word:
+        start = self.pos
+        self._within(self.text[start : start + 2], ")")
+        if self.char and self.char not in " \t\n;&|<>)":
+            raise Unreadable("has a command that is used as a file inside a word")
+        raw = self.text[start : self.pos]
+        return Word(raw, raw, static=False)
+
+    def _read_redirects(self) -> None:
+        """Read what may follow a group: redirections, which belong to all that is in it."""
+        start = self.pos
+        redirects = []
+        self.skip_blanks()
+        while not self.at_process() and (found := _REDIRECT.match(self.text, self.pos)):
+            redirects.append(self._read_redirect(found))
+            self.skip_blanks()
+        if redirects:
+            source = self.text[start : self.pos].strip()
+            self.commands.append(Command(redirects=tuple(redirects), source=source))
+        if self.char and self.char not in "\n;&|)" and not self.at_comment():
+            raise Unreadable("has something behind a group")
+
+    def _read_redirect(self, found: re.Match[str]) -> Redirect:
+        operator = found[1] or found[0]
+        self.pos: int = found.end()
+        if operator in ("<<", "<<-"):
+            return self.expect_heredoc(strip_tabs=operator == "<<-")
+        target = self.read_one_word()
+        if operator == "<<<":
+            return Redirect("here", target)
+        if operator in ("<&", ">&") and target.static and _DESCRIPTOR.fullmatch(target.text):
+            return Redirect("dup", target)
+        if operator in ("<&", "<>", ">|") or not target.static:
+            self.doubt(f"redirects with {operator!r} to what is not clear")
+        return Redirect("in" if operator == "<" else "out", target)

@@ -1,0 +1,267 @@
+"""Words of the shell: quotes, escapes and expansions, read from one place in a text."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from .shell import Command, Word
+
+__all__ = ["Unreadable", "Words"]
+
+BLANKS = " \t"
+ENDS_WORD = " \t\n;&|<>()"
+DEEPEST = 30
+"""How deep things may be nested: nobody writes more, and reading them must end."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PARAMETER = re.compile(r"#?([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(\[(?:[@*]|[0-9]+)\])?")
+_OPERATOR = re.compile(r":?[-+?]|##?|%%?|//?#?%?|\^\^?|,,?|:[0-9]+(?::[0-9]+)?(?=})")
+_SUM = re.compile(r"\$\(\(([0-9+*/%() \t-]*)\)\)")
+"""Arithmetic without a variable: the value of one can hold a command, which would be run."""
+_ANSI = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|[uU]([0-9A-Fa-f]{1,8})|(.))", re.DOTALL)
+_ANSI_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+class Unreadable(Exception):
+    """It cannot be read any further; the message says why, in words that follow "it"."""
+
+
+class Words(ABC):
+    """Reads words, and finds the commands in them. The base of the parser.
+
+    Args:
+        text: what is read.
+        depth: how many commands this one is inside of.
+    """
+
+    def __init__(self, text: str, depth: int = 0) -> None:
+        self.text = text
+        self.pos: int = 0
+        self.depth = depth
+        self.nesting: int = depth
+        self.commands: list[Command] = []
+        self.doubts: list[str] = []
+        self.expects_heredoc = False
+
+    # --- the place where it is read --------------------------------------------------------------
+
+    def at(self, token: str) -> bool:
+        """Whether this stands here."""
+        return self.text.startswith(token, self.pos)
+
+    @property
+    def char(self) -> str:
+        """The character that stands here; empty at the end."""
+        return self.text[self.pos : self.pos + 1]
+
+    def doubt(self, why: str) -> None:
+        """Take note of why it is not certain, and read on."""
+        self.doubts.append(f"it {why}")
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """Read something inside of something else, which may not go on for ever."""
+        self.nesting += 1
+        if self.nesting > DEEPEST:
+            raise Unreadable("nests too deep")
+        yield
+        self.nesting -= 1
+
+    # --- words -----------------------------------------------------------------------------------
+
+    def read_word(self) -> Word:
+        """Read a word up to the blank or operator that ends it."""
+        start = self.pos
+        pieces: list[str] = []
+        sure: list[str] = []
+        static = not self.at("=")  # In zsh, `=name` is the path of a program.
+        tilde = self.at("~")
+        while self.char and self.char not in ENDS_WORD:
+            piece, known = self._read_piece()
+            pieces.append(piece)
+            static = static and known
+            sure += [piece] if static else []
+        raw = self.text[start : self.pos]
+        if self.at_process():
+            raise Unreadable("has a command that is used as a file inside a word")
+        if tilde and raw[1:2] not in ("", "/"):
+            return Word(raw, "".join(pieces), static=False, tilde=True)
+        if static or raw in ("{}", "[", "]"):
+            return Word(raw, "".join(pieces), tilde=tilde)
+        return Word(raw, "".join(pieces), static=False, tilde=tilde, head="".join(sure))
+
+    def at_process(self) -> bool:
+        """Whether a command that is used as a file begins here."""
+        return self.at("<(") or self.at(">(")
+
+    def _read_piece(self) -> tuple[str, bool]:
+        char = self.char
+        if char == "\\":
+            return self._read_escape(), True
+        if char == "'":
+            return self._read_single(), True
+        if char == '"':
+            return self._read_double()
+        if char in "$`":
+            return self.read_expansion(quoted=False), False
+        self.pos += 1
+        return char, char not in "*?[]{}"
+
+    def _read_escape(self) -> str:
+        escaped = self.text[self.pos + 1 : self.pos + 2]
+        if escaped == "\n":
+            raise Unreadable("breaks a line in the middle of a word")
+        if not escaped:
+            raise Unreadable("ends with a backslash")
+        self.pos += 2
+        return escaped
+
+    def _read_single(self) -> str:
+        end = self.text.find("'", self.pos + 1)
+        if end < 0:
+            raise Unreadable("has a quote that is not closed")
+        inside = self.text[self.pos + 1 : end]
+        self._no_line_end_before_heredoc(inside)
+        self.pos = end + 1
+        return inside
+
+    def _read_double(self) -> tuple[str, bool]:
+        self.pos += 1
+        pieces: list[str] = []
+        static = True
+        while not self.at('"'):
+            if not self.char:
+                raise Unreadable("has a quote that is not closed")
+            piece, known = self._read_in_double()
+            pieces.append(piece)
+            static = static and known
+        self.pos += 1
+        return "".join(pieces), static
+
+    def _read_in_double(self) -> tuple[str, bool]:
+        char = self.char
+        if char in "$`":
+            return self.read_expansion(quoted=True), False
+        if char == "\\":
+            return self._read_escape_in_double(), True
+        self._no_line_end_before_heredoc(char)
+        self.pos += 1
+        return char, True
+
+    def _read_escape_in_double(self) -> str:
+        escaped = self.text[self.pos + 1 : self.pos + 2]
+        if escaped == "\n":
+            before = self.text[self.pos - 1]
+            if not (before.isalnum() or before in ' .,"'):
+                raise Unreadable("breaks a line where it may change what is run")
+            self._no_line_end_before_heredoc(escaped)
+        self.pos += 2
+        if escaped in ("\n", '"', "\\", "$", "`"):
+            return "" if escaped == "\n" else escaped
+        return "\\" + escaped
+
+    def _no_line_end_before_heredoc(self, text: str) -> None:
+        if self.expects_heredoc and "\n" in text:
+            raise Unreadable("has a here-document whose beginning is not clear")
+
+    # --- expansions ------------------------------------------------------------------------------
+
+    def read_expansion(self, *, quoted: bool) -> str:
+        """Read what stands behind a `$` or a backtick; give it as it was written, or decoded."""
+        start = self.pos
+        if self.at("`"):
+            self._read_backticks(quoted=quoted)
+        elif self.at("$(("):
+            self._read_sum()
+        elif self.at("$("):
+            self._read_substitution()
+        elif self.at("${"):
+            self._read_braces(quoted=quoted)
+        elif self.at("$'") and not quoted:
+            return self._read_ansi()
+        elif self.at('$"') and not quoted:
+            self.pos += 1
+            self._read_double()
+        else:
+            self._read_variable()
+        return self.text[start : self.pos]
+
+    def _read_variable(self) -> None:
+        self.pos += 1
+        if self.at("\\\n") or self.at("["):
+            raise Unreadable("has a dollar sign whose meaning is not clear")
+        if (name := _NAME.match(self.text, self.pos)) is not None:
+            self.pos = name.end()
+        elif self.char and self.char in "0123456789@*#?$!-":
+            self.pos += 1
+
+    def _read_sum(self) -> None:
+        found = _SUM.match(self.text, self.pos)
+        if found is None or found[1].count("(") != found[1].count(")"):
+            raise Unreadable("has arithmetic that may run a command")
+        self.pos = found.end()
+
+    def _read_ansi(self) -> str:
+        found = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL).match(self.text, self.pos)
+        if found is None:
+            raise Unreadable("has a quote that is not closed")
+        self._no_line_end_before_heredoc(found[1])
+        self.pos = found.end()
+        return _ANSI.sub(_decoded, found[1])
+
+    def _read_backticks(self, *, quoted: bool) -> None:
+        found = re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL).match(self.text, self.pos)
+        if found is None:
+            raise Unreadable("has a backtick that is not closed")
+        self._no_line_end_before_heredoc(found[1])
+        self.pos = found.end()
+        inside = found[1]
+        if "\\" in inside or (quoted and re.search("['\"]", inside)):
+            self.doubt("has quotes or backslashes inside backticks")
+            inside = re.sub(r'\\([$`\\"])' if quoted else r"\\([$`\\])", r"\1", inside)
+        self.read_nested(inside)
+
+    @abstractmethod
+    def read_nested(self, text: str) -> None:
+        """Read a text that is a script of its own."""
+
+    @abstractmethod
+    def _read_substitution(self) -> None:
+        """Read a command between `$(` and its bracket."""
+
+    def _read_braces(self, *, quoted: bool) -> None:
+        self.pos += 2
+        parameter = _PARAMETER.match(self.text, self.pos)
+        if parameter is None:
+            raise Unreadable("has an expansion in braces that may run a command")
+        self.pos = parameter.end()
+        if (operator := _OPERATOR.match(self.text, self.pos)) is not None:
+            self.pos = operator.end()
+            with self.nested():
+                self._read_operand(quoted=quoted)
+        if not self.at("}"):
+            raise Unreadable("has an expansion in braces that may run a command")
+        self.pos += 1
+
+    def _read_operand(self, *, quoted: bool) -> None:
+        while self.char and not self.at("}"):
+            if self.at("\\") and self.text[self.pos + 1 : self.pos + 2] in ("", "\n"):
+                raise Unreadable("breaks a line where it may change what is run")
+            if self.at_process() or (quoted and self.char in "'\"\\"):
+                # Whether a quote counts in here depends on the shell.
+                raise Unreadable("has an expansion in braces that may run a command")
+            self._no_line_end_before_heredoc(self.char)
+            self._read_piece()
+
+
+def _decoded(escape: re.Match[str]) -> str:
+    hexadecimal, octal, code, letter = escape.groups()
+    if hexadecimal or code:
+        number = int(hexadecimal or code, 16)
+        return chr(number) if number <= 0x10FFFF else ""
+    if octal:
+        return chr(int(octal, 8) & 0xFF)
+    return _ANSI_LETTERS.get(letter, letter)

@@ -1,0 +1,70 @@
+"""The CLI's own tools, as far as rules have to know them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["ALIASES", "KNOWN_TOOLS", "NEEDS_PERSON", "ToolFacts", "facts"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFacts:
+    """What is known of a tool.
+
+    Attributes:
+        kind: what the brackets of its rules are about: `command`, `powershell`, `read`, `edit`,
+            `fetch`, `agent`, `skill`, or nothing.
+        content: the field of its input that those brackets are about.
+        asks: whether the CLI asks before it runs, in its default mode and its working directory.
+        searches: whether its path is a directory, of which everything may be read.
+    """
+
+    kind: str = ""
+    content: str = ""
+    asks: bool = True
+    searches: bool = False
+
+
+_FREE = (
+    "BashOutput CronCreate CronDelete CronList EndConversation EnterPlanMode ExitWorktree KillShell"
+    " ListAgents ListMcpResourcesTool PushNotification ReadMcpResourceTool RemoteTrigger"
+    " ReportFindings ScheduleWakeup SendMessage SendUserFile TaskCreate TaskGet TaskList TaskOutput"
+    " TaskStop TaskUpdate TodoWrite ToolSearch WaitForMcpServers"
+)
+_ASKING = "Artifact EnterWorktree ShareOnboardingGuide WebSearch Workflow"
+
+KNOWN_TOOLS: dict[str, ToolFacts] = {
+    "Bash": ToolFacts("command", "command"),
+    "Monitor": ToolFacts("command", "command"),
+    "PowerShell": ToolFacts("powershell", "command"),
+    "Read": ToolFacts("read", "file_path", asks=False),
+    "NotebookRead": ToolFacts("read", "notebook_path", asks=False),
+    "LSP": ToolFacts("read", "filePath", asks=False),
+    "Grep": ToolFacts("read", "path", asks=False, searches=True),
+    "Glob": ToolFacts("read", "path", asks=False, searches=True),
+    "LS": ToolFacts("read", "path", asks=False, searches=True),
+    "Edit": ToolFacts("edit", "file_path"),
+    "Write": ToolFacts("edit", "file_path"),
+    "MultiEdit": ToolFacts("edit", "file_path"),
+    "NotebookEdit": ToolFacts("edit", "notebook_path"),
+    "WebFetch": ToolFacts("fetch", "url"),
+    "Agent": ToolFacts("agent", "subagent_type", asks=False),
+    "Task": ToolFacts("agent", "subagent_type", asks=False),
+    "Skill": ToolFacts("skill", "skill"),
+    "AskUserQuestion": ToolFacts(),
+    "ExitPlanMode": ToolFacts(),
+    **{name: ToolFacts(asks=False) for name in _FREE.split()},
+    **{name: ToolFacts() for name in _ASKING.split()},
+}
+"""Tools that the CLI has or had."""
+
+NEEDS_PERSON = frozenset({"AskUserQuestion", "ExitPlanMode"})
+"""Tools that are a question to a person: to allow them unasked makes no sense."""
+
+ALIASES = {"Task": "Agent"}
+"""Older names, and what they are called now."""
+
+
+def facts(tool: str) -> ToolFacts:
+    """Say what is known of a tool; of one that is not known, nothing."""
+    return KNOWN_TOOLS.get(tool, ToolFacts())

@@ -1,0 +1,293 @@
+"""Policies from files: TOML, and the settings of the CLI."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from claudewire.errors import OptionsError
+from claudewire.policy import Policy, Rule
+from claudewire.policy.settings import Sources
+
+TOML = """
+default = "deny"
+mode = "acceptEdits"
+allow = ["Read", "Edit(/src/**)"]
+ask = ["Bash(git push:*)"]
+deny = ["Bash(rm:*)"]
+directories = ["../docs"]
+case_sensitive = false
+protect = false
+"""
+
+
+def texts(rules: tuple[Rule, ...]) -> list[str]:
+    return [str(rule) for rule in rules]
+
+
+# --- TOML ----------------------------------------------------------------------------------------
+
+
+def test_a_policy_is_read_from_a_text() -> None:
+    policy = Policy.from_toml(TOML, cwd="/work/project", home="/home/me")
+    assert texts(policy.allow) == ["Read", "Edit(/src/**)"]
+    assert texts(policy.ask) == ["Bash(git push:*)"]
+    assert texts(policy.deny) == ["Bash(rm:*)"]
+    assert (policy.default, policy.mode) == ("deny", "acceptEdits")
+    assert policy.directories == ("../docs",)
+    assert (policy.case_sensitive, policy.protect) == (False, False)
+    assert policy.allow[1].root is None
+
+
+def test_a_policy_is_read_from_a_file_which_its_paths_are_relative_to(tmp_path: Path) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(TOML, encoding="utf-8")
+    for source in (file, str(file)):
+        policy = Policy.from_toml(source, cwd="/work", home="/home/me")
+        assert policy.allow[1].root == str(tmp_path)
+        assert policy.allow[1].source == str(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("allow = [", "is no TOML"),
+        ("alow = []", "there is no key 'alow'"),
+        ("allow = 'Read'", "allow must be a list of texts, not 'Read'"),
+        ("deny = [1]", "deny must be a list of texts"),
+        ("deny = ['Bash(']", "deny: 'Bash(' is no rule"),
+        ("allow = ['*']", "can never allow anything"),
+        ("default = 1", "default must be a text, not 1"),
+        ("default = 'perhaps'", "default cannot be 'perhaps'"),
+        ("protect = 'no'", "protect must be true or false"),
+        ("mode = 'yolo'", "mode cannot be 'yolo'"),
+    ],
+)
+def test_what_is_no_policy_is_refused_with_the_place(text: str, problem: str) -> None:
+    with pytest.raises(OptionsError) as raised:
+        Policy.from_toml(text)
+    assert str(raised.value).startswith("The policy")
+    assert problem in str(raised.value)
+
+
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(OptionsError, match="cannot be read"):
+        Policy.from_toml(tmp_path / "none.toml")
+    (tmp_path / "bad.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(OptionsError, match="cannot be read"):
+        Policy.from_toml(tmp_path / "bad.toml")
+
+
+# --- settings ------------------------------------------------------------------------------------
+
+
+class Machine:
+    """A home, a project and an organisation, each with settings."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.home, self.cwd, self.managed = folder / "home", folder / "project", folder / "etc"
+        for place in (self.home / ".claude", self.cwd / ".claude", self.managed):
+            place.mkdir(parents=True)
+
+    def write(self, name: str, permissions: Any, **more: Any) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"permissions": permissions, **more}), encoding="utf-8")
+        return path
+
+    def load(self, **options: Any) -> Policy:
+        given = {"cwd": self.cwd, "home": self.home, "managed": self.managed, **options}
+        return Policy.from_settings(**given)
+
+
+USER = "home/.claude/settings.json"
+PROJECT = "project/.claude/settings.json"
+LOCAL = "project/.claude/settings.local.json"
+MANAGED = "etc/managed-settings.json"
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_without_settings_there_are_no_rules(machine: Machine) -> None:
+    policy = machine.load()
+    assert (policy.allow, policy.ask, policy.deny) == ((), (), ())
+    assert (policy.mode, policy.default, policy.problems) == ("default", "ask", ())
+
+
+def test_the_rules_of_all_files_hold_together(machine: Machine) -> None:
+    machine.write(USER, {"allow": ["Read"], "additionalDirectories": ["../docs"]})
+    machine.write(PROJECT, {"deny": ["Bash(rm:*)"], "ask": ["Bash(git push:*)"]})
+    machine.write(LOCAL, {"allow": ["Bash(ls:*)"]})
+    machine.write(MANAGED, {"deny": ["WebFetch"]})
+    policy = machine.load()
+    assert texts(policy.allow) == ["Bash(ls:*)", "Read"]
+    assert texts(policy.ask) == ["Bash(git push:*)"]
+    assert texts(policy.deny) == ["WebFetch", "Bash(rm:*)"]
+    assert [rule.source for rule in policy.deny] == ["managed settings", "project settings"]
+    assert policy.directories == ("../docs",)
+    assert policy.problems == ()
+
+
+def test_a_path_with_a_slash_is_relative_to_what_its_file_is_for(machine: Machine) -> None:
+    for name in (USER, LOCAL, PROJECT):
+        machine.write(name, {"deny": ["Read(/x)"]})
+    given = machine.write("given/extra.json", {"deny": ["Read(/x)"]})
+    roots = {rule.source: rule.root for rule in machine.load(extra=given).deny}
+    assert roots == {
+        "given settings": str(given.parent),
+        "local settings": str(machine.cwd),
+        "project settings": str(machine.cwd),
+        "user settings": str(machine.home / ".claude"),
+    }
+
+
+def test_a_project_allows_nothing_unless_it_is_trusted(machine: Machine) -> None:
+    machine.write(PROJECT, {"allow": ["Bash"], "additionalDirectories": ["/"], "deny": ["Read"]})
+    policy = machine.load()
+    assert (policy.allow, policy.directories) == ((), ())
+    assert texts(policy.deny) == ["Read"]
+    assert len(policy.problems) == 2
+    assert all("not trusted" in problem for problem in policy.problems)
+    assert texts(machine.load(trusted=True).allow) == ["Bash"]
+
+
+def test_only_some_sources_are_read_if_so_wanted(machine: Machine) -> None:
+    machine.write(USER, {"allow": ["Read"]})
+    machine.write(LOCAL, {"allow": ["Bash"]})
+    assert texts(machine.load(sources=["user"]).allow) == ["Read"]
+    assert machine.load(sources=[]).allow == ()
+    with pytest.raises(OptionsError, match="no settings 'users'"):
+        machine.load(sources=["users"])
+
+
+def test_settings_can_be_given_as_a_text(machine: Machine) -> None:
+    policy = machine.load(extra='{"permissions": {"allow": ["Edit(/a)"]}}')
+    assert [(str(rule), rule.root) for rule in policy.allow] == [("Edit(/a)", str(machine.cwd))]
+    with pytest.raises(OptionsError, match="There are no settings at"):
+        machine.load(extra=machine.folder / "none.json")
+
+
+def test_settings_of_the_user_can_be_elsewhere(machine: Machine) -> None:
+    path = machine.write("config/settings.json", {"allow": ["Read"]})
+    assert texts(machine.load(config=path.parent).allow) == ["Read"]
+
+
+def test_the_organisation_may_have_several_files(machine: Machine) -> None:
+    machine.write(MANAGED, {"deny": ["A"], "defaultMode": "plan"})
+    machine.write("etc/managed-settings.d/10-a.json", {"deny": ["B"], "defaultMode": "dontAsk"})
+    machine.write("etc/managed-settings.d/20-b.json", {"deny": ["C"]})
+    machine.write("etc/managed-settings.d/.hidden.json", {"deny": ["D"]})
+    policy = machine.load()
+    assert sorted(texts(policy.deny)) == ["A", "B", "C"]
+    assert policy.mode == "dontAsk"
+
+
+def test_the_organisation_may_have_the_only_rules(machine: Machine) -> None:
+    machine.write(MANAGED, {"allow": ["Read"]}, allowManagedPermissionRulesOnly=True)
+    machine.write(USER, {"allow": ["Bash"], "defaultMode": "plan"})
+    machine.write(LOCAL, {"additionalDirectories": ["/x"]})
+    policy = machine.load()
+    assert texts(policy.allow) == ["Read"]
+    assert len(policy.problems) == 1
+    assert "only managed ones do" in policy.problems[0]
+
+
+def test_only_the_organisation_can_say_so(machine: Machine) -> None:
+    machine.write(USER, {"allow": ["Read"]}, allowManagedPermissionRulesOnly=True)
+    machine.write(LOCAL, {"allow": ["Bash"]})
+    assert texts(machine.load().allow) == ["Bash", "Read"]
+
+
+def test_the_mode_is_that_of_the_first_file_that_names_one(machine: Machine) -> None:
+    machine.write(USER, {"defaultMode": "plan"})
+    assert machine.load().mode == "plan"
+    machine.write(LOCAL, {"defaultMode": "acceptEdits"})
+    assert machine.load().mode == "acceptEdits"
+    machine.write(LOCAL, {"defaultMode": "manual"})
+    assert machine.load().mode == "default"
+
+
+def test_a_mode_that_is_disabled_or_unknown_is_not_taken(machine: Machine) -> None:
+    machine.write(LOCAL, {"defaultMode": "bypassPermissions"})
+    machine.write(USER, {"disableBypassPermissionsMode": "disable", "defaultMode": "yolo"})
+    policy = machine.load()
+    assert policy.mode == "default"
+    assert "the mode bypassPermissions is disabled" in policy.problems[0]
+    assert "there is no mode 'yolo'" in policy.problems[1]
+
+
+def test_what_is_not_known_or_no_rule_is_reported(machine: Machine) -> None:
+    path = machine.write(USER, {"allow": ["Read", "Bash(", "*"], "future": 1})
+    policy = machine.load()
+    assert texts(policy.allow) == ["Read"]
+    assert policy.problems[0].endswith("permissions.future is not known, and does not count here")
+    assert "allow: 'Bash(' is no rule" in policy.problems[1]
+    assert "can never allow anything" in policy.problems[2]
+    assert all(str(path) in problem for problem in policy.problems)
+    with pytest.raises(OptionsError, match="is no rule"):
+        machine.load(strict=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{", "this is no JSON"),
+        ("[]", "permissions must be an object"),
+        ('{"permissions": []}', "permissions must be an object"),
+        ('{"permissions": {"allow": "Read"}}', "allow must be a list of texts"),
+        ('{"permissions": {"additionalDirectories": [1]}}', "must be a list of texts"),
+    ],
+)
+def test_a_file_that_is_no_settings_file_is_an_error(
+    text: str, problem: str, machine: Machine
+) -> None:
+    (machine.folder / USER).write_text(text, encoding="utf-8")
+    with pytest.raises(OptionsError) as raised:
+        machine.load()
+    assert problem in str(raised.value)
+    assert str(machine.folder / USER) in str(raised.value)
+
+
+def test_a_file_that_is_empty_says_nothing(machine: Machine) -> None:
+    (machine.folder / USER).write_text(" \n", encoding="utf-8")
+    assert machine.load().problems == ()
+
+
+def test_a_file_that_cannot_be_read_is_no_reason_to_go_on(machine: Machine) -> None:
+    (machine.folder / USER).mkdir()
+    with pytest.raises(OptionsError, match="cannot be read"):
+        machine.load()
+
+
+def test_by_default_the_settings_are_where_the_cli_has_them(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine.write(USER, {"allow": ["Read"]})
+    monkeypatch.setenv("HOME", str(machine.home))
+    monkeypatch.chdir(machine.cwd)
+    policy = Policy.from_settings(managed=machine.managed)
+    assert texts(policy.allow) == ["Read"]
+    assert policy.cwd == str(machine.cwd)
+
+
+@pytest.mark.parametrize(
+    ("platform", "place"),
+    [
+        ("linux", "/etc/claude-code"),
+        ("darwin", "/Library/Application Support/ClaudeCode"),
+        ("win32", "C:/Program Files/ClaudeCode"),
+    ],
+)
+def test_each_system_has_its_place_for_an_organisation(
+    platform: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.platform", platform)
+    sources = Sources.at("/work", "/home/me", None, None, None, ["user"])
+    assert sources.managed == Path(place)

@@ -1,0 +1,462 @@
+"""Policies: the order of rules, modes, defaults, and all tools that are neither shell nor file."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from claudewire.errors import OptionsError
+from claudewire.policy import MODES, Decision, Policy, Rule
+
+
+def plain(path: str) -> str:
+    return path
+
+
+def make(*allow: str, **options: Any) -> Policy:
+    return Policy(allow, **{"cwd": "/work", "home": "/home/me", "realpath": plain, **options})
+
+
+def bash(policy: Policy, command: str) -> Decision:
+    return policy.decide("Bash", {"command": command})
+
+
+# --- the order -----------------------------------------------------------------------------------
+
+
+def test_deny_comes_before_ask_before_allow_before_the_default() -> None:
+    policy = make("Read", "Write", "Edit", ask=["Read", "Write"], deny=["Read"])
+    behaviors = [
+        policy.decide(tool, {"file_path": "/work/x"}) for tool in ("Read", "Write", "Edit")
+    ]
+    assert [found.behavior for found in behaviors] == ["deny", "ask", "allow"]
+    assert policy.decide("WebSearch", {}) == Decision("ask", "no rule allows it", None, "WebSearch")
+
+
+def test_a_narrow_rule_does_not_come_before_a_wide_one() -> None:
+    policy = make("Bash(aws s3 ls)", deny=["Bash(aws *)"])
+    assert bash(policy, "aws s3 ls").behavior == "deny"
+
+
+def test_a_decision_names_the_rule_the_part_and_the_reason() -> None:
+    decision = bash(make("Bash(a:*)", deny=["Bash(rm:*)"]), "a; rm -rf x")
+    assert decision == Decision(
+        "deny", "`Bash(rm:*)` denies it: `rm -rf x`", Rule.parse("Bash(rm:*)"), "Bash", "rm -rf x"
+    )
+    assert str(decision) == "deny: `Bash(rm:*)` denies it: `rm -rf x`"
+    assert not decision.allows
+
+
+def test_a_long_part_is_shortened_in_the_reason_and_whole_in_the_decision() -> None:
+    command = "rm " + "x" * 500
+    decision = bash(make(deny=["Bash(rm:*)"]), command)
+    assert decision.part == command
+    assert len(decision.reason) < 200
+
+
+@pytest.mark.parametrize("default", ["allow", "ask", "deny"])
+def test_where_there_is_no_rule_the_default_holds(default: Any) -> None:
+    assert make(default=default).decide("WebSearch", {}).behavior == default
+
+
+def test_a_default_that_allows_does_not_allow_everything() -> None:
+    policy = make(default="allow", ask=["Bash(git push:*)"])
+    assert bash(policy, "ls").allows
+    assert bash(policy, "git push").behavior == "ask"
+    assert bash(policy, "$X").behavior == "ask"
+    assert bash(policy, "rm -rf ~").behavior == "ask"
+    assert policy.decide("Write", {"file_path": "/work/.git/config"}).behavior == "ask"
+    assert policy.decide("AskUserQuestion", {}).behavior == "ask"
+
+
+def test_a_policy_never_changes() -> None:
+    policy = make("Read")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        policy.default = "allow"  # type: ignore[misc]
+    assert policy == make("Read")
+    assert hash(policy) == hash(make("Read"))
+    assert dataclasses.replace(policy, default="deny").default == "deny"
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"default": "maybe"}, "default cannot be 'maybe'; it is one of allow, ask, deny"),
+        ({"mode": "yolo"}, "mode cannot be 'yolo'"),
+        ({"deny": "Read"}, "deny must be a list of rules, not the text 'Read'"),
+        ({"ask": ["Bash("]}, "its last character"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(OptionsError) as raised:
+        make(**options)
+    assert problem in str(raised.value)
+
+
+def test_directories_are_relative_to_the_working_directory(tmp_path: Path) -> None:
+    policy = Policy(
+        cwd="~/p", home=tmp_path, directories=["../q", "~/r", "/s/../t"], mode="acceptEdits"
+    )
+    assert policy.cwd == f"{tmp_path}/p"
+    for place in (f"{tmp_path}/p", f"{tmp_path}/q", f"{tmp_path}/r", "/t"):
+        assert policy.decide("Edit", {"file_path": f"{place}/x"}).allows
+    assert not policy.decide("Edit", {"file_path": "/s/x"}).allows
+
+
+def test_without_one_of_its_own_a_policy_takes_the_working_directory_of_each_use() -> None:
+    policy = Policy(["Edit(src/**)", "Bash(git status:*)"], home="/home/me", realpath=plain)
+    edit = {"file_path": "/work/src/a"}
+    assert policy.decide("Edit", edit, cwd="/work").allows
+    assert not policy.decide("Edit", edit, cwd="/elsewhere").allows
+    assert policy.decide("Bash", {"command": "git status"}, cwd="/elsewhere").allows
+
+
+def test_or_else_that_of_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    policy = Policy(["Edit(src/**)"])
+    assert policy.cwd is None
+    assert policy.decide("Edit", {"file_path": f"{tmp_path}/src/a"}).allows
+    assert not policy.decide("Edit", {"file_path": "/work/src/a"}).allows
+
+
+# --- questions to a person -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", ["AskUserQuestion", "ExitPlanMode"])
+def test_a_question_to_a_person_is_never_answered_by_a_rule(tool: str) -> None:
+    assert make(tool).decide(tool, {}).behavior == "ask"
+    assert make(default="allow").decide(tool, {}).behavior == "ask"
+    assert make(mode="bypassPermissions").decide(tool, {}).behavior == "ask"
+    assert make(tool, deny=[tool]).decide(tool, {}).behavior == "deny"
+    assert make(default="deny").decide(tool, {}).behavior == "deny"
+    assert make(tool, mode="dontAsk").decide(tool, {}).behavior == "deny"
+
+
+# --- modes ---------------------------------------------------------------------------------------
+
+INSIDE = {"file_path": "/work/a.py"}
+OUTSIDE = {"file_path": "/etc/a.py"}
+PROTECTED = {"file_path": "/work/.git/config"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        (None, "ask ask ask ask ask"),
+        ("default", "allow ask ask ask ask"),
+        ("auto", "allow ask ask ask ask"),
+        ("plan", "allow ask ask ask ask"),
+        ("acceptEdits", "allow ask allow ask ask"),
+        ("bypassPermissions", "allow allow allow allow ask"),
+        ("dontAsk", "allow deny deny deny deny"),
+    ],
+)
+def test_a_mode_allows_what_the_cli_would(mode: Any, expected: str) -> None:
+    policy = make(mode=mode)
+    uses = [("Read", INSIDE), ("Read", OUTSIDE), ("Edit", INSIDE), ("Write", OUTSIDE)]
+    uses.append(("Write", PROTECTED))
+    assert " ".join(policy.decide(*use).behavior for use in uses) == expected
+    assert mode is None or mode in MODES
+
+
+def test_what_may_be_worked_in_besides_counts_as_inside() -> None:
+    policy = make(mode="acceptEdits", directories=["/etc"])
+    assert policy.decide("Edit", OUTSIDE).allows
+    assert policy.decide("Read", {}).behavior == "ask"
+
+
+def test_in_the_mode_plan_nothing_is_edited_unasked() -> None:
+    policy = make("Edit", "Bash(ls:*)", mode="plan")
+    assert policy.decide("Edit", INSIDE).behavior == "ask"
+    assert bash(policy, "ls").allows
+
+
+def test_a_doubt_about_a_rule_counts_in_every_mode() -> None:
+    policy = make(deny=["Bash(rm:*)", "Read(.env)"], mode="bypassPermissions")
+    assert bash(policy, "$X").behavior == "ask"
+    assert policy.decide("Grep", {"pattern": "x"}).behavior == "ask"
+    assert bash(make(deny=["Bash(rm:*)"], mode="dontAsk"), "$X").behavior == "deny"
+
+
+# --- shells --------------------------------------------------------------------------------------
+
+
+def test_every_command_is_allowed_by_a_rule_for_the_tool() -> None:
+    for rule in ("Bash", "Bash(*)"):
+        policy = make(rule)
+        for command in ("ls", "a $(b) > c", "FOO=1 x", "eval x", "[[ a ]]", "x ("):
+            assert bash(policy, command).allows
+
+
+def test_but_not_what_a_rule_that_denies_may_be_about() -> None:
+    policy = make("Bash", deny=["Bash(rm:*)"])
+    assert bash(policy, "ls; make > x").allows
+    for command in ("$X y", "[[ a ]]", "x (", "eval $X", "sudo $X", "f() { a; }", "a " * 6000):
+        decision = bash(policy, command)
+        assert decision.behavior == "ask"
+        assert "cannot be told" in decision.reason
+
+
+def test_a_rule_that_denies_looks_behind_many_words() -> None:
+    policy = make("Bash", deny=["Bash(rm:*)"])
+    assert bash(policy, "sudo " + "-x " * 50 + "rm y").behavior == "deny"
+    assert bash(policy, "sudo " + "-x " * 100 + "rm y").behavior == "ask"
+    assert bash(policy, "eval " + "eval " * 8 + "'rm y'").behavior == "deny"
+
+
+def test_a_rule_that_denies_looks_into_a_few_shells_inside_shells() -> None:
+    policy = make("Bash", deny=["Bash(rm:*)"])
+    command = "rm x"
+    for depth in range(8):
+        command = f"bash -c {shlex.quote(command)}"
+        expected = ["deny"] if depth < 4 else ["deny", "ask"]
+        assert bash(policy, command).behavior in expected
+
+
+@pytest.mark.parametrize(
+    ("command", "allowed"),
+    [
+        ("rm x", True),
+        ("rm -rf build/out", True),
+        ("rm -rf /", False),
+        ("rm -rf /usr", False),
+        ("rm -rf /usr/", False),
+        ("rm -rf ~", False),
+        ("rm -rf ~/", False),
+        ("rm -rf ~/x", True),
+        ("rm -rf .", False),
+        ("rm -rf ..", False),
+        ("rm -rf *", False),
+        ("rm -rf ./*", False),
+        ("rm -rf ~/*", False),
+        ("rm -rf /*", False),
+        ("rm -rf build/*", True),
+        ("rm *.o", True),
+        ("rm -rf $X", False),
+        ('rm -rf "$X"/*', False),
+        ("rm -rf /work", False),
+        ("rm -rf /extra/more", False),
+        ("rmdir /work", False),
+        ("ls; sudo rm -rf /", False),
+        ("ls $(rm -rf ~)", False),
+        ("echo rm -rf /", True),
+    ],
+)
+def test_no_rule_allows_to_remove_a_home_a_root_or_a_project(command: str, allowed: bool) -> None:
+    programs = ("rm", "rmdir", "ls", "echo", "sudo rm")
+    for rules in (["Bash"], [f"Bash({program}:*)" for program in programs]):
+        policy = make(*rules, directories=["/extra/more"])
+        decision = bash(policy, command)
+        assert decision.allows is allowed
+        assert allowed or "nobody should remove" in decision.reason
+
+
+def test_a_rule_may_be_about_upper_case_where_case_does_not_matter() -> None:
+    assert bash(make("Bash", deny=["Bash(rm:*)"], case_sensitive=False), "RM x").behavior == "deny"
+    assert bash(make("Bash", deny=["Bash(rm:*)"], case_sensitive=True), "RM x").allows
+
+
+def test_a_program_of_the_directory_is_another_one_elsewhere() -> None:
+    policy = make("Bash(./run:*)", "Bash(cd:*)", "Bash(ls:*)")
+    run = {"command": "./run x"}
+    assert policy.decide("Bash", run).allows
+    assert policy.decide("Bash", {"command": "cd x && ./run x"}).behavior == "ask"
+    assert policy.decide("Bash", run, cwd="/elsewhere").behavior == "ask"
+    assert policy.decide("Bash", {"command": "ls"}, cwd="/elsewhere").allows
+
+
+def test_redirections_go_where_files_may_be_written_and_read() -> None:
+    policy = make("Bash(ls:*)", "Write", "Read")
+    assert bash(policy, "ls > x < y").allows
+    assert bash(policy, "ls > .git/config").behavior == "ask"
+    assert bash(make("Bash(ls:*)", "Write", protect=False), "ls > .git/config").allows
+    assert bash(make("Bash(ls:*)", "Edit"), "ls > x").behavior == "ask"
+    assert bash(make("Bash(ls:*)", "Edit(//**)"), "ls > /dev/sda").behavior == "ask"
+    assert bash(policy, "ls > 'x '").behavior == "ask"
+
+
+def test_a_command_for_a_monitor_is_a_command() -> None:
+    policy = make("Bash(tail:*)", deny=["Bash(rm:*)"])
+    assert policy.decide("Monitor", {"command": "tail -f x"}).allows
+    assert policy.decide("Monitor", {"command": "tail x; rm y"}).behavior == "deny"
+    assert policy.decide("Monitor", {"ws": {"url": "ws://x"}}).behavior == "ask"
+
+
+def test_a_command_that_is_no_text_is_not_allowed() -> None:
+    assert make("Bash(ls:*)").decide("Bash", {"command": ["ls"]}).behavior == "ask"
+    assert make("Bash(ls:*)").decide("Bash", {}).behavior == "ask"
+
+
+def test_files_in_commands_are_denied_and_doubted() -> None:
+    policy = make("Bash", deny=["Read(.env)", "Edit(locked)", "Read(!x)"])
+    assert bash(policy, "cat .env").behavior == "deny"
+    assert bash(policy, "touch locked").behavior == "deny"
+    assert bash(policy, "cat locked").allows
+    assert bash(policy, "echo > .env").behavior == "deny"
+    assert bash(policy, "cat .e*").behavior == "ask"
+    assert bash(policy, "cat $X").behavior == "ask"
+    assert bash(policy, "make .env").allows
+    assert bash(policy, "[[ a ]]").behavior == "ask"
+
+
+@pytest.mark.parametrize(
+    ("command", "behavior"),
+    [
+        ("cd secrets; cat key", "deny"),
+        ("cd src && cd ../secrets && cat key", "deny"),
+        ("cd src; cat key", "allow"),
+        ("cd; cat work/secrets/key", "allow"),
+        ("cd /; cat work/secrets/key", "deny"),
+        ("cd ~/x; cat /work/secrets/key", "deny"),
+        ("cd $X; cat key", "ask"),
+        ("cd -; cat key", "ask"),
+        ("cd $X; cat /etc/hosts", "allow"),
+        ("cd a; cd b; cd c; cd d; cd e; cat key", "ask"),
+        ("cat " + " ".join(f"f{n}" for n in range(300)), "ask"),
+        ("; ".join(f"p{n}" for n in range(500)), "allow"),
+    ],
+)
+def test_files_are_looked_for_where_a_command_goes(command: str, behavior: str) -> None:
+    policy = make("Bash", deny=["Read(/secrets/**)"])
+    assert bash(policy, command).behavior == behavior
+
+
+def test_of_very_many_commands_some_may_be_denied() -> None:
+    policy = make("Bash", deny=["Bash(rm:*)"])
+    assert bash(policy, "; ".join(f"p{n}" for n in range(300))).allows
+    assert bash(policy, "; ".join(f"p{n}" for n in range(500))).behavior == "ask"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "a;" * 5000,
+        "sudo " + "a " * 4900,
+        "eval " * 2000,
+        "find " + "-exec a " * 1200,
+        "cd a;" * 2000,
+    ],
+)
+def test_a_long_command_is_not_looked_at_again_for_every_rule(command: str) -> None:
+    rules = [f"Bash(bad{n}:*)" for n in range(200)] + [f"Read(bad{n})" for n in range(200)]
+    asked: list[str] = []
+
+    def realpath(path: str) -> str:
+        asked.append(path)
+        return path
+
+    make("Bash", deny=rules, realpath=realpath).decide("Bash", {"command": command})
+    assert len(asked) < 5000
+
+
+def test_powershell_is_allowed_by_the_letter_and_denied_by_a_piece() -> None:
+    policy = make("PowerShell(Get-ChildItem)", deny=["PowerShell(Remove-Item *)"])
+
+    def behavior(command: str) -> str:
+        return policy.decide("PowerShell", {"command": command}).behavior
+
+    assert behavior("Get-ChildItem -Force") == "ask"
+    assert behavior("dir; remove-item x") == "deny"
+    assert behavior("Get-ChildItem") == "ask"  # It is not taken apart, so it may be about both.
+    assert make("PowerShell(dir)").decide("PowerShell", {"command": "dir"}).allows
+    assert not make("PowerShell(dir *)").decide("PowerShell", {"command": "dir x"}).allows
+
+
+# --- the web -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("domain", "url", "behavior"),
+    [
+        ("example.com", "https://example.com/a?b#c", "allow"),
+        ("example.com", "http://EXAMPLE.com", "allow"),
+        ("example.com", "https://example.com:8443/", "allow"),
+        ("example.com.", "https://example.com./", "allow"),
+        ("example.com", "https://sub.example.com/", "ask"),
+        ("example.com", "https://example.com.evil.org/", "ask"),
+        ("example.com", "https://evil.org/example.com", "ask"),
+        ("example.com", "https://example.com@evil.org/", "ask"),
+        ("example.com", "https://evil.org@example.com/", "ask"),
+        ("example.com", "https://evil.org\\@example.com/", "ask"),
+        ("example.com", "https://example.com\\.evil.org/", "ask"),
+        ("example.com", "https://ex\u0430mple.com/", "ask"),
+        ("example.com", "https://example.com\n.evil.org", "ask"),
+        ("example.com", "https://example%2ecom/", "ask"),
+        ("example.com", "ftp://example.com/", "ask"),
+        ("example.com", "example.com", "ask"),
+        ("example.com", "", "ask"),
+        ("*.example.com", "https://a.b.example.com/", "allow"),
+        ("*.example.com", "https://example.com/", "ask"),
+        ("*.example.com", "https://evilexample.com/", "ask"),
+        ("example.*", "https://example.org/", "allow"),
+        ("example.*", "https://example.evil.org/", "ask"),
+        ("*", "https://any.org/", "allow"),
+    ],
+)
+def test_a_host_is_allowed_if_it_is_clear(domain: str, url: str, behavior: str) -> None:
+    policy = make(f"WebFetch(domain:{domain})")
+    assert policy.decide("WebFetch", {"url": url}).behavior == behavior
+
+
+@pytest.mark.parametrize(
+    ("url", "behavior"),
+    [
+        ("https://evil.org/x", "deny"),
+        ("https://EVIL.org./x", "deny"),
+        ("evil.org", "deny"),
+        ("https://good.org@evil.org/", "deny"),
+        ("https://evil.org\\@good.org/", "deny"),
+        ("https://evil%2eorg/", "deny"),
+        ("https:\\\\evil.org", "deny"),
+        ("https://\uff45vil.org/", "deny"),
+        ("https://evil.\norg/", "deny"),
+        ("https://good.org/?x=evil.org", "allow"),
+        ("https://good.org/", "allow"),
+        ("https://[::1", "ask"),
+        ("ftp://good.org/", "ask"),
+    ],
+)
+def test_a_host_is_denied_however_it_is_written(url: str, behavior: str) -> None:
+    policy = make("WebFetch", deny=["WebFetch(domain:evil.org)", "WebFetch(prompt:x)"])
+    assert policy.decide("WebFetch", {"url": url}).behavior == behavior
+
+
+# --- agents and skills ---------------------------------------------------------------------------
+
+
+def test_agents_are_allowed_and_denied_by_name() -> None:
+    policy = make("Agent(Explore)", deny=["Task(Plan)", "Agent(general-*)"])
+
+    def behavior(**given: Any) -> str:
+        return policy.decide("Task", given).behavior
+
+    assert behavior(subagent_type="Explore") == "allow"
+    assert behavior(subagent_type="explore") == "ask"
+    assert behavior(subagent_type="Plan") == "deny"
+    assert behavior() == "deny"
+
+
+def test_skills_are_allowed_and_denied_by_name_and_arguments() -> None:
+    policy = make("Skill(commit)", "Skill(review *)", "Skill(old:*)", deny=["Skill(deploy *)"])
+
+    def behavior(skill: str, args: str | None = None, key: str = "skill") -> str:
+        return policy.decide("Skill", {key: skill, "args": args}).behavior
+
+    assert behavior("commit") == "allow"
+    assert behavior("/commit", key="command") == "allow"
+    assert behavior("commit", "now") == "ask"
+    assert behavior("review") == "allow"
+    assert behavior("review", "12") == "allow"
+    assert behavior("reviewer") == "ask"
+    assert behavior("old", "x") == "allow"
+    assert behavior("deploy") == "deny"
+    assert behavior("deploy", "prod") == "deny"
+    assert behavior("other") == "ask"
+
+
+def test_the_agent_that_asks_does_not_matter_so_far() -> None:
+    assert make("Read").decide("Read", INSIDE, agent="a1").allows

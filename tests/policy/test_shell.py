@@ -1,0 +1,215 @@
+"""Command lines taken apart: what is found in them, and what is doubted."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from claudewire.policy.shell import Script, Word, fragments, parse
+
+from .shell_strategies import COMMANDS
+
+
+def programs(script: Script) -> list[str]:
+    return [command.words[0].text for command in script.commands if command.words]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a", "a"),
+        ("a; b && c || d | e |& f & g\nh", "a b c d e f g h"),
+        ("a $(b $(c)) `d`", "c b d a"),
+        ("a \"$(b '$(x)')\"", "b a"),
+        ("(a; b) | { c; }", "a b c"),
+        ("if a; then b; elif c; then d; else e; fi", "a b c d e"),
+        ("while a; do b; done; until c; do d; done", "a b c d"),
+        ("for i in $(a) b; do c; done", "a c"),
+        ("for i\ndo c; done", "c"),
+        ("for i; do c; done", "c"),
+        ("case $(a) in (x|y) b ;; z) c\n;; *) d; esac", "a b c d"),
+        ("case a in\nesac", ""),
+        ("! time -p a", "a"),
+        ("a <(b) >(c)", "b c a"),
+        ("a <<EOF && b\n$(c) `d` \\$(x)\nEOF\ne", "a b c d e"),
+        ("a <<X <<'Y'\n$(b)\nX\n$(x)\nY\nc", "a b c"),
+        ("a <<-X\n\t$(b)\n\tX\nc", "a b c"),
+        ("a <<< $(b)", "b a"),
+        ("a # b\n# c\nd", "a d"),
+        ("a \\\n b; \\\n c", "a c"),
+        ("A=$(b) c", "b c"),
+        ("{ a; } 2>&1 | b", "a b"),
+        ("(a) > /dev/null # x\nb", "a b"),
+        ("a ${x:-$(b)} ${y#$(c)} ${z/a/$(d)} ${#w} ${v[0]} ${u[@]} ${t:1:2}", "b c d a"),
+        ("a $((1+(2*3)))", "a"),
+        ("a $? $! $$ $# $@ $* $0 $- ${?} ${@}", "a"),
+        ('a "b\\"c" "d\\$(x)" "e \\\nf" "\\n"', "a"),
+        ("a $'x\\'y' $\"z\"", "a"),
+        ("a {} [ ] a#b x=y", "a"),
+        ("a 2>&1 >&2 <&- 3<&0 &>/dev/null &>>/dev/null", "a"),
+        ("> x", ""),
+        ("", ""),
+    ],
+)
+def test_every_command_is_found_and_nothing_is_doubted(text: str, found: str) -> None:
+    script = parse(text)
+    assert script.doubts == ()
+    assert script.certain
+    assert programs(script) == found.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "doubt"),
+    [
+        ("a 'b", "quote that is not closed"),
+        ('a "b', "quote that is not closed"),
+        ("a $'b", "quote that is not closed"),
+        ("a `b", "backtick that is not closed"),
+        ("a $(b", "without its end"),
+        ("a ${b", "expansion in braces"),
+        ("a ${b:-c", "expansion in braces"),
+        ("a ${b:-\\", "breaks a line"),
+        ("a ${b:-<(c)}", "expansion in braces"),
+        ("a \"${b:-'c'}\"", "expansion in braces"),
+        ("a ${1x}", "expansion in braces"),
+        ("a ${%}", "expansion in braces"),
+        ("a $((1", "arithmetic"),
+        ("a $((1+(2))", "arithmetic"),
+        ("((1))", "arithmetic"),
+        ("for ((;;)); do a; done", "a meaning of its own"),
+        ("a \\", "ends with a backslash"),
+        ("a b\\\nc", "middle of a word"),
+        ('a "(\\\n"', "breaks a line"),
+        ("a $\\\nb", "dollar sign"),
+        ("a $[1]", "dollar sign"),
+        ("a b<(c)", "inside a word"),
+        ("a <(b)c", "inside a word"),
+        ("a b(c)", "bracket inside"),
+        ("a (b)", "bracket inside"),
+        ("()", "empty group"),
+        ("{ }", "empty block"),
+        ("if ; then a; fi", "lacks a command"),
+        ("if a; then fi", "empty block"),
+        ("if a; then b", "lacks 'fi'"),
+        ("while a; b; done", "'done'"),
+        ("for i in a b", "loop without its beginning"),
+        ("for i in a | b; do c; done", "loop without its beginning"),
+        ("for i in a # x\ndo b; done", "lacks a word"),
+        ("for i in a; b; done", "lacks 'do'"),
+        ("case a b", "lacks 'in'"),
+        ("case a in b c;; esac", "choice without its pattern"),
+        ("case a in b) c;;& esac", "fall through"),
+        ("case a in b) c ;& d) e;; esac", "lacks a command"),
+        ("case a in b) c;;", "choice without its end"),
+        ("case", "lacks a word"),
+        ("then a", "'then' where a command"),
+        ("a )", "')' where a command"),
+        ("a ;;", "';' where a command"),
+        ("a && && b", "another command should follow"),
+        ("a | | b", "another command should follow"),
+        ("; a", "lacks a command"),
+        ("time", "`time` with something else"),
+        ("time -f a", "`time` with something else"),
+        ("(a) b", "behind a group"),
+        ("f() { a; }", "defines a function"),
+        ("function f { a; }", "defines a function"),
+        ("function f() { a; }", "defines a function"),
+        ("coproc a", "coprocess"),
+        ("select i in a; do b; done", "a menu"),
+        ("[[ a ]]", "tests"),
+        ("a+=b", "adds to a variable"),
+        ("a[0]=b", "element of an array"),
+        ("{x}>y a", "choose a descriptor"),
+        ("a >", "lacks a word"),
+        ("a > $x", "redirects with '>'"),
+        ("a <& $x", "redirects with '<&'"),
+        ("a <<EOF", "does not begin"),
+        ("a <<EOF\nb", "without its end"),
+        ("a << $x\nb\n$x", "strange delimiter"),
+        ("a <<EOF\n\\\nEOF\n", "breaks a line in a here-document"),
+        ("a <<EOF $(b\n)\nx\nEOF", "beginning is not clear"),
+        ('a <<EOF "b\nc"\nx\nEOF', "beginning is not clear"),
+        ('a <<EOF "b c \\\n"\nx\nEOF', "beginning is not clear"),
+        ("a $(b <<EOF)\nEOF", "without its end"),
+        ("a $(b # ')\n)", "inside a command"),
+        ("a $(b <<'EOF'\n)\nEOF\n)", "inside a command"),
+        ("a $(case b in b) c;; esac)", "choice inside"),
+        ("a `b \\`c\\``", "inside backticks"),
+        ('a "`b "c"`"', "inside backticks"),
+        ("a ${b:-" * 40 + "}" * 40, "too deep"),
+        ("a " + "$(b " * 40, "too deep"),
+        ("a <<EOF\nEO\\\nF\nb\nEOF", "breaks a line in a here-document"),
+        ("( " * 40 + "a" + " )" * 40, "too deep"),
+        ("if " * 40, "too deep"),
+        ("a\u00a0b", "U+00A0"),
+        ("a\x7f", "U+007F"),
+        ("a" * 10_001, "longer than"),
+    ],
+)
+def test_what_is_not_certain_is_doubted(text: str, doubt: str) -> None:
+    assert any(doubt in found for found in parse(text).doubts)
+
+
+def test_what_comes_before_a_doubt_is_kept() -> None:
+    assert programs(parse("a; b | c; 'd")) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "word"),
+    [
+        ("a", Word("a", "a")),
+        ("'a b'", Word("'a b'", "a b")),
+        ('"a\\"b"', Word('"a\\"b"', 'a"b')),
+        ('"a\\b"', Word('"a\\b"', "a\\b")),
+        ("a\\ b", Word("a\\ b", "a b")),
+        ("~/a", Word("~/a", "~/a", tilde=True)),
+        ("'~'/a", Word("'~'/a", "~/a")),
+        ("~root", Word("~root", "~root", static=False, tilde=True)),
+        ("a*", Word("a*", "a*", static=False, head="a")),
+        ("a$b", Word("a$b", "a$b", static=False, head="a")),
+        ("$", Word("$", "$", static=False)),
+        ("=a", Word("=a", "=a", static=False)),
+        ("{}", Word("{}", "{}")),
+        ("{a,b}", Word("{a,b}", "{a,b}", static=False)),
+        ("$'\\x41\\102\\u0043\\n\\q'", Word("$'\\x41\\102\\u0043\\n\\q'", "ABC\nq", static=False)),
+        ("$'\\UFFFFFFFF'", Word("$'\\UFFFFFFFF'", "", static=False)),
+    ],
+)
+def test_a_word_is_known_as_far_as_it_is_certain(raw: str, word: Word) -> None:
+    (command,) = parse(f"x {raw}").commands
+    assert command.words[1] == word
+
+
+def test_words_are_the_same_if_a_shell_makes_the_same_of_them() -> None:
+    assert Word("'a'", "a").same_as(Word("a", "a"))
+    assert not Word("~", "~", tilde=True).same_as(Word("'~'", "~"))
+    assert not Word("$a", "$a", static=False).same_as(Word("$a", "$a", static=False))
+
+
+def test_variables_and_redirections_are_told() -> None:
+    (command,) = parse("A=1 B='c d' x > y < z 2>&1 <<< w").commands
+    assert [(one.name, one.value.text) for one in command.assignments] == [("A", "1"), ("B", "c d")]
+    assert [(one.kind, one.target.text) for one in command.redirects] == [
+        ("out", "y"),
+        ("in", "z"),
+        ("dup", "1"),
+        ("here", "w"),
+    ]
+    assert command.source == "A=1 B='c d' x > y < z 2>&1 <<< w"
+
+
+def test_the_texts_of_here_documents_are_kept() -> None:
+    assert parse("a <<X; b <<'Y'\n1\nX\n2\n3\nY").heredocs == ("1", "2\n3")
+
+
+def test_fragments_are_a_guess_at_all_that_might_be_a_command() -> None:
+    text = "if a 'b'; then FOO=1 c \\d | (e `f $(g)`"
+    assert fragments(text) == [("a", "b"), ("c", "d"), ("e",), ("f",), ("g",)]
+
+
+@given(st.one_of(COMMANDS, st.text(max_size=60)))
+def test_whatever_it_is_given_it_ends_and_does_not_raise(text: str) -> None:
+    script = parse(text)
+    assert isinstance(script, Script)
+    assert fragments(text) is not None
