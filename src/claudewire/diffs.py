@@ -1,0 +1,197 @@
+"""What a tool would change in a file, as a diff that a person can read before deciding."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import stat
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["BIGGEST", "Reader", "diff_of", "read_text"]
+
+BIGGEST = 4 * 2**20
+"""Bytes: a larger file is not read, so that nobody waits for a diff of a disk image."""
+
+_NO_NEWLINE = "\\ No newline at end of file"
+
+Reader = Callable[[Path], str | None]
+"""Reads a file: its text, or None if it is not there.
+
+Raises:
+    OSError, ValueError: it cannot be read, or is no text.
+"""
+
+
+def read_text(path: Path) -> str | None:
+    """Read a text file of this machine; anything but a regular file of a sane size is refused."""
+    # Opened without waiting: a named pipe would keep us for ever.
+    try:
+        number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        return None
+    with open(number, "rb") as file:
+        facts = os.fstat(number)
+        if not stat.S_ISREG(facts.st_mode):
+            raise ValueError("it is no regular file")
+        if facts.st_size > BIGGEST:
+            raise ValueError("it is too large to be shown")
+        data = file.read(BIGGEST)
+    if b"\0" in data:
+        raise ValueError("it is a binary file")
+    return data.decode("utf-8")
+
+
+def diff_of(
+    tool_name: str,
+    input: Mapping[str, Any],
+    *,
+    cwd: str | os.PathLike[str] | None = None,
+    read: Reader | None = read_text,
+) -> str | None:
+    """Show what a tool would change, as a unified diff.
+
+    Without the file, or where it cannot be read, the diff shows the changed passages alone.
+
+    Args:
+        tool_name: the tool: Edit, MultiEdit, Write or NotebookEdit.
+        input: what it would be called with.
+        cwd: what relative paths are relative to.
+        read: reads the file; None to look at no file.
+
+    Returns:
+        the diff; None if the tool changes no file, or cannot be understood.
+    """
+    maker = _MAKERS.get(tool_name)
+    name = input.get("notebook_path" if tool_name == "NotebookEdit" else "file_path")
+    if maker is None or not isinstance(name, str):
+        return None
+    try:
+        return maker(_File(name, cwd, read), input)
+    except (AttributeError, KeyError, TypeError):  # an input that the tool would refuse
+        return None
+
+
+class _File:
+    """A file that is to be changed: its text, or why that cannot be had."""
+
+    def __init__(self, name: str, cwd: str | os.PathLike[str] | None, read: Reader | None) -> None:
+        self.name = name
+        self.text: str | None = None
+        self.problem = "" if read is not None else "it has not been read"
+        if read is not None:
+            try:
+                self.text = read(Path(cwd or ".") / Path(name))
+            except (OSError, ValueError) as error:
+                self.problem = str(error)
+
+    @property
+    def is_new(self) -> bool:
+        return self.text is None and not self.problem
+
+    def diff(self, after: str) -> str:
+        return _unified(self.name, self.text, after)
+
+
+def _unified(name: str, before: str | None, after: str) -> str:
+    old = "/dev/null" if before is None else f"a/{name.lstrip('/')}"
+    lines = difflib.unified_diff(
+        _lines(before or ""), _lines(after), old, f"b/{name.lstrip('/')}", lineterm=""
+    )
+    return "\n".join(lines)
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    if lines[-1]:
+        lines[-1] += f"\n{_NO_NEWLINE}"
+        return lines
+    return lines[:-1]
+
+
+# --- the tools -----------------------------------------------------------------------------------
+
+
+def _write(file: _File, input: Mapping[str, Any]) -> str:
+    content: str = input["content"]
+    if not file.problem:
+        return file.diff(content)
+    words = f"# {file.name} would be replaced; what is in it now is not shown: {file.problem}\n"
+    return words + _unified(file.name, None, content)
+
+
+def _edit(file: _File, input: Mapping[str, Any]) -> str:
+    return _edits(file, [input])
+
+
+def _multi_edit(file: _File, input: Mapping[str, Any]) -> str:
+    return _edits(file, input["edits"])
+
+
+def _edits(file: _File, edits: list[Mapping[str, Any]]) -> str:
+    text = "" if file.is_new else file.text
+    if text is not None:
+        for edit in edits:
+            text = _edited(text, edit)
+            if text is None:
+                break
+    if text is not None:
+        return file.diff(text)
+    passages = [
+        _unified(file.name, _whole(edit["old_string"]), _whole(edit["new_string"]))
+        for edit in edits
+    ]
+    return "\n".join(passages)
+
+
+def _edited(text: str, edit: Mapping[str, Any]) -> str | None:
+    """Do one edit; None if what it would replace is not there."""
+    old, new = edit["old_string"], edit["new_string"]
+    if not old:
+        return new if not text else None
+    if old not in text:
+        return None
+    return str(text.replace(old, new, -1 if edit.get("replace_all") else 1))
+
+
+def _whole(passage: str) -> str:
+    return passage if not passage or passage.endswith("\n") else passage + "\n"
+
+
+def _notebook(file: _File, input: Mapping[str, Any]) -> str:
+    mode = input.get("edit_mode") or "replace"
+    before = None if mode == "insert" else _cell(file, input)
+    after = "" if mode == "delete" else str(input["new_source"])
+    cell = input.get("cell_id", input.get("cell_number"))
+    name = file.name if cell is None else f"{file.name}#{cell}"
+    return _unified(name, before if before is None else _whole(before), _whole(after))
+
+
+def _cell(file: _File, input: Mapping[str, Any]) -> str:
+    """The source of the cell; nothing, if it cannot be found."""
+    try:
+        cells = json.loads(file.text or "")["cells"]
+        return "".join(cells[_position(cells, input)]["source"])
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return ""
+
+
+def _position(cells: list[Any], input: Mapping[str, Any]) -> int:
+    number, id = input.get("cell_number"), input.get("cell_id")
+    if isinstance(id, str):
+        ids = [cell.get("id") for cell in cells]
+        # A cell without an id is called by its number.
+        number = ids.index(id) if id in ids else int(id.removeprefix("cell-"))
+    if not isinstance(number, int) or number < 0:
+        raise ValueError("no cell is named")
+    return number
+
+
+_MAKERS: dict[str, Callable[[_File, Mapping[str, Any]], str]] = {
+    "Write": _write,
+    "Edit": _edit,
+    "MultiEdit": _multi_edit,
+    "NotebookEdit": _notebook,
+}

@@ -1,0 +1,120 @@
+"""A host that has people: each request of the CLI is decided in a task of its own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anyio
+import anyio.abc
+
+from claudewire.people import People, PermissionDesk
+from claudewire.questions import form_for
+from claudewire.transport import Transport
+from claudewire.wire import (
+    Answer,
+    Cancel,
+    Connection,
+    EndOfStream,
+    Event,
+    InitMessage,
+    Request,
+    ResultMessage,
+    Role,
+    UserMessage,
+)
+from claudewire.wire.requests import CanUseTool, Initialize, Interrupt, RequestBody
+
+PATIENCE = 60.0
+"""Seconds: longer than any of these conversations takes."""
+
+
+class Host:
+    """Drives a CLI, real or simulated, as a session does.
+
+    Args:
+        transport: leads to the CLI.
+        people: who decides.
+        dialect: how to write.
+        bare: whether to answer questions in the bare form.
+    """
+
+    def __init__(
+        self, transport: Transport, people: People, dialect: str = "auto", *, bare: bool = False
+    ) -> None:
+        self.transport = transport
+        self.connection = Connection(Role.CLIENT, dialect=dialect)
+        self.capabilities: list[str] = []
+        form = form_for(dialect)
+        self.desk = PermissionDesk(
+            people,
+            session="one",
+            capabilities=lambda: self.capabilities,
+            form=lambda: "bare" if bare else form,
+        )
+        self.events: list[Event] = []
+        self.wrote: list[dict[str, Any]] = []
+        self._scopes: dict[str, anyio.CancelScope] = {}
+
+    async def say(self, event: Event) -> None:
+        data = self.connection.send(event)
+        self.wrote.append(json.loads(data))
+        await self.transport.send(data)
+
+    async def open(self) -> None:
+        with anyio.fail_after(PATIENCE):
+            await self.ask(Initialize())
+
+    async def ask(self, body: RequestBody[Any]) -> None:
+        request = self.connection.new_request(body)  # type: ignore[arg-type]
+        await self.say(request)
+        while not any(isinstance(it, Answer) and it.id == request.id for it in self.events):
+            await self._read(None)
+
+    async def turn(self, prompt: str = "Go on.", *, interrupt: bool = False) -> ResultMessage:
+        """Take a turn, deciding what is asked; or interrupt it while something waits."""
+        start = len(self.events)
+        with anyio.fail_after(PATIENCE):
+            await self.say(UserMessage.of(prompt))
+            async with anyio.create_task_group() as tasks:
+                if interrupt:
+                    tasks.start_soon(self._interrupt)
+                while not (results := self._since(start, ResultMessage)):
+                    await self._read(tasks)
+        result = results[0]
+        assert isinstance(result, ResultMessage)
+        return result
+
+    async def _interrupt(self) -> None:
+        """Interrupt the turn as soon as something waits for a person."""
+        with self.desk.inbox.changes() as changes:
+            await anext(changes)
+        await self.say(self.connection.new_request(Interrupt()))
+
+    def _since(self, start: int, kind: type[Event]) -> list[Event]:
+        return [event for event in self.events[start:] if isinstance(event, kind)]
+
+    async def _read(self, tasks: anyio.abc.TaskGroup | None) -> None:
+        events = self.connection.receive_data(await self.transport.receive())
+        self.events += events
+        for event in events:
+            assert not isinstance(event, EndOfStream), self.events
+            if isinstance(event, InitMessage):
+                self.capabilities = event.capabilities or []
+            elif isinstance(event, Cancel) and event.id in self._scopes:
+                self._scopes[event.id].cancel()
+            elif isinstance(event, Request) and tasks is not None:
+                self._scopes[event.id] = anyio.CancelScope()
+                tasks.start_soon(self._serve, event)
+
+    async def _serve(self, request: Request) -> None:
+        with self._scopes[request.id]:
+            decide = self.desk.decide if isinstance(request.body, CanUseTool) else self.desk.elicit
+            await self.say(Answer(request.id, await decide(request)))
+
+    async def end(self) -> None:
+        with anyio.fail_after(PATIENCE):
+            await self.transport.send_eof()
+            while await self.transport.receive():
+                pass
+            await self.transport.wait()

@@ -1,0 +1,276 @@
+"""Whoever decides is called as it likes to be, and a failure is a no that is logged."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import anyio
+import pytest
+from tests.people.asking import SOON, permission
+
+from claudewire.errors import OptionsError
+from claudewire.handlers import Handler, check_handler, run_handler
+from claudewire.permissions import PermissionRequest, PermissionResultAllow, PermissionResultDeny
+
+pytestmark = pytest.mark.anyio
+
+FAILED = "The application failed to decide about this, so the answer is no."
+
+
+async def answer_of(handler: Handler, **options: Any) -> Any:
+    request = permission()
+    with anyio.fail_after(SOON):
+        await run_handler(handler, request, **options)
+    assert not request.is_waiting
+    return request.result
+
+
+def allows(answer: object) -> bool:
+    return isinstance(answer, PermissionResultAllow)
+
+
+class Decider:
+    async def __call__(self, request: PermissionRequest) -> Any:
+        return request.allow()
+
+    def plainly(self, request: PermissionRequest) -> Any:
+        return request.allow()
+
+    async def slowly(self, request: PermissionRequest) -> Any:
+        await anyio.lowlevel.checkpoint()
+        return request.allow()
+
+
+async def slowly(reason: str, request: PermissionRequest) -> Any:
+    return request.allow()
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        Decider(),
+        Decider().plainly,
+        Decider().slowly,
+        lambda request: request.allow(),
+        lambda request, extra=1: request.allow(),
+        lambda *requests: requests[0].allow(),
+        lambda request: slowly("", request),
+        functools.partial(slowly, "because"),
+        lambda request: PermissionResultAllow(),
+    ],
+)
+async def test_any_function_of_a_request_can_decide(handler: Handler) -> None:
+    check_handler(handler, "on_permission")
+    assert allows(await answer_of(handler))
+
+
+async def test_a_plain_function_runs_in_a_thread_and_may_wait() -> None:
+    threads: list[threading.Thread] = []
+    together = threading.Barrier(2)
+
+    def decide(request: PermissionRequest) -> Any:
+        together.wait(SOON)
+        threads.append(threading.current_thread())
+        return request.allow()
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(answer_of, decide)
+            tasks.start_soon(answer_of, decide)
+    assert threading.current_thread() not in threads
+    assert len(threads) == 2
+
+
+async def test_a_coroutine_function_runs_in_the_event_loop() -> None:
+    threads: list[threading.Thread] = []
+
+    async def decide(request: PermissionRequest) -> Any:
+        threads.append(threading.current_thread())
+        return request.allow()
+
+    await answer_of(decide)
+    assert threads == [threading.current_thread()]
+
+
+# --- what a handler returns ----------------------------------------------------------------------
+
+
+async def test_what_a_handler_returns_counts_and_not_what_it_has_made() -> None:
+    async def decide(request: PermissionRequest) -> Any:
+        yes, no = request.allow(), request.deny("too dangerous")
+        assert request.is_waiting
+        return no if request.input else yes
+
+    assert (await answer_of(decide)).message == "too dangerous"
+
+
+@pytest.mark.parametrize("run_in_thread", [True, False])
+async def test_a_handler_that_forgets_to_return_has_given_its_only_answer(
+    run_in_thread: bool,
+) -> None:
+    def plainly(request: PermissionRequest) -> None:
+        request.allow()
+
+    async def slowly(request: PermissionRequest) -> None:
+        request.allow()
+
+    assert allows(await answer_of(plainly if run_in_thread else slowly))
+
+
+@pytest.mark.parametrize(
+    "returned", [True, False, None, "allow", 1, {"behavior": "allow"}, PermissionRequest]
+)
+async def test_a_handler_that_returns_nonsense_has_said_no(
+    returned: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    def decide(request: PermissionRequest) -> Any:
+        return returned
+
+    answer = await answer_of(decide)
+    assert answer == PermissionResultDeny(FAILED, tool_use_id="toolu_1")
+    assert "is no answer to a permission; return what `request.allow(…)`" in caplog.text
+
+
+async def test_a_handler_that_makes_two_answers_and_returns_none_has_said_no() -> None:
+    async def decide(request: PermissionRequest) -> None:
+        request.deny("no")
+        request.allow()
+
+    assert (await answer_of(decide)).message == FAILED
+
+
+# --- failing -------------------------------------------------------------------------------------
+
+
+async def test_a_handler_that_raises_has_said_no_and_the_model_is_not_told_why(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def decide(request: PermissionRequest) -> Any:
+        raise RuntimeError("the password is hunter2")
+
+    with caplog.at_level(logging.ERROR, "claudewire.permissions"):
+        answer = await answer_of(decide)
+    assert answer == PermissionResultDeny(FAILED, tool_use_id="toolu_1")
+    (record,) = caplog.records
+    assert record.exc_info is not None
+    assert "decide failed at 1; the answer is no" in record.getMessage()
+    assert "hunter2" in caplog.text
+
+
+async def test_the_model_is_told_why_if_that_is_wished() -> None:
+    def decide(request: PermissionRequest) -> Any:
+        raise RuntimeError("the disk is full")
+
+    answer = await answer_of(decide, tell_errors=True)
+    assert answer.message == f"{FAILED} (RuntimeError: the disk is full)"
+
+
+async def test_an_answer_that_makes_no_sense_is_a_failure() -> None:
+    def decide(request: PermissionRequest) -> Any:
+        return request.allow(remember="Bash", scope="once")
+
+    assert (await answer_of(decide)).message == FAILED
+
+
+async def test_a_handler_that_gives_itself_up_has_said_no() -> None:
+    """As one does that waits for a future of asyncio that somebody has cancelled."""
+
+    async def decide(request: PermissionRequest) -> Any:
+        raise anyio.get_cancelled_exc_class().__new__(anyio.get_cancelled_exc_class())
+
+    assert (await answer_of(decide)).message == FAILED
+
+
+async def test_a_handler_that_is_cancelled_with_its_task_decides_nothing() -> None:
+    request = permission()
+
+    async def decide(request: PermissionRequest) -> Any:
+        await anyio.sleep_forever()
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run_handler, decide, request)
+            await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+    assert request.is_waiting
+
+
+async def test_the_end_of_the_program_is_no_failure_of_a_handler() -> None:
+    async def decide(request: PermissionRequest) -> Any:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await run_handler(decide, permission())
+
+
+async def test_an_abandoned_thread_changes_nothing_any_more() -> None:
+    request, go_on, done = permission(), threading.Event(), threading.Event()
+
+    def decide(request: PermissionRequest) -> Any:
+        go_on.wait(SOON)
+        try:
+            return request.allow()
+        finally:
+            done.set()
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run_handler, decide, request)
+            await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+    request.deny("too late")
+    go_on.set()
+    assert done.wait(SOON)
+    assert isinstance(request.result, PermissionResultDeny)
+
+
+# --- registering ---------------------------------------------------------------------------------
+
+
+def three(tool_name: str, input: dict[str, Any], context: Any) -> Any: ...
+
+
+def none() -> Any: ...
+
+
+def by_keyword(*, request: Any) -> Any: ...
+
+
+def yields(request: Any) -> Iterator[Any]:
+    yield
+
+
+async def yields_slowly(request: Any) -> AsyncIterator[Any]:
+    yield
+
+
+@pytest.mark.parametrize(
+    ("handler", "words"),
+    [
+        ("allow", "on_permission has to be a function, and not 'allow'"),
+        (True, "has to be a function"),
+        (three, "is called with one argument, the request; three(tool_name: 'str', input:"),
+        (none, "none() -> 'Any' cannot be called so"),
+        (by_keyword, "cannot be called so"),
+        (yields, "has to return its answer; yields yields"),
+        (yields_slowly, "has to return its answer"),
+        (Decider, "and not the class Decider"),
+    ],
+)
+def test_what_cannot_decide_is_refused_when_it_is_registered(handler: Any, words: str) -> None:
+    with pytest.raises(OptionsError) as caught:
+        check_handler(handler, "on_permission")
+    assert words in str(caught.value)
+
+
+def test_what_hides_its_signature_is_taken_on_trust() -> None:
+    class Odd:
+        __signature__ = "unknown"
+
+        def __call__(self, request: Any) -> Any: ...
+
+    check_handler(Odd(), "on_permission")

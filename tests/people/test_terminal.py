@@ -1,0 +1,427 @@
+"""A person at a terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+import anyio
+import pytest
+from tests.people.asking import COLOUR, SIZES, SOON, ask, dialog, form, permission, plan, use
+
+from claudewire.elicitation import DialogRequest, ElicitationRequest
+from claudewire.inbox import Inbox
+from claudewire.pending import Pending
+from claudewire.people import People, PermissionDesk
+from claudewire.permissions import PermissionRequest, PermissionResultAllow, PermissionResultDeny
+from claudewire.plans import PlanRequest
+from claudewire.questions import QuestionRequest
+from claudewire.terminal import Lines, Terminal, visible
+from claudewire.wire.permissions import AddRules, PermissionHint, PermissionRule, SetMode
+from claudewire.wire.results import DialogCancelled, DialogCompleted, ElicitationResult
+
+pytestmark = pytest.mark.anyio
+
+SUGGESTED = [
+    PermissionHint("allow", "Safe"),
+    AddRules([PermissionRule("Bash", "make:*")], "allow", "session"),
+    SetMode("acceptEdits", "session"),
+]
+
+
+async def typed(request: Pending[Any], *lines: str) -> tuple[Any, str]:
+    """Ask somebody who types these lines; give the answer, and what was shown."""
+    shown = io.StringIO()
+    terminal = Terminal(io.StringIO("".join(f"{line}\n" for line in lines)), shown)
+    with anyio.fail_after(SOON):
+        return await terminal(request), shown.getvalue()
+
+
+def suggested() -> PermissionRequest:
+    input = {"command": "make test", "timeout": 5}
+    return PermissionRequest(
+        use("Bash", input, permission_suggestions=SUGGESTED, agent_id="a1", blocked_path="/x")
+    )
+
+
+# --- permissions ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", ["y", "Y", " yes "])
+async def test_yes_is_once(line: str) -> None:
+    answer, shown = await typed(suggested(), line)
+    assert answer == PermissionResultAllow(
+        {"command": "make test", "timeout": 5}, tool_use_id="toolu_1"
+    )
+    assert "== permission (agent a1): Bash: make test" in shown
+    assert "  | command: make test\n" in shown
+    assert "  | timeout: 5\n" in shown
+    assert "  | path: /x\n" in shown
+    assert "  a1 = yes, and from now on:\n  | Always allow commands that begin with" in shown
+    assert "  a2 = yes, and from now on:\n  | Accept all changes of files" in shown
+    assert "y = yes, a = yes and remember, n [reason] = no, x [reason] = no and stop: " in shown
+    assert "Safe" not in shown
+
+
+@pytest.mark.parametrize(("line", "number"), [("a1", 1), ("A2", 2)])
+async def test_one_of_several_suggestions_is_remembered(line: str, number: int) -> None:
+    answer, shown = await typed(suggested(), "a", line)
+    assert answer.updated_permissions == [SUGGESTED[number]]
+    assert "  Which of them: a1 to a2?\n" in shown
+
+
+@pytest.mark.parametrize("line", ["a", "a1"])
+async def test_the_only_suggestion_is_remembered(line: str) -> None:
+    request = PermissionRequest(use("Bash", {}, permission_suggestions=SUGGESTED[:2]))
+    answer, shown = await typed(request, line)
+    assert answer.updated_permissions == [SUGGESTED[1]]
+    assert "  a = yes, and from now on:\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "stop"),
+    [
+        ("n", "The user does not want this tool to run.", None),
+        ("no", "The user does not want this tool to run.", None),
+        ("n  not  now ", "not  now", None),
+        ("x", "The user does not want this tool to run.", True),
+        ("stop it", "it", True),
+    ],
+)
+async def test_no_can_have_a_reason(line: str, message: str, stop: bool | None) -> None:
+    answer, _ = await typed(suggested(), line)
+    assert answer == PermissionResultDeny(message, stop, "toolu_1")
+
+
+async def test_what_makes_no_sense_is_asked_again() -> None:
+    answer, shown = await typed(permission(), "", "what?", "a", "a0", "a9", "ax", "allow", "y")
+    assert isinstance(answer, PermissionResultAllow)
+    assert shown.count("n [reason] = no") == 8
+    assert shown.count("  That is none of these.\n") == 6
+    assert "remember" not in shown
+
+
+async def test_at_the_end_of_the_input_the_answer_is_no() -> None:
+    answer, _ = await typed(permission(), "what?")
+    assert answer.message == "Nobody is at the terminal any more, so the answer is no."
+
+
+async def test_a_closed_input_is_nobody() -> None:
+    stream = io.StringIO()
+    stream.close()
+    with anyio.fail_after(SOON):
+        answer = await Terminal(stream, io.StringIO())(permission())
+    assert isinstance(answer, PermissionResultDeny)
+
+
+async def test_a_change_of_a_file_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n", encoding="utf-8")
+    input = {"file_path": "a.txt", "old_string": "two", "new_string": "three"}
+    _, shown = await typed(PermissionRequest(use("Edit", input), cwd=str(tmp_path)), "y")
+    assert "  |  one\n  | -two\n  | +three\n" in shown
+    assert "file_path: a.txt" in shown
+    assert "old_string" not in shown
+    quiet = io.StringIO()
+    terminal = Terminal(io.StringIO("y\n"), quiet, diffs=False)
+    await terminal(PermissionRequest(use("Edit", input), cwd=str(tmp_path)))
+    assert "-two" not in quiet.getvalue()
+    assert "old_string: two" in quiet.getvalue()
+
+
+async def test_what_has_no_diff_is_shown_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("same\n", encoding="utf-8")
+    input = {"file_path": "a.txt", "content": "same\n"}
+    _, shown = await typed(PermissionRequest(use("Write", input), cwd=str(tmp_path)), "y")
+    assert "  | content: same\n" in shown
+
+
+async def test_why_it_is_asked_is_shown() -> None:
+    request = PermissionRequest(use("Bash", {}, decision_reason="It is\noutside"))
+    _, shown = await typed(request, "y")
+    assert "  | because: It is\n  | outside\n" in shown
+
+
+async def test_nothing_that_a_model_writes_can_pass_for_something_else() -> None:
+    command = "ls\x1b[2K\r\n  a1 = yes, and: nothing\u202e\u2028"
+    request = PermissionRequest(use("Bash", {"command": command}, title="A\n== plan: B"))
+    _, shown = await typed(request, "y")
+    assert "\x1b" not in shown
+    assert "\r" not in shown
+    assert "  | command: ls\\x1b[2K\\r\n  |   a1 = yes, and: nothing\\u202e\\u2028\n" in shown
+    assert "== permission: A == plan: B\n" in shown
+
+
+async def test_no_part_of_a_long_line_can_pass_for_something_else() -> None:
+    shown = io.StringIO()
+    accented = "e\u0301"
+    command = "x" * 21 + "y = yes\t" + "世界" * 5 + accented * 40
+    with anyio.fail_after(SOON):
+        terminal = Terminal(io.StringIO("y\n"), shown, width=34)
+        await terminal(PermissionRequest(use("Bash", {"command": command})))
+    head, *lines = shown.getvalue().strip().splitlines()
+    assert head == "== permission: Bash: xxxxxxxxxxxx…"
+    assert lines[:5] == [
+        "  | tool: Bash",
+        "  | command: xxxxxxxxxxxxxxxxxxxxx",
+        f"  : y = yes   {'世界' * 5}",
+        f"  : {accented * 30}",
+        f"  : {accented * 10}",
+    ]
+
+
+async def test_which_session_asks_is_said_where_there_are_several() -> None:
+    shown = io.StringIO()
+    terminal = Terminal(io.StringIO("y\ny\ny\n"), shown)
+    with anyio.fail_after(SOON):
+        for session in ("one", "one", "two"):
+            await terminal(permission(session=session))
+    heads = [line for line in shown.getvalue().splitlines() if line.startswith("==")]
+    assert heads == [*["== permission: Bash: make"] * 2, "== permission (two): Bash: make"]
+
+
+def test_what_can_be_seen_is_shown_as_it_is() -> None:
+    assert visible("Grüße, 世界 ✓\n\tend") == "Grüße, 世界 ✓\n\tend"
+    assert visible("\x00\x7f\u200b\ud800") == "\\x00\\x7f\\u200b\\ud800"
+
+
+# --- questions and plans -------------------------------------------------------------------------
+
+
+async def test_questions_are_answered_by_number() -> None:
+    answer, shown = await typed(QuestionRequest(ask(COLOUR, SIZES)), "2", "1, 2")
+    assert answer.updated_input["answers"] == {"Which colour?": "Green", "Which sizes?": "S, L"}
+    assert "== question\n  | Which colour?\n  | 1: Red (warm)\n  |    **red**\n  | 2: Gr" in shown
+
+
+async def test_questions_are_answered_in_ones_own_words_or_skipped() -> None:
+    answer, _ = await typed(QuestionRequest(ask(COLOUR, SIZES)), "o a light one", "s")
+    assert answer.updated_input["answers"] == {"Which colour?": "a light one"}
+    answer, _ = await typed(QuestionRequest(ask(COLOUR, SIZES)), "s", "skip")
+    assert answer.message == "The user did not answer the questions."
+
+
+async def test_an_answer_that_makes_no_sense_is_asked_again() -> None:
+    bare = {"question": "Which?", "options": [{"label": "A"}, {"label": "B"}]}
+    answer, shown = await typed(QuestionRequest(ask(bare)), "", "C", "o", "3", "0", "1 2", "1")
+    assert answer.updated_input["answers"] == {"Which?": "A"}
+    assert shown.count("There are 2 options") == 2
+    assert "Only one can be chosen" in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "mode"), [("y", None), ("a", "acceptEdits"), ("always", "acceptEdits")]
+)
+async def test_a_plan_is_approved(line: str, mode: str | None) -> None:
+    answer, shown = await typed(PlanRequest(plan({"plan": "# Tidy\n1. Up"})), line)
+    updates = None if mode is None else [SetMode(mode, "session")]
+    assert answer.updated_permissions == updates
+    assert "  | # Tidy\n  | 1. Up\n" in shown
+
+
+async def test_a_plan_is_revised_or_rejected() -> None:
+    answer, shown = await typed(PlanRequest(plan({})), "what?", "n", "n Slower")
+    assert answer.message.endswith("Revise it: Slower")
+    assert "What is to be changed has to be a text" in shown
+    assert "(the plan is not known here)" in shown
+    answer, _ = await typed(PlanRequest(plan({})), "x")
+    assert answer.interrupt is True
+
+
+# --- forms and dialogs ---------------------------------------------------------------------------
+
+SCHEMA = {
+    "properties": {
+        "name": {"type": "string", "description": "Yours"},
+        "age": {"type": "integer"},
+        "member": {"type": "boolean", "default": True},
+        "colour": {"enum": ["r", "g"], "enumNames": ["Red", "Green"]},
+        "days": {"type": "array", "items": {"enum": ["mo", "tu"]}},
+        "more": {},
+    },
+    "required": ["name", "age"],
+}
+
+
+async def test_a_form_is_filled_in_field_by_field() -> None:
+    lines = ["hm", "y", "", "Ada", "old", "36", "perhaps", "n", "3", "1 2", "2", "1,2", '{"a": 1}']
+    answer, shown = await typed(ElicitationRequest(form(SCHEMA)), *lines)
+    content = {"name": "Ada", "age": 36, "member": False, "colour": "g", "days": ["mo", "tu"]}
+    assert answer == ElicitationResult("accept", {**content, "more": {"a": 1}})
+    assert "  | crm asks: Who is it?\n" in shown
+    assert "  | name: Yours\n" in shown
+    assert "it is required" in shown
+    assert "'old' is no number" in shown
+    assert "(nothing for true)" in shown
+    assert "  | 1: Red\n" in shown
+    assert "'3' is none of 'r', 'g'" in shown
+
+
+async def test_what_need_not_be_filled_in_is_left_out() -> None:
+    answer, _ = await typed(ElicitationRequest(form(SCHEMA)), "y", "Ada", "36", "", "", "", "")
+    assert answer == ElicitationResult("accept", {"name": "Ada", "age": 36, "member": True})
+
+
+async def test_a_form_is_declined() -> None:
+    answer, shown = await typed(
+        ElicitationRequest(form(None, mode="url", url="https://a.org")), "n"
+    )
+    assert answer == ElicitationResult("decline")
+    assert "  | to be visited: https://a.org\n" in shown
+
+
+async def test_a_dialog_is_answered_in_json_or_dismissed() -> None:
+    answer, shown = await typed(DialogRequest(dialog("trust", {"a": 1})), "{", '{"ok": true}')
+    assert answer == DialogCompleted({"ok": True})
+    assert '  |   "a": 1\n' in shown
+    answer, _ = await typed(DialogRequest(dialog()), "")
+    assert answer == DialogCancelled()
+
+
+async def test_something_unheard_of_is_not_allowed() -> None:
+    class Other(PermissionRequest):
+        pass
+
+    class Odd(Pending[str]):
+        kind = "dialog"
+        actions = ()
+
+        def no(self, reason: str) -> str:
+            return reason
+
+    assert (await typed(Odd("1", title="?")))[0].startswith("the terminal does not know")
+    assert isinstance((await typed(Other(use("A", {})), "y"))[0], PermissionResultAllow)
+
+
+# --- as the person of a session ------------------------------------------------------------------
+
+
+class Typist:
+    """A pipe that somebody types into."""
+
+    def __init__(self) -> None:
+        reading, writing = os.pipe()
+        self.stream: TextIO = os.fdopen(reading, encoding="utf-8")
+        self._keys = os.fdopen(writing, "w", encoding="utf-8")
+
+    def type(self, line: str) -> None:
+        self._keys.write(f"{line}\n")
+        self._keys.flush()
+
+    def leave(self) -> None:
+        self._keys.close()
+
+
+@pytest.fixture
+def typist() -> Iterator[Typist]:
+    typist = Typist()
+    yield typist
+    typist.leave()
+    # Whoever still reads comes to the end now, and only then the stream can be closed.
+    for thread in threading.enumerate():
+        if thread.name == "claudewire terminal":
+            thread.join(SOON)
+    typist.stream.close()
+
+
+async def until(true: Callable[[], bool]) -> None:
+    while not true():
+        await anyio.lowlevel.checkpoint()
+
+
+async def test_requests_are_asked_one_after_the_other(typist: Typist) -> None:
+    shown = io.StringIO()
+    desk = PermissionDesk(People(person=Terminal(typist.stream, shown)))
+    answers: dict[str, Any] = {}
+
+    async def run(id: str) -> None:
+        answers[id] = await desk.decide(use("Bash", {"command": id}, id))
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run, "a")
+            await anyio.wait_all_tasks_blocked()
+            tasks.start_soon(run, "b")
+            await anyio.wait_all_tasks_blocked()
+            assert "command: b" not in shown.getvalue()
+            typist.type("y")
+            await until(lambda: "command: b" in shown.getvalue())
+            typist.type("n not b")
+    assert isinstance(answers["a"], PermissionResultAllow)
+    assert answers["b"].message == "not b"
+
+
+async def test_what_was_typed_for_a_withdrawn_request_answers_nothing_else(
+    typist: Typist,
+) -> None:
+    shown, inbox = io.StringIO(), Inbox()
+    lines = Terminal(typist.stream, shown)
+    desk = PermissionDesk(People(person=lines, inbox=inbox))
+    answers: list[Any] = []
+
+    async def run(id: str) -> None:
+        answers.append(await desk.decide(use("Bash", {"command": id}, id)))
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run, "a")
+            await until(lambda: lines._lines._reading)
+            inbox.withdraw("a", "the turn has ended")
+            await until(lambda: "[the turn has ended]" in shown.getvalue())
+            typist.type("y")  # too late: it was meant for a request that is gone
+            await until(lambda: not lines._lines._reading)
+            tasks.start_soon(run, "b")
+            await until(lambda: "command: b" in shown.getvalue())
+            typist.type("n")
+    assert [type(answer) for answer in answers] == [PermissionResultDeny, PermissionResultDeny]
+
+
+async def test_what_was_typed_before_anything_was_asked_answers_nothing() -> None:
+    master, slave = pty.openpty()
+    shown = io.StringIO()
+    answers: list[Any] = []
+    with os.fdopen(slave, encoding="utf-8") as stream:
+        os.write(master, b"y\n")
+        terminal = Terminal(stream, shown)
+
+        async def ask_terminal() -> None:
+            answers.append(await terminal(permission()))
+
+        with anyio.fail_after(SOON):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(ask_terminal)
+                await until(lambda: terminal._lines._reading)
+                assert answers == []
+                os.write(master, b"n\n")
+    os.close(master)
+    assert isinstance(answers[0], PermissionResultDeny)
+
+
+async def test_a_line_that_comes_while_somebody_waits_again_is_theirs(typist: Typist) -> None:
+    lines = Lines(typist.stream)
+    with anyio.move_on_after(0.001):
+        await lines.next()
+    received: list[str] = []
+
+    async def read() -> None:
+        received.append(await lines.next())
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read)
+            await anyio.wait_all_tasks_blocked()
+            typist.type("hello")
+    assert received == ["hello"]
+
+
+async def test_the_terminal_is_the_one_that_the_program_has(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    with anyio.fail_after(SOON):
+        assert isinstance(await Terminal()(permission()), PermissionResultAllow)
+    assert "command: make" in capsys.readouterr().out
