@@ -7,13 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.testing.talk import Talk, allow, bodies, only, program, said, told, tool_results
+from tests.testing.talk import (
+    Talk,
+    allow,
+    bodies,
+    calculator,
+    only,
+    program,
+    said,
+    told,
+    tool_results,
+)
 
 from claudewire.testing.files import edit_file, list_files, read_file, search, write_file
 from claudewire.testing.simulated import ARGV, SimulatedCLI
 from claudewire.wire import ResultMessage, StreamEvent
 from claudewire.wire.permissions import PermissionResultAllow, PermissionResultDeny
-from claudewire.wire.requests import CanUseTool
+from claudewire.wire.requests import CanUseTool, McpMessage
 
 pytestmark = pytest.mark.anyio
 
@@ -60,6 +70,23 @@ async def test_it_says_that_it_is_a_simulation_and_what_it_can_do(folder: Path) 
     assert "I am a simulation" in words
     assert "no model, no network" in words
     assert "list files" in words
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    [
+        ('use add {"a": 2, "b": 3}', "5"),
+        ('Use add with\n{"a": 2, "b": 3}', "5"),
+        ('use add {"a": 2, b}', "(simulation) I do not understand the arguments"),
+        ("use sub", "(simulation) I am a simulation"),
+    ],
+)
+async def test_it_uses_a_tool_of_the_host(folder: Path, prompt: str, answer: str) -> None:
+    talk = Talk(SimulatedCLI(cwd=folder), {CanUseTool: allow, McpMessage: calculator})
+    await talk.initialize(sdk_mcp_servers=["calc"])
+    *_, words = said(await talk.turn(prompt))
+    assert words.startswith(answer)
+    assert await talk.end() == 0
 
 
 @pytest.mark.parametrize(

@@ -261,7 +261,42 @@ async def test_free_text_is_a_response(version: str) -> None:
 @pytest.mark.parametrize("version", ASKING)
 async def test_no_answers_are_no_answer(version: str, answers: Any) -> None:
     text, is_error = await answered(version, {"questions": QUESTIONS, "answers": answers})
-    assert (text, is_error) == (UNANSWERED, False)
+    assert not is_error
+    if version in STRICT:
+        assert text == UNANSWERED
+    else:
+        assert text.startswith("User has answered your questions: . You can now continue")
+
+
+@pytest.mark.parametrize(
+    ("answers", "notes", "told"),
+    [
+        (
+            {"Which colour?": "Green"},
+            {},
+            'Your questions have been answered: "Which colour?"="Green".',
+        ),
+        ({"Which colour?": "Red, Green"}, {}, 'The user answered: "Which colour?"="Red, Green".'),
+        (
+            {"Which colour?": "Red", "Which sizes?": "S"},
+            {"Which colour?": {"preview": "**red**", "notes": "but light"}},
+            'The user answered: "Which colour?"="Red" selected preview:\n**red** '
+            'notes: but light, "Which sizes?"="S".',
+        ),
+        (
+            {},
+            {"Which sizes?": {"notes": "any", "unanswered": "skipped"}},
+            'The user answered: "Which sizes?"=(no option selected) notes: any.',
+        ),
+    ],
+)
+async def test_notes_and_previews_are_told(
+    answers: dict[str, str], notes: dict[str, Any], told: str
+) -> None:
+    given = {"questions": QUESTIONS, "answers": answers, "annotations": notes}
+    text, is_error = await answered("2.1.325", given)
+    assert text.startswith(told)
+    assert not is_error
 
 
 def test_questions_that_are_none_do_no_harm() -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from .files import edit_file, list_files, read_file, search, write_file
 
 if TYPE_CHECKING:
@@ -18,8 +20,8 @@ __all__ = ["demo_agent"]
 
 HELP = (
     "I am a simulation inside claudewire: no model, no network. I can list files, read or "
-    "summarise a file, search for a word, write a file (“write notes.txt: some text”) and edit one "
-    "(“replace a with b in notes.txt”)."
+    "summarise a file, search for a word, write a file (“write notes.txt: some text”), edit one "
+    '(“replace a with b in notes.txt”) and use a tool of yours (“use add {"a": 1, "b": 2}”).'
 )
 
 WHICH = "Which file do you mean?"
@@ -43,6 +45,9 @@ _SEARCH = re.compile(
 )
 _READ = re.compile(r"\b(?:read|show|open|print|cat|summari[sz]e|explain)\b(?P<rest>.*)$", re.I)
 _LIST = re.compile(r"\b(?:list|ls|files|look around)\b", re.I)
+_USE = re.compile(
+    r"^\s*use (?P<tool>[\w-]+)(?: with)?\s*(?P<arguments>\{.*\})?\s*$", re.I | re.DOTALL
+)
 _NAME = re.compile(r"[\w./~-]*(?:/[\w.-]*\w|[\w-]\.\w+)|README|Makefile|LICENSE")
 
 
@@ -50,6 +55,8 @@ async def demo_agent(chat: Chat) -> None:
     """Do what the user's words say, as far as a simulation can."""
     if not chat.text:
         await chat.say("(simulation) Something that ran in the background has ended.")
+    elif (found := _USE.search(chat.text)) and (tool := _tool_called(chat, found["tool"])):
+        await _use(chat, tool, found["arguments"] or "{}")
     elif found := _EDIT.search(chat.text):
         await _edit(chat, found)
     elif found := _WRITE.search(chat.text):
@@ -62,6 +69,23 @@ async def demo_agent(chat: Chat) -> None:
         await _list(chat)
     else:
         await chat.say(f"(simulation) {HELP}")
+
+
+def _tool_called(chat: Chat, name: str) -> str | None:
+    """Find a tool of the host by its short name."""
+    names = (tool for tool in chat.session.tools() if tool.startswith("mcp__"))
+    return next((tool for tool in names if tool.split("__", 2)[2] == name), None)
+
+
+async def _use(chat: Chat, tool: str, arguments: str) -> None:
+    try:
+        input = msgspec.json.decode(arguments, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        await chat.say(f"(simulation) I do not understand the arguments: {error}")
+        return
+    await chat.say(f"(simulation) I'll use {tool}.")
+    outcome = await chat.use(tool, input)
+    await chat.say(_told(outcome, outcome.text))
 
 
 async def _list(chat: Chat) -> None:

@@ -142,7 +142,10 @@ def _welcome(engine: Engine) -> InitializeResult:
             SlashCommand(name, "", argument_hint="", aliases=ALIASES.get(name), builtin=True)
             for name in COMMANDS
         ],
-        agents=[AgentInfo(name, "A simulated agent", "inherit") for name in AGENTS],
+        agents=[
+            *(AgentInfo(name, "A simulated agent", "inherit") for name in AGENTS),
+            *(AgentInfo(name, it.description) for name, it in (session.setup.agents or {}).items()),
+        ],
         output_style="default",
         available_output_styles=list(STYLES),
         models=models(),
@@ -155,7 +158,7 @@ def _welcome(engine: Engine) -> InitializeResult:
         pid=os.getpid(),
         current_permission_mode=session.mode,
         session_state=session.state,
-        capabilities=[],
+        capabilities=list(session.persona.capabilities),
     )
 
 

@@ -102,9 +102,11 @@ class Engine:
     def feed(self, data: bytes) -> None:
         """Take what came on stdin; `b""` for its end."""
         with suppress(Died):
-            for event in () if self.exited else self.connection.receive_data(data):
-                if not self.exited:
-                    self._hear(event)
+            # Line by line: a request is answered before its withdrawal is read.
+            for line in data.splitlines(keepends=True) or [data]:
+                for event in () if self.exited else self.connection.receive_data(line):
+                    if not self.exited:
+                        self._hear(event)
 
     @property
     def due_in(self) -> float | None:

@@ -86,7 +86,9 @@ async def call_hooks(engine: Engine, event: str, subject: str = "", **fields: An
 def _matches(matcher: str | None, subject: str) -> bool:
     if not matcher or matcher == "*":
         return True
-    return re.fullmatch(matcher, subject) is not None
+    if re.fullmatch(r"[\w|]+", matcher, re.ASCII):
+        return subject in matcher.split("|")
+    return re.search(matcher, subject) is not None
 
 
 def _input(engine: Engine, event: str, fields: dict[str, Any]) -> HookInput:

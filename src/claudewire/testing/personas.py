@@ -43,6 +43,8 @@ class Persona(NamedTuple):
     """Whether it begins to talk to in-process MCP servers before it answers `initialize`."""
     narrates: bool = True
     """Whether it tells how far prompts, requests and thoughts have come."""
+    capabilities: tuple[str, ...] = ()
+    """What it says it can do, as far as it is simulated."""
 
 
 PERSONAS = {
@@ -78,7 +80,11 @@ PERSONAS = {
             narrates=False,
         ),
         Persona("2.1.197", needs_updated_input=True),
-        Persona("2.1.325", answers_nested_initialize=True),
+        Persona(
+            "2.1.325",
+            answers_nested_initialize=True,
+            capabilities=("ask_user_question_unanswered_v1",),
+        ),
     )
 }
 

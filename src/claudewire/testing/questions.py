@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from .personas import Persona
@@ -17,44 +18,60 @@ def verdict(persona: Persona, given: dict[str, Any]) -> str:
     Raises:
         ValueError: it is not what this version expects; the tool fails.
     """
-    answers = given.get("answers")
+    answers = _object(given.get("answers"))
     if persona.passes_answers_on:
-        return _told(answers) if isinstance(answers, dict) and answers else UNANSWERED
+        pairs = ", ".join(f'"{text}"="{_joined(value)}"' for text, value in answers.items())
+        return (
+            f"User has answered your questions: {pairs}. "
+            "You can now continue with the user's answers in mind."
+        )
     asked = given.get("questions")
     if not isinstance(asked, list):
         raise ValueError("updatedInput failed schema validation: `questions` is missing")
-    questions = [it for it in asked if isinstance(it, dict)]
     if isinstance(given.get("response"), str):
         return f"The user responded: {given['response']}"
-    texts = {it.get("question") for it in questions}
-    if not isinstance(answers, dict) or not texts & answers.keys():
+    questions = [it for it in asked if isinstance(it, dict)]
+    notes = _object(given.get("annotations"))
+    pairs = ", ".join(_pairs(questions, answers, notes))
+    if not pairs:
         return UNANSWERED
-    known = {text: answers[text] for text in answers if text in texts}
-    if _all_are_options(known, questions):
-        return _told(known)
-    return f"The user answered: {_pairs(known)}. Read the answers carefully."
+    if all(_is_plain(question, answers, notes) for question in questions):
+        return (
+            f"Your questions have been answered: {pairs}. "
+            "You can now continue with these answers in mind."
+        )
+    return f"The user answered: {pairs}. Read the answers carefully."
 
 
-def _told(answers: dict[str, Any]) -> str:
-    return (
-        f"Your questions have been answered: {_pairs(answers)}. "
-        "You can now continue with these answers in mind."
-    )
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
-def _pairs(answers: dict[str, Any]) -> str:
-    return ", ".join(f'"{text}"="{_joined(value)}"' for text, value in answers.items())
+def _pairs(
+    questions: list[dict[str, Any]], answers: dict[str, Any], notes: dict[str, Any]
+) -> Iterator[str]:
+    """What there is to tell of each question; of one that was skipped, nothing."""
+    for question in questions:
+        text = question.get("question")
+        note = _object(notes.get(text)) if isinstance(text, str) else {}
+        if text not in answers and "notes" not in note:
+            continue
+        told = f'"{_joined(answers[text])}"' if text in answers else "(no option selected)"
+        preview = f" selected preview:\n{note['preview']}" if "preview" in note else ""
+        words = f" notes: {note['notes']}" if "notes" in note else ""
+        yield f'"{text}"={told}{preview}{words}'
 
 
 def _joined(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _all_are_options(answers: dict[str, Any], questions: list[Any]) -> bool:
-    for question in questions:
-        labels = {option.get("label") for option in question.get("options") or ()}
-        value = answers.get(question.get("question"), [])
-        chosen = value if isinstance(value, list) else str(value).split(", ")
-        if not set(chosen) <= labels:
-            return False
-    return True
+def _is_plain(question: dict[str, Any], answers: dict[str, Any], notes: dict[str, Any]) -> bool:
+    """Whether nothing but options was chosen: then there is nothing to read between the lines."""
+    text = question.get("question")
+    if isinstance(text, str) and "notes" in _object(notes.get(text)):
+        return False
+    value = answers.get(text, [])  # type: ignore[arg-type]
+    if not isinstance(value, list):
+        value = str(value).split(", ") if question.get("multiSelect") else [str(value)]
+    return set(value) <= {option.get("label") for option in question.get("options") or ()}

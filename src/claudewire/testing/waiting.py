@@ -12,8 +12,11 @@ class Interrupted(BaseException):
     """The turn was interrupted. It passes through a scenario, which may clean up but not go on."""
 
 
-class Died(BaseException):
-    """A fault has ended the process: nothing that comes after this point is done any more."""
+class Died(GeneratorExit):
+    """A fault has ended the process: nothing that comes after this point is done any more.
+
+    A coroutine that is thrown away after that may end with it too, and nobody need hear of it.
+    """
 
 
 class StreamClosed(Exception):

@@ -1,0 +1,57 @@
+"""A task that belongs to nobody's task group, on asyncio and on trio.
+
+A session is opened in one task and may be closed in another. A task group would have to be left by
+the task that entered it, so the session's own task is started beside all of them, and inside it a
+task group holds the rest. The event loop still owns it: when the loop ends, it is cancelled.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Coroutine
+from contextvars import copy_context
+from typing import Any
+
+__all__ = ["run_detached"]
+
+_running: set[Any] = set()
+
+
+def run_detached(
+    function: Callable[[], Coroutine[Any, Any, None]],
+    name: str,
+    never_ran: Callable[[], None] = lambda: None,
+) -> None:
+    """Start a task in the current context.
+
+    Args:
+        function: it may raise nothing but its cancellation: nobody would hear of it.
+        name: of the task.
+        never_ran: is called instead if asyncio ends before the function could begin, which then
+            cannot clean up after itself.
+    """
+    if _in_trio():
+        sys.modules["trio"].lowlevel.spawn_system_task(function, name=name, context=copy_context())
+        return
+    import asyncio
+
+    has_begun = False
+
+    async def run() -> None:
+        nonlocal has_begun
+        has_begun = True
+        await function()
+
+    def done(task: asyncio.Task[None]) -> None:
+        _running.discard(task)
+        if not has_begun:
+            never_ran()
+
+    task = asyncio.get_running_loop().create_task(run(), name=name)
+    _running.add(task)  # the loop itself only remembers tasks weakly
+    task.add_done_callback(done)
+
+
+def _in_trio() -> bool:
+    trio = sys.modules.get("trio")
+    return trio is not None and trio.lowlevel.in_trio_task()

@@ -1,0 +1,319 @@
+"""Everything that can be asked of a running CLI, one method for each request, without async.
+
+Each takes a `timeout` in seconds; without one the session's own applies. Each raises `Unsupported`
+if the CLI does not know the request, `RequestError` if it refuses, and `RequestTimeout` if it does
+not answer. A caller that presses Ctrl-C withdraws its request.
+
+The methods are those of `claudewire.controls`, word for word but for `async` and `await`. A test
+compares them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from msgspec import UNSET, UnsetType
+
+from ..controls import DEFAULT, Timeout
+from ..wire.orders import (
+    ApplyFlagSettings,
+    BackgroundTasks,
+    CancelAsyncMessage,
+    EndSession,
+    FileSuggestions,
+    GenerateSessionTitle,
+    GetBinaryVersion,
+    GetContextUsage,
+    GetHooksListing,
+    GetSessionCost,
+    GetSettings,
+    GetTaskOutput,
+    GetUsage,
+    ListModels,
+    ListPermissionRules,
+    McpCall,
+    McpReadResource,
+    McpReconnect,
+    McpSetServers,
+    McpStatus,
+    McpToggle,
+    ReadFile,
+    RegisterRepoRoot,
+    ReloadOutputStyles,
+    ReloadPlugins,
+    ReloadSkills,
+    RenameSession,
+    RewindFiles,
+    SeedReadState,
+    SetColor,
+    SetHasSubscribers,
+    SetMaxThinkingTokens,
+    SetModel,
+    SetPermissionMode,
+    SideQuestion,
+    StopTask,
+    UpdateSettings,
+)
+from ..wire.requests import RequestBody
+from ..wire.results import (
+    BackgroundTasksResult,
+    BinaryVersionResult,
+    CancelAsyncMessageResult,
+    ContextUsageResult,
+    FileSuggestionsResult,
+    GenerateSessionTitleResult,
+    GetSettingsResult,
+    GetUsageResult,
+    HooksListingResult,
+    ListModelsResult,
+    McpCallResult,
+    McpSetServersResult,
+    McpStatusResult,
+    PermissionRulesResult,
+    ReadFileResult,
+    ReadResourceResult,
+    RegisterRepoRootResult,
+    ReloadOutputStylesResult,
+    ReloadPluginsResult,
+    ReloadSkillsResult,
+    RewindFilesResult,
+    SessionCostResult,
+    SetModelResult,
+    SetPermissionModeResult,
+    SideQuestionResult,
+    TaskOutputResult,
+)
+
+__all__ = ["Controls"]
+
+AnswerT = TypeVar("AnswerT")
+
+
+class Controls(ABC):
+    """The requests of a session."""
+
+    @abstractmethod
+    def request(self, body: RequestBody[AnswerT], *, timeout: Timeout = DEFAULT) -> AnswerT:
+        """Put any request, also one that is not declared here, and give its answer.
+
+        Raises:
+            Unsupported: the CLI does not know it.
+            RequestTimeout: there was no answer in time.
+            RequestError: the CLI refused.
+            Error: the session is closed or has failed; always the original reason.
+        """
+
+    # --- the conversation ------------------------------------------------------------------------
+
+    def set_model(self, model: str | None = None, *, timeout: Timeout = DEFAULT) -> SetModelResult:
+        """Change the model; None goes back to the one that the session began with."""
+        return self.request(SetModel(model), timeout=timeout)
+
+    def set_permission_mode(
+        self, mode: str, *, timeout: Timeout = DEFAULT
+    ) -> SetPermissionModeResult:
+        """Change the permission mode, to `default`, `acceptEdits`, `plan` and so on."""
+        return self.request(SetPermissionMode(mode), timeout=timeout)
+
+    def set_max_thinking_tokens(
+        self,
+        max_thinking_tokens: int | UnsetType | None = UNSET,
+        thinking_display: str | UnsetType | None = UNSET,
+        *,
+        timeout: Timeout = DEFAULT,
+    ) -> None:
+        """Change how much the model may think; None resets."""
+        self.request(SetMaxThinkingTokens(max_thinking_tokens, thinking_display), timeout=timeout)
+
+    def rename_session(self, title: str, *, timeout: Timeout = DEFAULT) -> None:
+        """Give the session a title."""
+        self.request(RenameSession(title), timeout=timeout)
+
+    def generate_session_title(
+        self, description: str, *, persist: bool | None = None, timeout: Timeout = DEFAULT
+    ) -> GenerateSessionTitleResult:
+        """Have a title made up from a description."""
+        return self.request(GenerateSessionTitle(description, persist), timeout=timeout)
+
+    def set_color(self, color: str, *, timeout: Timeout = DEFAULT) -> None:
+        """Change the accent colour of a CLI that has a screen."""
+        self.request(SetColor(color), timeout=timeout)
+
+    def side_question(self, question: str, *, timeout: Timeout = DEFAULT) -> SideQuestionResult:
+        """Ask the model something beside the conversation, leaving no trace in it."""
+        return self.request(SideQuestion(question), timeout=timeout)
+
+    def cancel_message(
+        self, message_uuid: str, *, timeout: Timeout = DEFAULT
+    ) -> CancelAsyncMessageResult:
+        """Drop a prompt that waits in the CLI. `Turn.cancel` does it for a turn."""
+        return self.request(CancelAsyncMessage(message_uuid), timeout=timeout)
+
+    def rewind_files(
+        self, user_message_id: str, *, dry_run: bool | None = None, timeout: Timeout = DEFAULT
+    ) -> RewindFilesResult:
+        """Put files back to what they were at a prompt, or only say what that would change."""
+        return self.request(RewindFiles(user_message_id, dry_run), timeout=timeout)
+
+    def end_session(self, reason: str | None = None, *, timeout: Timeout = DEFAULT) -> None:
+        """Have the CLI finish and exit. `close` is the usual way."""
+        self.request(EndSession(reason), timeout=timeout)
+
+    # --- what there is to know -------------------------------------------------------------------
+
+    def get_context_usage(
+        self, detail: str | None = None, *, timeout: Timeout = DEFAULT
+    ) -> ContextUsageResult:
+        """Ask what fills the context window."""
+        return self.request(GetContextUsage(detail), timeout=timeout)
+
+    def get_session_cost(self, *, timeout: Timeout = DEFAULT) -> SessionCostResult:
+        """Ask what the session has cost, in words."""
+        return self.request(GetSessionCost(), timeout=timeout)
+
+    def get_usage(
+        self, *, skip_behaviors: bool | None = None, timeout: Timeout = DEFAULT
+    ) -> GetUsageResult:
+        """Ask what the session has cost, and how much of the subscription is used up."""
+        return self.request(GetUsage(skip_behaviors), timeout=timeout)
+
+    def list_models(self, *, timeout: Timeout = DEFAULT) -> ListModelsResult:
+        """Ask which models may be chosen."""
+        return self.request(ListModels(), timeout=timeout)
+
+    def get_binary_version(self, *, timeout: Timeout = DEFAULT) -> BinaryVersionResult:
+        """Ask which CLI this is."""
+        return self.request(GetBinaryVersion(), timeout=timeout)
+
+    def get_settings(self, *, timeout: Timeout = DEFAULT) -> GetSettingsResult:
+        """Ask which settings are in effect."""
+        return self.request(GetSettings(), timeout=timeout)
+
+    def get_hooks_listing(self, *, timeout: Timeout = DEFAULT) -> HooksListingResult:
+        """Ask which hooks the settings have."""
+        return self.request(GetHooksListing(), timeout=timeout)
+
+    def list_permission_rules(self, *, timeout: Timeout = DEFAULT) -> PermissionRulesResult:
+        """Ask which permission rules are in effect."""
+        return self.request(ListPermissionRules(), timeout=timeout)
+
+    def apply_flag_settings(
+        self, settings: Mapping[str, Any], *, timeout: Timeout = DEFAULT
+    ) -> None:
+        """Merge settings into those of the command line; None takes one away."""
+        self.request(ApplyFlagSettings(dict(settings)), timeout=timeout)
+
+    def update_settings(
+        self, source: str, settings: Mapping[str, Any], *, timeout: Timeout = DEFAULT
+    ) -> None:
+        """Write settings to a file: `localSettings` or `userSettings`."""
+        self.request(UpdateSettings(source, dict(settings)), timeout=timeout)
+
+    # --- MCP servers -----------------------------------------------------------------------------
+
+    def mcp_status(
+        self, *, live_reply: bool | None = None, timeout: Timeout = DEFAULT
+    ) -> McpStatusResult:
+        """Ask how the MCP servers are doing."""
+        return self.request(McpStatus(live_reply), timeout=timeout)
+
+    def mcp_reconnect(self, server_name: str, *, timeout: Timeout = DEFAULT) -> None:
+        """Connect to an MCP server again."""
+        self.request(McpReconnect(server_name), timeout=timeout)
+
+    def mcp_toggle(self, server_name: str, enabled: bool, *, timeout: Timeout = DEFAULT) -> None:
+        """Switch an MCP server on or off."""
+        self.request(McpToggle(server_name, enabled), timeout=timeout)
+
+    def mcp_set_servers(
+        self, servers: Mapping[str, Any], *, timeout: Timeout = DEFAULT
+    ) -> McpSetServersResult:
+        """Replace the MCP servers that were added while running by these."""
+        return self.request(McpSetServers(dict(servers)), timeout=timeout)
+
+    def mcp_call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        check_permissions: bool | None = None,
+        timeout: Timeout = DEFAULT,
+    ) -> McpCallResult:
+        """Call an MCP tool without the model."""
+        return self.request(
+            McpCall(
+                tool,
+                None if arguments is None else dict(arguments),
+                check_permissions=check_permissions,
+            ),
+            timeout=timeout,
+        )
+
+    def mcp_read_resource(
+        self, server_name: str, uri: str, *, timeout: Timeout = DEFAULT
+    ) -> ReadResourceResult:
+        """Read a resource of an MCP server."""
+        return self.request(McpReadResource(server_name, uri), timeout=timeout)
+
+    # --- files, plugins and skills ---------------------------------------------------------------
+
+    def read_file(
+        self,
+        path: str,
+        *,
+        max_bytes: int | None = None,
+        encoding: str | None = None,
+        timeout: Timeout = DEFAULT,
+    ) -> ReadFileResult:
+        """Read a file that the Read tool may read; `encoding` is `utf-8` or `base64`."""
+        return self.request(ReadFile(path, max_bytes, encoding), timeout=timeout)
+
+    def seed_read_state(self, path: str, mtime: float, *, timeout: Timeout = DEFAULT) -> None:
+        """Take a file as already read by the model."""
+        self.request(SeedReadState(path, mtime), timeout=timeout)
+
+    def file_suggestions(self, query: str, *, timeout: Timeout = DEFAULT) -> FileSuggestionsResult:
+        """Ask which files may be meant by what is typed after an @."""
+        return self.request(FileSuggestions(query), timeout=timeout)
+
+    def register_repo_root(
+        self, directory: str, *, timeout: Timeout = DEFAULT
+    ) -> RegisterRepoRootResult:
+        """Let tools work in one more directory."""
+        return self.request(RegisterRepoRoot(directory), timeout=timeout)
+
+    def reload_plugins(self, *, timeout: Timeout = DEFAULT) -> ReloadPluginsResult:
+        """Load the plugins again."""
+        return self.request(ReloadPlugins(), timeout=timeout)
+
+    def reload_skills(self, *, timeout: Timeout = DEFAULT) -> ReloadSkillsResult:
+        """Load the skills again."""
+        return self.request(ReloadSkills(), timeout=timeout)
+
+    def reload_output_styles(self, *, timeout: Timeout = DEFAULT) -> ReloadOutputStylesResult:
+        """Load the output styles again."""
+        return self.request(ReloadOutputStyles(), timeout=timeout)
+
+    def set_has_subscribers(
+        self, has_subscribers: bool | None, *, timeout: Timeout = DEFAULT
+    ) -> None:
+        """Say whether anybody is looking, so that output may be coalesced."""
+        self.request(SetHasSubscribers(has_subscribers), timeout=timeout)
+
+    # --- tasks -----------------------------------------------------------------------------------
+
+    def stop_task(self, task_id: str, *, timeout: Timeout = DEFAULT) -> None:
+        """Stop a task. An id that is not known is no error."""
+        self.request(StopTask(task_id), timeout=timeout)
+
+    def background_tasks(
+        self, tool_use_id: str | None = None, *, timeout: Timeout = DEFAULT
+    ) -> BackgroundTasksResult:
+        """Put the running tool, or all of them, in the background."""
+        return self.request(BackgroundTasks(tool_use_id), timeout=timeout)
+
+    def get_task_output(self, task_id: str, *, timeout: Timeout = DEFAULT) -> TaskOutputResult:
+        """Ask what a task has printed last."""
+        return self.request(GetTaskOutput(task_id), timeout=timeout)
