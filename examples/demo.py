@@ -14,23 +14,9 @@ from pathlib import Path
 import anyio
 
 import claudewire
+from claudewire import LiveBlock, PermissionRequest, PermissionResult, QuestionRequest, Session
 from claudewire.testing import SimulatedCLI
-from claudewire.wire import (
-    DIALECTS,
-    Answer,
-    Connection,
-    Event,
-    Request,
-    ResultMessage,
-    Role,
-    StreamEvent,
-    ToolUseBlock,
-    UserMessage,
-)
-from claudewire.wire.messages import AssistantMessage
-from claudewire.wire.permissions import PermissionResultAllow
-from claudewire.wire.questions import questions_of
-from claudewire.wire.requests import CanUseTool
+from claudewire.wire import DIALECTS
 
 from .dialects import COLOR, show, show_dialects
 
@@ -41,56 +27,54 @@ PROMPTS = [
 ]
 
 
-class Application:
-    """A program that drives the CLI: it prints what it hears and decides what it is asked."""
+async def converse(claude: Session) -> None:
+    """Give the agent one thing to do after the other, and print what it says meanwhile."""
+    for prompt in PROMPTS:
+        print(f"\n{bold('you')}  {prompt}\n{bold('cli')}  ", end="")
+        turn = claude.send(prompt)
+        async for block in turn.blocks():
+            print_block(block)
+        reply = await turn
+        print(f"\n     ({reply.result.num_turns} model calls, {reply.totals.tokens} tokens)")
 
-    def __init__(self, cli: SimulatedCLI, wire: bool) -> None:
-        self.cli = cli
-        self.wire = wire
-        self.claude = Connection(Role.CLIENT)
 
-    async def ask(self, text: str) -> None:
-        """Send a prompt and serve the CLI until its result has come."""
-        print(f"\n{bold('you')}  {text}\n{bold('cli')}  ", end="")
-        await self.send(UserMessage.of(text))
-        while self.claude.unanswered_prompts:
-            data = await self.cli.receive()
-            if self.wire:
-                for line in data.splitlines():
-                    show("\n<", "33", line)
-            for event in self.claude.receive_data(data):
-                await self.hear(event)
+def print_block(block: LiveBlock) -> None:
+    if block.kind == "text":
+        print(block.added.replace("\n", "\n     "), end="", flush=True)
+    elif block.change == "completed":
+        print(f"\n     [{block.name} {brief(block.input)}]\n     ", end="")
 
-    async def send(self, event: Event) -> None:
-        data = self.claude.send(event)
-        if self.wire:
-            show("\n>", "36", data)
-        await self.cli.send(data)
 
-    async def hear(self, event: Event) -> None:
-        if isinstance(event, StreamEvent) and event.text:
-            print(event.text.replace("\n", "\n     "), end="", flush=True)
-        elif isinstance(event, AssistantMessage):
-            for block in event.content:
-                if isinstance(block, ToolUseBlock):
-                    print(f"\n     [{block.name} {brief(block.input)}]\n     ", end="")
-        elif isinstance(event, Request) and isinstance(event.body, CanUseTool):
-            await self.send(Answer(event.id, self.decide(event.body)))
-        elif isinstance(event, ResultMessage):
-            print(f"\n     ({event.subtype}, {event.num_turns} model calls)")
+async def allow(request: PermissionRequest) -> PermissionResult:
+    """Allow everything."""
+    print(f"{bold('you')}  allow {request.tool_name}\n     ", end="")
+    return request.allow()
 
-    def decide(self, asked: CanUseTool) -> PermissionResultAllow:
-        """Allow everything, and choose the first answer to every question."""
-        questions = questions_of(asked.input)
-        if not questions:
-            print(f"{bold('you')}  allow {asked.tool_name}\n     ", end="")
-            return PermissionResultAllow(asked.input, tool_use_id=asked.tool_use_id)
-        answers = {it.question: it.options[0].label for it in questions if it.options}
-        for question, answer in answers.items():
-            print(f"{bold('you')}  {question} {answer}\n     ", end="")
-        return PermissionResultAllow(
-            {**asked.input, "answers": answers}, tool_use_id=asked.tool_use_id
-        )
+
+async def choose_the_first(request: QuestionRequest) -> PermissionResult:
+    """Choose the first answer to every question."""
+    for question in request.questions:
+        print(f"{bold('you')}  {question.question} {question.options[0].label}\n     ", end="")
+    return request.answer(dict.fromkeys(range(len(request.questions)), 0))
+
+
+class Window:
+    """A transport that shows what passes."""
+
+    def __init__(self, cli: SimulatedCLI) -> None:
+        self._cli = cli
+        self.send_eof, self.receive_stderr = cli.send_eof, cli.receive_stderr
+        self.wait, self.aclose = cli.wait, cli.aclose
+
+    async def send(self, data: bytes) -> None:
+        show("\n>", "36", data)
+        await self._cli.send(data)
+
+    async def receive(self) -> bytes:
+        data = await self._cli.receive()
+        for line in data.splitlines():
+            show("\n<", "33", line)
+        return data
 
 
 def brief(value: object) -> str:
@@ -105,11 +89,15 @@ def bold(text: str) -> str:
 async def work(folder: str, wire: bool) -> None:
     """Let the agent work in a folder."""
     cli = SimulatedCLI(argv=["--include-partial-messages"], cwd=folder)
-    application = Application(cli, wire)
-    for prompt in PROMPTS:
-        await application.ask(prompt)
-    await cli.send_eof()
-    print(f"\nThe CLI has exited with status {await cli.wait()}.")
+    async with claudewire.open(
+        on_permission=allow,
+        on_question=choose_the_first,
+        transport=Window(cli) if wire else cli,
+    ) as claude:
+        await converse(claude)
+    used = claude.ledger.session
+    print(f"\nThat was {used.turns} turns and {used.tokens} tokens, had it been a model.")
+    print(f"The CLI has exited with status {await cli.wait()}.")
 
 
 def work_somewhere(wire: bool) -> None:

@@ -1,4 +1,8 @@
-"""Check the documents: every relative link leads somewhere, every Python snippet is Python."""
+"""Check the documents: links, snippets, and that the API reference is what the docstrings say.
+
+Every relative link has to lead somewhere, every Python snippet to be Python. With `--write` the
+reference is written anew first.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from scripts.api_reference import reference
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -40,8 +46,19 @@ def dead_links(text: str, folder: Path) -> Iterator[str]:
             yield f"{prose.count(chr(10), 0, link.start()) + 1}: nothing at {target}"
 
 
+def outdated_reference() -> Iterator[str]:
+    page = ROOT / "docs" / "api.md"
+    if not page.exists() or page.read_text(encoding="utf-8") != reference():
+        yield "docs/api.md: not what the docstrings say; `scripts/docs --write` makes it anew"
+
+
 def main() -> int:
+    if "--write" in sys.argv[1:]:
+        (ROOT / "docs" / "api.md").write_text(reference(), encoding="utf-8")
     problems = 0
+    for problem in outdated_reference():
+        print(problem)
+        problems += 1
     for path in documents():
         text = path.read_text(encoding="utf-8")
         for problem in [*bad_snippets(text), *dead_links(text, path.parent)]:

@@ -95,7 +95,7 @@ def test_the_table_of_faults_is_complete() -> None:
 
 
 def cell(value: Any) -> str:
-    if isinstance(value, frozenset):
+    if isinstance(value, frozenset | tuple):
         return str(len(value))
     words: dict[Any, str] = {True: "yes", False: "no", None: "all"}
     return words.get(value, str(value))
