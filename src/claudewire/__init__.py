@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         TurnError,
         Unsupported,
     )
-    from .hooks import Hook, HookContext, Hooks
+    from .hooks import Hook, HookContext, HookResult, HookResultError, Hooks
     from .inbox import Inbox
     from .interrupting import Escalation, InterruptReceipt
     from .ledger import Ledger, Price, Totals
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .liveblocks import LiveBlock
     from .news import HighWater, News, OverBudget, SessionState, StateChanged, Stderr, TurnBegan
     from .options import Options
+    from .pending import AnswerError
     from .permissions import (
         PermissionRequest,
         PermissionResult,
@@ -59,13 +60,23 @@ if TYPE_CHECKING:
     )
     from .plans import PlanRequest
     from .policy import JsonLinesAudit, Policy, Rule
+    from .pool import Pool
     from .questions import QuestionRequest
     from .reply import Reply
     from .running import open, run
     from .session import Session
     from .terminal import Terminal
     from .tool_servers import ToolServer
-    from .tools import ResourceLink, Tool, ToolContext, ToolError, ToolFile, ToolResult, tool
+    from .tools import (
+        ResourceLink,
+        Tool,
+        ToolAnnotations,
+        ToolContext,
+        ToolError,
+        ToolFile,
+        ToolResult,
+        tool,
+    )
     from .transport import Transport
     from .turn import Turn, TurnState
     from .unread import Unread
@@ -93,6 +104,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Agent",
     "Alert",
+    "AnswerError",
     "AssistantMessage",
     "BackgroundTask",
     "Budget",
@@ -110,6 +122,8 @@ __all__ = [
     "HighWater",
     "Hook",
     "HookContext",
+    "HookResult",
+    "HookResultError",
     "Hooks",
     "Image",
     "ImageBlock",
@@ -135,6 +149,7 @@ __all__ = [
     "PermissionResultDeny",
     "PlanRequest",
     "Policy",
+    "Pool",
     "Price",
     "QuestionRequest",
     "RateLimitEvent",
@@ -162,6 +177,7 @@ __all__ = [
     "ThinkingBlock",
     "Timeouts",
     "Tool",
+    "ToolAnnotations",
     "ToolContext",
     "ToolError",
     "ToolFile",
@@ -242,6 +258,8 @@ _MODULES = {
     "hooks": (
         "Hook",
         "HookContext",
+        "HookResult",
+        "HookResultError",
         "Hooks",
     ),
     "inbox": ("Inbox",),
@@ -266,6 +284,7 @@ _MODULES = {
         "TurnBegan",
     ),
     "options": ("Options",),
+    "pending": ("AnswerError",),
     "permissions": (
         "PermissionRequest",
         "PermissionResult",
@@ -278,6 +297,7 @@ _MODULES = {
         "Policy",
         "Rule",
     ),
+    "pool": ("Pool",),
     "questions": ("QuestionRequest",),
     "reply": ("Reply",),
     "running": (
@@ -290,6 +310,7 @@ _MODULES = {
     "tools": (
         "ResourceLink",
         "Tool",
+        "ToolAnnotations",
         "ToolContext",
         "ToolError",
         "ToolFile",

@@ -68,6 +68,7 @@ class Beginner:
             core.claim.expect(options)
             await self._open_link(options)
             self.info = await self._initialize(options)
+            core.check()  # it may have been closed, or have died, at the last moment
         except BaseException as error:
             core.give_up(_why_not_begun(error))
             with anyio.CancelScope(shield=True):
@@ -117,7 +118,10 @@ class Beginner:
             raise await self._core.reason(link) from None
         link.may_withdraw = is_at_least(info.claude_code_version, LETS_WITHDRAW)
         self._desk.check(info)
-        await self._desk.restore()
+        try:
+            await self._desk.restore()
+        except TransportClosed:
+            raise await self._core.reason(link) from None
         return info
 
 

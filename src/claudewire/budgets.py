@@ -68,6 +68,8 @@ class Budget:
             raise OptionsError("A limit of a budget is not more than 0")
         if any(not 0 < part < 1 for part in self.warn_at):
             raise OptionsError(f"warn_at are parts of a limit, between 0 and 1: {self.warn_at}")
+        if self.per not in ("session", "turn"):
+            raise OptionsError(f"A budget is per session or turn, not per {self.per!r}")
         if self.turns is not None and self.per == "turn":
             raise OptionsError("A turn has no number of turns; limit its calls instead")
 

@@ -12,13 +12,14 @@ import anyio.to_thread
 
 from .argv import arguments, check_length
 from .environment import environment
+from .errors import OptionsError
 from .locating import find_cli
 from .options import Options
 from .private_files import PrivateFiles
 from .process import Launch, spawn
 from .transport import Transport
 
-__all__ = ["SIMULATED", "Connect", "Connected", "connect", "launch_of"]
+__all__ = ["SIMULATED", "Connect", "Connected", "check_transport", "connect", "launch_of"]
 
 SIMULATED = "simulated"
 """The name of the CLI that lives in this process."""
@@ -32,6 +33,22 @@ class Connected(NamedTuple):
 
     transport: Transport
     argv: tuple[str, ...] = ()
+
+
+def check_transport(transport: object) -> None:
+    """Refuse what is neither a transport nor a function that makes one.
+
+    Raises:
+        OptionsError: it is neither.
+    """
+    if transport is None or (callable(transport) and not isinstance(transport, type)):
+        return
+    if isinstance(transport, type):
+        raise OptionsError(f"transport must be an object, not the class {transport.__name__}")
+    if not all(callable(getattr(transport, name, None)) for name in ("send", "receive")):
+        raise OptionsError(
+            f"transport must be a Transport, or an async function that makes one, not {transport!r}"
+        )
 
 
 async def connect(options: Options, transport: Transport | Connect | None = None) -> Connected:

@@ -33,6 +33,7 @@ from .wire.messages import (
     UserMessage,
 )
 from .wire.origins import HumanOrigin
+from .wire.stream import ContentBlockDelta
 from .wire.system import InitMessage, SessionStateChangedMessage
 
 __all__ = ["Conversation"]
@@ -153,6 +154,16 @@ class Conversation:
         self._narrates = False
 
     # --- receiving -------------------------------------------------------------------------------
+
+    def add(self, piece: StreamEvent) -> bool:
+        """Give a piece of a message to the running turn, if it is only that and no news at all."""
+        turn = self._current
+        if turn is None or piece.user_message_uuid is not None:
+            return False
+        if type(piece.event) is not ContentBlockDelta:
+            return False
+        turn.push(piece)
+        return True
 
     def route(self, message: Message) -> AnyTurn | None:
         """Give a message to the turn that it belongs to, if it belongs to any."""

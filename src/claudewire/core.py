@@ -43,7 +43,7 @@ from .unread import Unread, UnreadCount
 from .wire import Answer, Cancel, Event, Failure, Message, Request
 from .wire.answers import dropped_prompts
 from .wire.asks import CanUseTool
-from .wire.messages import ResultMessage
+from .wire.messages import ResultMessage, StreamEvent
 from .wire.orders import Interrupt
 from .wire.system import InitMessage, SessionStateChangedMessage
 
@@ -145,6 +145,8 @@ class Core:
         """
         if self.failure is not None:
             raise self.failure.with_traceback(None)  # else it would grow with each call
+        if self.state is SessionState.NEW:
+            raise SessionClosed("The session was not opened; `async with` or `await` does that")
         if self.link is None or self.state is SessionState.CLOSING:
             raise SessionClosed(f"The session is {self.state}")
         return self.link
@@ -251,7 +253,9 @@ class Core:
 
     def received(self, event: Event) -> None:
         """Sort an event."""
-        if isinstance(event, Message) and not isinstance(event, Request | Cancel):
+        if type(event) is StreamEvent and self.conversation.add(event):
+            pass  # what comes most often, and changes nothing but its turn
+        elif isinstance(event, Message) and not isinstance(event, Request | Cancel):
             self._sort(event)
         else:
             self._notice(event)

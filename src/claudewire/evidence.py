@@ -63,9 +63,12 @@ class Witness:
 
 
 def _shown(lines: Iterable[bytes]) -> tuple[str, ...]:
-    texts = (line.decode("utf-8", "replace").strip() for line in lines)
-    return tuple(_short(redact(text)) for text in texts if text)
+    return tuple(_short(line) for line in map(bytes.strip, lines) if line)
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= LINE else f"{text[:LINE]}… ({len(text)} characters)"
+def _short(line: bytes) -> str:
+    """Show the beginning of a line. No more of it is looked at: it may be an image, and long."""
+    text = redact(line[: 4 * LINE].decode("utf-8", "replace"))
+    if len(text) <= LINE and len(line) <= 4 * LINE:
+        return text
+    return f"{text[:LINE]}… (the first characters of {len(line)} bytes or more)"

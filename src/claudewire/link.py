@@ -18,17 +18,11 @@ from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import anyio
-import anyio.abc
 
 from .detached import run_detached
-from .errors import (
-    Error,
-    Evidence,
-    RequestTimeout,
-    TransportClosed,
-)
+from .errors import Error, Evidence, RequestTimeout, TransportClosed
 from .evidence import Witness
-from .linking import Grace, Owner, Question, body_of
+from .linking import Company, Grace, Owner, Question, body_of
 from .signalling import Signal
 from .transport import Transport
 from .wire import Answer, Cancel, Connection, EndOfStream, Event, Failure, Request
@@ -85,7 +79,7 @@ class Link:
         self._input_ended = False
         self._questions: dict[str, Question] = {}
         self._serving: dict[str, anyio.CancelScope] = {}
-        self._tasks: anyio.abc.TaskGroup | None = None
+        self._tasks: Company | None = None
         self._extra: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._progress = Signal()
         self._closing = self._hurry = self._exited = self._output_ended = False
@@ -234,14 +228,16 @@ class Link:
             await self._let_go()
 
     async def _converse(self) -> None:
-        async with anyio.create_task_group() as tasks:
-            self._tasks = tasks
+        async with anyio.create_task_group() as group:
+            self._tasks = tasks = Company(group)
             steady = (self._read, self._write, self._read_stderr, self._await_exit)
             for function in (*steady, *self._extra):
                 tasks.start_soon(function)
             await self._progress.until(self._is_over)
             await self._end()
-            tasks.cancel_scope.cancel()
+            if not await tasks.dismiss(self._grace.rest):
+                log.warning("Something that was told to stop goes on; nobody waits for it")
+                self._be_over()
 
     def _is_over(self) -> bool:
         return self._closing or self._deaf or self._exited or self._output_ended
@@ -297,6 +293,8 @@ class Link:
         self._be_over()
 
     def _be_over(self) -> None:
+        if self.finished.is_set():
+            return
         self._tasks = None
         self._output_ended = True
         for question in self._questions.values():
@@ -422,7 +420,7 @@ class Link:
 
     def _is_cancelled(self, scope: anyio.CancelScope) -> bool:
         """Whether it is us who cancelled the task that serves a request."""
-        return scope.cancel_called or self._tasks is None or self._tasks.cancel_scope.cancel_called
+        return scope.cancel_called or self._tasks is None or self._tasks.is_dismissed
 
     def _reply(self, request: Request, answer: Answer | Failure) -> None:
         """Answer, unless the request was withdrawn or all is over meanwhile."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import anyio
+import anyio.abc
 
 from .errors import Evidence, RequestError, TransportClosed, Unsupported
+from .signalling import Signal
 from .wire import Answer, Event, Failure, Request
 
-__all__ = ["Grace", "Owner", "Question", "Services", "body_of"]
+__all__ = ["Company", "Grace", "Owner", "Question", "Services", "body_of"]
 
 UNSUPPORTED = "unsupported_request"
 """The CLI's code for a request that it does not know."""
@@ -59,6 +61,43 @@ class Grace:
     exit: float = 5.0
     drain: float = 2.0
     rest: float = 1.0
+
+
+class Company:
+    """The tasks of a link. What an application does in them may not stop when it is told to.
+
+    Args:
+        tasks: the group that they are in.
+    """
+
+    def __init__(self, tasks: anyio.abc.TaskGroup) -> None:
+        self._tasks = tasks
+        self._count = 0
+        self._changed = Signal()
+
+    @property
+    def is_dismissed(self) -> bool:
+        """Whether all of them were told to stop."""
+        return self._tasks.cancel_scope.cancel_called
+
+    def start_soon(self, function: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
+        """Start one more."""
+        self._count += 1
+        self._tasks.start_soon(self._run, function, *given)
+
+    async def _run(self, function: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
+        try:
+            await function(*given)
+        finally:
+            self._count -= 1
+            self._changed.notify()
+
+    async def dismiss(self, patience: float) -> bool:
+        """Tell all of them to stop, and wait so many seconds; say whether they have."""
+        self._tasks.cancel_scope.cancel()
+        with anyio.move_on_after(patience, shield=True):
+            await self._changed.until(lambda: not self._count)
+        return not self._count
 
 
 class Question:

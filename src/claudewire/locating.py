@@ -116,6 +116,8 @@ class _Search:
 
     def at(self, name: str, where: str = "") -> tuple[str, ...]:
         path = self._expanded(name)
+        if path.is_dir():
+            raise CLINotFoundError(f"{where} {path} is a directory".strip(), advice=_ADVICE)
         if not path.is_file():
             words = f"{where} there is no file" if where else "There is no file"
             raise CLINotFoundError(f"{words} {path}", advice=_ADVICE)

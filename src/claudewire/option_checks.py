@@ -194,6 +194,8 @@ def _extra_value(name: str, value: Any) -> str | tuple[str, ...] | None:
 def _server(name: str, value: Any) -> Any:
     if isinstance(value, msgspec.Struct):
         value = msgspec.to_builtins(thaw(frozen(name, value)))
+    if not isinstance(value, Mapping) and hasattr(value, "name"):
+        raise OptionsError(f"{name} is a server inside this program; such go to servers=[…]")
     server = json_object(name, value)
     if server.get("type") == "sdk":
         raise OptionsError(f"{name} is a server inside this program, which is no business of argv")
@@ -259,7 +261,12 @@ _thinking = either(
     whole_number(_LEAST_THINKING, why="the API refuses less; 'disabled' turns thinking off"),
 )
 
-_prompt_blocks = either(str, prompt, either(os.PathLike, prompt, either(Mapping, prompt, texts)))
+_one_prompt = (str, os.PathLike, Mapping, bool, int, float, bytes)
+
+
+def _prompt_blocks(name: str, value: Any) -> Any:
+    return (prompt if isinstance(value, _one_prompt) else texts)(name, value)
+
 
 CHECKS: dict[str, Check] = {
     "cli": _cli,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
 from .behaviour import Timeouts
+from .behaviour_checks import check_behaviour
 from .cli_options import CLIOptions
 from .errors import OptionsError
 from .frozen import EMPTY
@@ -39,12 +40,16 @@ ALIASES = {"allow": "allowed_tools", "deny": "disallowed_tools"}
 
 _CALLED_OTHERWISE = {
     "additional_directories": "add_dirs",
+    "can_use_tool": "on_permission, a function of one argument, the request",
     "cli_path": "cli",
     "continue": "continue_conversation",
+    "max_buffer_size": "max_line",
     "max_thinking_tokens": "thinking",
     "output_format": "json_schema",
     "path_to_claude_code_executable": "cli",
     "permission_prompt_tool_name": "nothing: the session itself is asked",
+    "stderr": "on_stderr",
+    "timeout": "timeouts=Timeouts(…), or asyncio.timeout(…) around the call",
     "user": "cli=['sudo', '-u', USER, 'claude']",
     "working_directory": "cwd",
 }
@@ -176,6 +181,7 @@ class Options(CLIOptions):
         _split_tools(self)
         if self.output is not None and self.json_schema is not None:
             raise OptionsError("output and json_schema both say what the output is; give one")
+        check_behaviour(self)
         for name in ("functions", "budgets"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         CLIOptions.__post_init__(self)

@@ -135,6 +135,10 @@ class People:
             if handler is not None:
                 check_handler(handler, f"on_{kind}")
         if self.person is not None and self.person != "inbox":
+            if isinstance(self.person, str):
+                raise OptionsError(
+                    f"person has to be a function, Terminal() or 'inbox', and not {self.person!r}"
+                )
             check_handler(self.person, "person")
         if self.deadline is not None and not self.deadline > 0:
             raise OptionsError(f"A deadline has to be more than 0 seconds, not {self.deadline!r}")

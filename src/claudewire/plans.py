@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 from .diffs import Reader, read_text
+from .option_types import PermissionMode
 from .pending import AnswerError, Clock, PendingKind, require_text
 from .permissions import ToolPending
 from .wire.control import Request
@@ -111,9 +112,9 @@ class PlanRequest(ToolPending):
 
 
 def _mode(mode: object) -> str:
-    if not isinstance(mode, str) or mode in ("", "plan"):
+    if mode == "plan" or mode not in get_args(PermissionMode):
         raise AnswerError(f"A plan cannot be carried out in the mode {mode!r}")
-    return mode
+    return str(mode)
 
 
 def _read(file: str | None, read: Reader | None) -> str:

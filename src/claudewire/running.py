@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from .errors import OptionsError
 from .options import Options
-from .session import Session
+from .session import Session, check_tasks
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -44,7 +45,11 @@ def open(
     Raises:
         OptionsError: they make no sense.
     """
-    return Session((options or Options()).replace(**changes), transport=transport)
+    given: object = Options() if options is None else options
+    if not isinstance(given, Options):
+        kind = type(given).__name__
+        raise OptionsError(f"options must be Options(…), not {kind}; single ones are keywords")
+    return Session(given.replace(**changes), transport=transport)
 
 
 @overload
@@ -101,6 +106,7 @@ async def run(
         CLIError: there is no CLI, or it is gone.
         OutputError: the output is not of the type that was asked for.
     """
+    check_tasks(tasks)
     async with open(options, transport=transport, **changes) as session:
         reply = await session.ask(prompt)
         await session.finish_tasks(tasks, TASKS_MAY_TAKE)

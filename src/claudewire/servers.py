@@ -7,17 +7,21 @@ of the command line and of the user's settings are another matter; those it leav
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import msgspec
 
 from .cli_options import CLIOptions
-from .errors import OptionsError, RequestError, RequestTimeout, Unsupported
+from .errors import Error, OptionsError, RequestError, RequestTimeout, Unsupported
 from .frozen import thaw
 from .link import Link
 from .options import Options
+from .wakeup import RunSoon, run_soon
 from .wire import Request
 from .wire.asks import McpMessage
 from .wire.orders import McpSetServers
@@ -42,16 +46,21 @@ class Servers:
     Args:
         options: which there are at first.
         session: gives the session, as long as there is one.
+
+    Raises:
+        OptionsError: a function cannot be a tool, something is no server, or two have one name.
     """
 
     def __init__(self, options: Options, session: Callable[[], Session | None]) -> None:
         self._options = options
         self._session = session
-        self._inside: dict[str, Any] | None = None
+        self._inside: dict[str, Any] = _inside(options)
         self._outside: dict[str, Any] = {}
         self._off: set[str] = set()
         self._link: Link | None = None
         self._host: ServerHost | None = None
+        self._thread = 0
+        self._soon: RunSoon | None = None
         # Each change names all servers, so one has to be over before the next begins.
         self._changing = anyio.Lock()
 
@@ -60,8 +69,7 @@ class Servers:
     def open(self, link: Link) -> list[str]:
         """Connect the servers inside, for as long as the link lives; give the names of those on."""
         self._link, self._host = link, None
-        if self._inside is None:
-            self._inside = _inside(self._options)
+        self._thread, self._soon = threading.get_ident(), run_soon()
         for name, server in self._inside.items():
             self._hosting().add(server, name)
         return [name for name in self._inside if name not in self._off]
@@ -95,9 +103,17 @@ class Servers:
         return self._host
 
     def _send(self, server: str, message: Message) -> None:
+        if self._soon is not None and threading.get_ident() != self._thread:
+            # Tools are added to a server, or taken from it, wherever an application does so.
+            self._soon(partial(self._send_late, server, message))
+            return
         link = self._link
         if link is not None and link.is_open:
             link.post(link.connection.new_request(McpMessage(server, message)))
+
+    def _send_late(self, server: str, message: Message) -> None:
+        with suppress(Exception):  # nobody is there to hear of it but the event loop
+            self._send(server, message)
 
     # --- changes ---------------------------------------------------------------------------------
 
@@ -133,7 +149,7 @@ class Servers:
         called = name or found.name
         self._check_free(called)
         self._hosting().add(found, called)
-        self._inside = {**(self._inside or {}), called: found}
+        self._inside = {**self._inside, called: found}
         return called
 
     def _check_free(self, name: str) -> None:
@@ -171,7 +187,7 @@ class Servers:
     async def _forget(self, name: str) -> None:
         self._off.discard(name)
         self._outside.pop(name, None)
-        (self._inside or {}).pop(name, None)
+        self._inside.pop(name, None)
         if self._host is not None and name in self._host:
             await self._host.remove(name)
 
@@ -183,7 +199,7 @@ class Servers:
             await self._forget(name)
 
     def _check_known(self, name: str) -> None:
-        if name in self._outside or name in (self._inside or {}):
+        if name in self._outside or name in self._inside:
             return
         why = f"There is no MCP server called {name} which could be removed"
         if name in self._options.mcp_servers:
@@ -193,7 +209,7 @@ class Servers:
     async def toggle(self, session: Session, name: str, enabled: bool) -> None:
         """Switch a server on or off; see `Session.toggle_server`."""
         async with self._changing:
-            is_ours = name in self._outside or name in (self._inside or {})
+            is_ours = name in self._outside or name in self._inside
             try:
                 await session.mcp_toggle(name, enabled)
             except RequestError as error:
@@ -209,7 +225,7 @@ class Servers:
 
     def _wanted(self, without: str = "", also: str = "") -> dict[str, Any]:
         """All servers that the CLI is to have, but for those of its command line."""
-        inside = {name: {"type": "sdk", "name": name} for name in self._inside or ()}
+        inside = {name: {"type": "sdk", "name": name} for name in self._inside}
         off = self._off - {also} | {without}
         return {name: it for name, it in {**inside, **self._outside}.items() if name not in off}
 
@@ -231,11 +247,16 @@ def _inside(options: Options) -> dict[str, Any]:
     from .tool_mounts import as_server
     from .tool_servers import ToolServer
 
-    if options.functions:
-        pairs.append((FUNCTIONS, ToolServer(FUNCTIONS, options.functions)))
     servers: dict[str, Any] = {}
-    for name, server in pairs:
-        found = as_server(server, name)
+    try:
+        if options.functions:
+            pairs.append((FUNCTIONS, ToolServer(FUNCTIONS, options.functions)))
+        taken = [(name, as_server(server, name)) for name, server in pairs]
+    except (TypeError, ValueError) as error:
+        if isinstance(error, Error):
+            raise
+        raise OptionsError(str(error)) from error
+    for name, found in taken:
         called = name or found.name
         if called in servers or called in options.mcp_servers:
             raise OptionsError(f"There are two MCP servers called {called}")

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import logging
+import os
 import uuid
 import warnings
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import anyio
 
 from .beginning import Beginner, options_to_resume
-from .connecting import Connect
+from .connecting import Connect, check_transport
 from .content import Prompt, to_content
 from .controls import DEFAULT, Controls, Timeout
 from .conversation import AnyTurn
 from .core import Core
 from .errors import (
+    OptionsError,
     OutputError,
     SessionClosed,
     TransportClosed,
@@ -43,7 +45,7 @@ from .wire.orders import CancelAsyncMessage
 from .wire.requests import RequestBody
 from .wire.results import ContextUsageResult
 
-__all__ = ["Session"]
+__all__ = ["Session", "check_tasks"]
 
 AnswerT = TypeVar("AnswerT")
 
@@ -70,7 +72,9 @@ class Session(Facts, Controls):
     def __init__(
         self, options: Options | None = None, *, transport: Transport | Connect | None = None
     ) -> None:
+        check_transport(transport)
         self.options: Options = options or Options()
+        self._process = os.getpid()
         self._desk = Desk(self.options, weakref.ref(self))
         output = self.options.output
         if output is None:
@@ -161,9 +165,10 @@ class Session(Facts, Controls):
     def __del__(self) -> None:
         core: Core | None = getattr(self, "_core", None)
         link = None if core is None else core.link
-        if link is not None and not link.finished.is_set():
-            warnings.warn(f"{self!r} was never closed", ResourceWarning, stacklevel=1, source=self)
-            link.kill_now()
+        if link is None or link.finished.is_set() or self._process != os.getpid():
+            return  # a fork has a copy of the session, which is not its own to end
+        warnings.warn(f"{self!r} was never closed", ResourceWarning, stacklevel=1, source=self)
+        link.kill_now()
 
     def __repr__(self) -> str:
         return f"<Session {self.id or 'without an id'} {self.state} pid={self.pid}>"
@@ -191,9 +196,12 @@ class Session(Facts, Controls):
             fields: further fields of `UserMessage`.
 
         Raises:
+            OptionsError: there is no such priority, or the prompt makes no sense.
             ValueError: `should_query=False` asks for no answer; see `tell`.
             Error: the session is closed or has failed; always the original reason.
         """
+        if priority is not None and priority not in get_args(Priority):
+            raise OptionsError(f"priority is one of now, next, later, not {priority!r}")
         if fields.get("should_query") is False:
             raise ValueError("No turn would follow, and nothing to wait for: use tell() instead")
         if not self._core.is_starting:
@@ -376,6 +384,7 @@ class Session(Facts, Controls):
         Raises:
             Error: the session fails meanwhile.
         """
+        check_tasks(tasks)
         with anyio.fail_after(timeout):
             await until_idle(self._core, with_tasks=False)
             if tasks == "cancel":
@@ -395,6 +404,12 @@ class Session(Facts, Controls):
         except TimeoutError:
             log.warning("Background tasks did not end within %g s and are stopped", seconds)
             await self._stop_tasks()
+
+
+def check_tasks(tasks: object) -> None:
+    """Refuse what cannot be done with background tasks."""
+    if tasks not in get_args(TasksAtEnd):
+        raise OptionsError(f"tasks is one of wait, ignore, cancel, not {tasks!r}")
 
 
 def _restarter(session: Session) -> Callable[[], Coroutine[Any, Any, None]]:

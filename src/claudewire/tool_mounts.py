@@ -78,7 +78,7 @@ def _low_level(server: Any) -> Any:
     for candidate in (server, *(getattr(server, name, None) for name in _INSIDE)):
         if callable(getattr(candidate, "create_initialization_options", None)):
             return candidate
-    raise TypeError(f"{server!r} is not a server of the `mcp` package")
+    raise TypeError(f"{server!r} is not a server of the `mcp` package, nor a ToolServer")
 
 
 def as_server(server: object, name: str | None = None) -> SdkServer:

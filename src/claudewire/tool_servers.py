@@ -160,7 +160,7 @@ class ToolServer:
         return made
 
     def add(self, each: AnyTool | Callable[..., Any]) -> AnyTool:
-        """Add a tool, and tell all sessions that use the server.
+        """Add a tool, and tell all sessions that use the server. Any thread may do so.
 
         Raises:
             ValueError: there is one of that name, or the server was not made to change.
@@ -171,7 +171,7 @@ class ToolServer:
         return made
 
     def remove(self, name: str) -> None:
-        """Take a tool away, and tell all sessions that use the server.
+        """Take a tool away, and tell all sessions that use the server. Any thread may do so.
 
         Raises:
             ValueError: the server was not made to change.
@@ -228,7 +228,8 @@ class ToolServer:
     def tools_list_result(self) -> Message:
         """Describe all tools."""
         shown = self.always_load
-        return {"tools": [each.definition(always_load=shown) for each in self._tools.values()]}
+        tools = tuple(self._tools.values())  # another thread may change them meanwhile
+        return {"tools": [each.definition(always_load=shown) for each in tools]}
 
 
 class ToolConnection:

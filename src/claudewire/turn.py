@@ -29,7 +29,7 @@ from .reply import Reply
 from .signalling import Signal
 from .unread import UnreadCount
 from .wire.messages import AssistantMessage, ResultMessage, StreamEvent, UserMessage
-from .wire.stream import ContentBlockStart
+from .wire.stream import ContentBlockStart, MessageStart
 
 if TYPE_CHECKING:
     from .totals import Totals
@@ -40,7 +40,7 @@ __all__ = ["Turn", "TurnState"]
 ItemT = TypeVar("ItemT")
 OutputT = TypeVar("OutputT")
 
-_FAIRNESS = 64
+_FAIRNESS = 256
 """After so many messages without waiting, other tasks get their chance."""
 
 
@@ -69,20 +69,32 @@ class TextPieces:
     """Makes out of messages the pieces of text that they add, none of them twice."""
 
     def __init__(self) -> None:
-        self._streamed = ""
+        self._before = ""
+        self._block = ""
 
     def note(self, message: Message) -> Sequence[str]:
         """Take a message; give what it adds."""
         if isinstance(message, StreamEvent) and message.parent_tool_use_id is None:
-            if isinstance(message.event, ContentBlockStart):
-                self._streamed = ""
-            self._streamed += message.text
+            if isinstance(message.event, MessageStart):
+                self._before = self._block = ""
+            elif isinstance(message.event, ContentBlockStart):
+                self._before, self._block = self._before + self._block, ""
+            self._block += message.text
             return (message.text,) if message.text else ()
         if isinstance(message, AssistantMessage) and message.parent_tool_use_id is None:
-            missing = message.text.removeprefix(self._streamed)
-            self._streamed = ""
+            missing = self._missing(message.text)
             return (missing,) if missing else ()
         return ()
+
+    def _missing(self, whole: str) -> str:
+        """Give what has not come in pieces of one block or several, which is whole now."""
+        streamed = self._before + self._block
+        if streamed.startswith(whole):
+            self._before, self._block = "", streamed[len(whole) :]
+            return ""
+        known = streamed if whole.startswith(streamed) else self._block
+        self._before = self._block = ""
+        return whole.removeprefix(known)
 
 
 class _View(Generic[ItemT]):

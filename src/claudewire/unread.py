@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from .errors import OptionsError
+
 __all__ = ["Unread", "UnreadCount"]
 
 
@@ -18,10 +20,17 @@ class Unread:
         high_water: at this many a `HighWater` event tells of it.
         policy: `keep` keeps them all; `drop_partial` then drops pieces of messages, each of which
             comes again as a whole.
+
+    Raises:
+        OptionsError: there is no such policy.
     """
 
     high_water: int = 10_000
     policy: Literal["keep", "drop_partial"] = "keep"
+
+    def __post_init__(self) -> None:
+        if self.policy not in ("keep", "drop_partial"):
+            raise OptionsError(f"unread.policy is keep or drop_partial, not {self.policy!r}")
 
 
 class UnreadCount:

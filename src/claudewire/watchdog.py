@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 
-from .errors import Evidence, Stalled
+from .errors import Evidence, OptionsError, Stalled
 from .news import News, SessionState
 from .wire import Event, Message, Request
 from .wire.asks import CanUseTool, Elicitation, RequestUserDialog
@@ -67,6 +67,9 @@ class Patience:
         action: `warn` only tells of it. `interrupt` stops the turn, which then fails with
             `Stalled`. `restart` also starts another CLI that resumes the session.
         grace: how long after the warning the action is taken.
+
+    Raises:
+        OptionsError: there is no such action, or a patience is not more than 0.
     """
 
     first_token: float | None = 120.0
@@ -76,6 +79,16 @@ class Patience:
     answer: float | None = 120.0
     action: Literal["warn", "interrupt", "restart"] = "warn"
     grace: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.action not in ("warn", "interrupt", "restart"):
+            raise OptionsError(
+                f"patience.action is one of warn, interrupt, restart, not {self.action!r}"
+            )
+        for name in ("first_token", "next_token", "tool", "person", "answer"):
+            seconds = getattr(self, name)
+            if seconds is not None and not seconds > 0:
+                raise OptionsError(f"patience.{name} has to be more than 0, not {seconds!r}")
 
     def limit(self, what: WaitingFor) -> float:
         """Give the patience for something, infinity if there is no limit."""
@@ -133,6 +146,8 @@ class Watchdog:
 
     def note(self, event: Event) -> None:
         """Something came."""
+        if type(event) is StreamEvent and self._spoke:
+            return  # what comes most often, and is no news
         react = _REACTIONS.get(type(event))
         if react is None:
             return

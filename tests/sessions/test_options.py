@@ -268,7 +268,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     # prompts
     ({"system_prompt": {"type": "preset"}}, "system_prompt must be a text or a Path.*own prompt"),
     ({"system_prompt": {"file": 7}}, "system_prompt.file must be a path"),
-    ({"system_prompt": 7}, "system_prompt must be a list"),
+    ({"system_prompt": 7}, "system_prompt must be a text"),
     ({"append_system_prompt": "a\0"}, "append_system_prompt contains a NUL"),
     (
         {"system_prompt": "x", "exclude_dynamic_sections": True},

@@ -292,10 +292,9 @@ async def test_an_old_cli_is_not_asked_what_it_would_never_answer() -> None:
         {"servers": {"one": ToolServer("x")}, "mcp_servers": {"one": STDIO}},
     ],
 )
-async def test_two_servers_of_one_name_are_refused_at_the_start(given: Any) -> None:
-    session = Session(options(**given), transport=Peer().transport)
-    with pytest.raises(OptionsError, match="two MCP servers called"), anyio.fail_after(SOON):
-        await session.start()
+def test_two_servers_of_one_name_are_refused_before_the_start(given: Any) -> None:
+    with pytest.raises(OptionsError, match="two MCP servers called"):
+        Session(options(**given), transport=Peer().transport)
 
 
 async def test_a_server_tells_the_cli_that_its_tools_have_changed() -> None:

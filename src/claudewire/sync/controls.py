@@ -230,7 +230,10 @@ class Controls(ABC):
     def mcp_set_servers(
         self, servers: Mapping[str, Any], *, timeout: Timeout = DEFAULT
     ) -> McpSetServersResult:
-        """Replace the MCP servers that were added while running by these."""
+        """Replace all MCP servers but those of the command line and of the settings by these.
+
+        Those inside this process too, which are gone then: see `Session.add_server`.
+        """
         return self.request(McpSetServers(dict(servers)), timeout=timeout)
 
     def mcp_call(

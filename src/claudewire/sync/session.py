@@ -245,6 +245,14 @@ class Session(Controls):
         turn = self._portal.do(self._session.send, prompt, priority=priority, uuid=uuid, **fields)
         return Turn(turn, self._portal)
 
+    def tell(self, content: Prompt) -> None:
+        """Add to the conversation without asking for an answer: the next prompt finds it there.
+
+        Raises:
+            Error: the session is closed or has failed; always the original reason.
+        """
+        self._portal.do(self._session.tell, content)
+
     def ask(
         self, prompt: Prompt, *, repairs: int | None = None, timeout: float | None = None
     ) -> Reply[Any]:

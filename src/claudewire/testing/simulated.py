@@ -31,7 +31,7 @@ from .actions import (
     WriteError,
 )
 from .engine import Engine, Scenario
-from .personas import LATEST
+from .personas import LATEST, persona
 from .simulation import Refusal, Simulation
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ class SimulatedCLI:
         cwd: str | os.PathLike[str] = ".",
         env: Mapping[str, str] | None = None,
     ) -> None:
-        self._simulation = Simulation(scenario, version, dialect, faults)
+        _check(scenario, faults)
+        self._simulation = Simulation(scenario, persona(version).version, dialect, faults)
         self._argv = [*ARGV, *argv]
         self._cwd = os.path.abspath(cwd)
         self._env = env or {}
@@ -258,3 +259,11 @@ class SimulatedCLI:
     def _wake(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
+
+
+def _check(scenario: object, faults: object) -> None:
+    """Refuse here what would fail in the middle of a session."""
+    if scenario is not None and not callable(scenario):
+        raise TypeError(f"A scenario is an async function of a Chat, not {scenario!r}")
+    if isinstance(faults, str):
+        raise TypeError(f"faults is a list of faults; `parse_faults({faults!r})` makes one")

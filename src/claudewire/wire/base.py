@@ -52,7 +52,7 @@ def nullable(name: str | None = None) -> Any:
 
 # A subclass is frozen as well; msgspec knows that, and this tells the type checkers.
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
-class Record(Struct, frozen=True, gc=False, omit_defaults=True):
+class Record(Struct, frozen=True, gc=False, omit_defaults=True, repr_omit_defaults=True):
     """A JSON object with known fields. Fields it does not know are in its message's `raw`."""
 
 

@@ -1,0 +1,42 @@
+"""A pool of real CLIs: what was kept ready works as what was started for the purpose."""
+
+from __future__ import annotations
+
+import os
+
+import anyio
+import pytest
+from tests.real.sessions import LONG, caged, open_cage
+from tests.real_clis import NEWEST
+
+from claudewire.news import SessionState
+from claudewire.pool import Pool
+from claudewire.testing.api import Script
+
+pytestmark = [pytest.mark.anyio, pytest.mark.real]
+
+
+async def test_a_session_that_was_kept_ready_has_turns_and_leaves_nothing_behind() -> None:
+    script = Script().on("hello", "Hello yourself.").on("again", "Once more.")
+    with open_cage(NEWEST, script) as cage, anyio.fail_after(2 * LONG):
+        async with Pool(caged(cage, NEWEST, cwd=cage.work), size=2) as pool:
+            await pool.ready()
+            async with pool.open() as one, pool.open() as other:
+                assert pool.stats.hits == 2
+                assert {one.pid, other.pid}.isdisjoint({None})
+                assert (await one.send("hello")).text == "Hello yourself."
+                assert (await other.send("hello")).text == "Hello yourself."
+                assert one.id != other.id
+                before = one.id
+                await one.restart()
+                assert (await one.send("again")).text == "Once more."
+                assert one.id == before
+                pids = [one.pid, other.pid]
+            await pool.ready()
+            pids += [it.pid for kind in pool._kinds for it in kind.warm]
+        assert one.state is SessionState.CLOSED
+        assert len(set(pids)) == 4
+        for pid in pids:
+            assert pid is not None
+            with pytest.raises(ProcessLookupError):
+                os.kill(pid, 0)
