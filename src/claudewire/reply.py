@@ -38,7 +38,8 @@ class Reply(Generic[OutputT]):
         self.output: OutputT = cast("OutputT", None)
 
     def __repr__(self) -> str:
-        text = self.text if len(self.text) <= 60 else f"{self.text[:60]}…"
+        said = self.text or "; ".join(self.result.errors or ())
+        text = said if len(said) <= 60 else f"{said[:60]}…"
         return f"<Reply {self.result.subtype} {text!r}>"
 
     def __str__(self) -> str:
