@@ -878,7 +878,7 @@ async def test_nothing_secret_or_large_is_on_the_command_line(tmp_path: Path) ->
         async with session:
             words = command_line(session.pid)
             assert not any(SECRET in word for word in words)
-            temporary = tempfile.gettempdir()
+            temporary = str(Path(tempfile.gettempdir(), "claudewire-"))
             paths = [Path(word.rpartition("=")[2]) for word in words if temporary in word]
             files = [path for path in paths if path.is_file()]
             assert [SECRET in path.read_text(encoding="utf-8") for path in files] == [True] * 4

@@ -182,7 +182,7 @@ def test_another_user_is_not_possible_on_windows() -> None:
 
 
 def test_we_are_in_the_table() -> None:
-    us = process_table(fresh=True)[os.getpid()]
+    us = process_table()[os.getpid()]
     assert (us.parent, us.group, us.is_dead) == (os.getppid(), os.getpgid(0), False)
 
 
@@ -190,30 +190,21 @@ def test_a_dead_one_is_told_from_one_that_runs() -> None:
     dead = subprocess.Popen(shell("exit"))
     wait_until_dead(dead.pid)
     try:
-        assert process_table(fresh=True)[dead.pid].is_dead
+        assert process_table()[dead.pid].is_dead
     finally:
         dead.wait()
-    assert dead.pid not in process_table(fresh=True)
+    assert dead.pid not in process_table()
 
 
 def wait_until_dead(pid: int) -> None:
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
 
 
-def test_a_table_is_used_again_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offspring, "_FRESH", 1_000_000)
-    table = process_table(fresh=True)
-    assert process_table() is table
-    assert process_table(fresh=True) is not table
-    monkeypatch.setattr(offspring, "_FRESH", 2)
-    process_table(fresh=True)
-
-
 @pytest.mark.skipif(not Path("/bin/ps").exists(), reason="there is no ps")
 def test_the_program_ps_tells_the_same() -> None:
     with child("sleep 1000 & echo ready; wait") as family:
         listed = {relative.pid: relative for relative in offspring._from_ps()}
-        told = process_table(fresh=True)
+        told = process_table()
         group = [pid for pid in told if told[pid].group == family.pid]
         assert len(group) == 2
         for pid in [*group, os.getpid()]:
@@ -229,9 +220,9 @@ def test_where_there_is_no_ps_nothing_is_known(monkeypatch: pytest.MonkeyPatch) 
 
 def test_elsewhere_the_table_comes_from_ps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.path.exists", lambda path: False)
-    assert os.getpid() in process_table(fresh=True)
+    assert os.getpid() in process_table()
     monkeypatch.undo()
-    process_table(fresh=True)
+    process_table()
 
 
 def test_a_name_may_look_like_the_rest_of_the_line(tmp_path: Path) -> None:

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 __all__ = ["Relative", "descendants", "process_table"]
 
-_FRESH = 2.0
-"""How often as long as it took to make it a table may be used again: a few milliseconds. When
-many are closed at once they share one, and most of the time is left for other things."""
 _PATIENCE = 5.0
 
 
@@ -41,20 +37,14 @@ class Relative(NamedTuple):
 
 Table = Mapping[int, Relative]
 
-_last: tuple[float, Table] = (float("-inf"), {})
-"""Until when it is fresh, and the table."""
 
+def process_table() -> Table:
+    """Give all processes by their ids; empty where that cannot be found out.
 
-def process_table(*, fresh: bool = False) -> Table:
-    """Give all processes by their ids; empty where that cannot be found out."""
-    global _last
-    began = time.monotonic()
-    if fresh or began > _last[0]:
-        lines = _from_proc() if os.path.exists("/proc/self/stat") else _from_ps()
-        table = {relative.pid: relative for relative in lines}
-        now = time.monotonic()
-        _last = (now + _FRESH * (now - began), table)
-    return _last[1]
+    It is made anew each time: one that is only a little old lacks who was started since.
+    """
+    lines = _from_proc() if os.path.exists("/proc/self/stat") else _from_ps()
+    return {relative.pid: relative for relative in lines}
 
 
 def descendants(root: int, table: Table) -> list[Relative]:

@@ -88,7 +88,7 @@ class PosixChild(Child):
     def _is_group_alive(self) -> bool:
         if not self._is_number_of_another() and _exists(-self.pid):
             # Dead ones count as members until somebody has reaped them, which may be never.
-            table = process_table(fresh=True).values()
+            table = process_table().values()
             if any(each.group == self.pid and not each.is_dead for each in table):
                 return True
         _reap_orphans(self.pid)
@@ -97,7 +97,7 @@ class PosixChild(Child):
     def _alive_outside(self) -> list[Relative]:
         if not self._escaped or not self.is_ours:
             return []
-        table = process_table(fresh=True)
+        table = process_table()
         now = ((table.get(pid), before) for pid, before in self._escaped.items())
         return [
             relative
