@@ -154,5 +154,5 @@ async def shell_of(process: ProcessTransport) -> int:
 
 
 def is_dead(pid: int) -> bool:
-    relative = process_table(fresh=True).get(pid)
+    relative = process_table().get(pid)
     return relative is None or relative.is_dead
