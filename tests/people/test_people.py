@@ -66,7 +66,7 @@ async def hang(request: Pending[Any]) -> Any:
 
 async def decide(request: Request = MAKE, **options: Any) -> Any:
     with anyio.fail_after(SOON):
-        return await PermissionDesk(People(**options), session="one", cwd="/work").decide(request)
+        return await PermissionDesk(People(**options), session="one", cwd="/srv").decide(request)
 
 
 def message(answer: object) -> str | None:
@@ -86,7 +86,7 @@ async def test_a_policy_decides_before_anybody_is_asked() -> None:
     rules = Rules("allow")
     answer = await decide(policy=rules, on_permission=never)
     assert answer == PermissionResultAllow({"command": "make"}, tool_use_id="toolu_1")
-    assert rules.asked == [("Bash", {"command": "make"}, "/work")]
+    assert rules.asked == [("Bash", {"command": "make"}, "/srv")]
     denied = await decide(policy=Rules("deny", "Bash", "No shell here"), on_permission=never)
     assert message(denied) == "No shell here"
     assert message(await decide(policy=Rules("deny"))) == "A rule does not allow this."

@@ -53,13 +53,13 @@ def decided(answer: object) -> PermissionResultAllow:
 
 def test_a_request_shows_what_the_cli_asks() -> None:
     _, request = heard(LINE)
-    asked = PermissionRequest(request, session="one", cwd="/work")
+    asked = PermissionRequest(request, session="one", cwd="/srv")
     assert (asked.tool_name, asked.tool_use_id) == ("Bash", "toolu_xxx")
     assert asked.input == {"command": "ls /tmp/test/", "description": "List"}
     assert asked.blocked_path == "/tmp/test"
     assert asked.reason == "It is outside of the project"
     assert asked.title == "Bash: ls /tmp/test/"
-    assert asked.cwd == "/work"
+    assert asked.cwd == "/srv"
     assert [it.describe() for it in asked.suggestions] == [
         "Always allow Read of //tmp/test/** (in this session)",
         "Accept all changes of files without asking (in this session)",

@@ -32,7 +32,7 @@ def texts(rules: tuple[Rule, ...]) -> list[str]:
 
 
 def test_a_policy_is_read_from_a_text() -> None:
-    policy = Policy.from_toml(TOML, cwd="/work/project", home="/home/me")
+    policy = Policy.from_toml(TOML, cwd="/srv/project", home="/home/me")
     assert texts(policy.allow) == ["Read", "Edit(/src/**)"]
     assert texts(policy.ask) == ["Bash(git push:*)"]
     assert texts(policy.deny) == ["Bash(rm:*)"]
@@ -46,7 +46,7 @@ def test_a_policy_is_read_from_a_file_which_its_paths_are_relative_to(tmp_path: 
     file = tmp_path / "policy.toml"
     file.write_text(TOML, encoding="utf-8")
     for source in (file, str(file)):
-        policy = Policy.from_toml(source, cwd="/work", home="/home/me")
+        policy = Policy.from_toml(source, cwd="/srv", home="/home/me")
         assert policy.allow[1].root == str(tmp_path)
         assert policy.allow[1].source == str(file)
 
@@ -289,5 +289,5 @@ def test_each_system_has_its_place_for_an_organisation(
     platform: str, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.platform", platform)
-    sources = Sources.at("/work", "/home/me", None, None, None, ["user"])
+    sources = Sources.at("/srv", "/home/me", None, None, None, ["user"])
     assert sources.managed == Path(place)

@@ -90,9 +90,9 @@ def test_the_file_system_can_be_replaced() -> None:
     policy = Policy(
         ["Read(/data/**)"],
         deny=["Read(//etc/**)"],
-        cwd="/work",
+        cwd="/srv",
         home="/home/me",
-        realpath=lambda path: path.replace("/work/data/x", "/etc/x"),
+        realpath=lambda path: path.replace("/srv/data/x", "/etc/x"),
     )
     assert policy.decide("Read", {"file_path": "data/y"}).allows
     assert policy.decide("Read", {"file_path": "data/x"}).behavior == "deny"
@@ -104,7 +104,7 @@ def test_a_path_that_cannot_be_followed_is_not_allowed() -> None:
             raise OSError("too many links")
         return path
 
-    policy = Policy(["Read(**)"], cwd="/work", home="/home/me", realpath=fail)
+    policy = Policy(["Read(**)"], cwd="/srv", home="/home/me", realpath=fail)
     assert policy.decide("Read", {"file_path": "good"}).allows
     decision = policy.decide("Read", {"file_path": "bad"})
     assert decision.behavior == "ask"
@@ -159,9 +159,9 @@ def test_a_file_without_a_name_is_not_allowed_and_might_be_denied() -> None:
 
 def test_a_path_that_starts_with_a_slash_is_relative_to_where_the_rule_was_written() -> None:
     rule = Rule.parse("Edit(/src/**)", root="/elsewhere")
-    policy = Policy([rule], cwd="/work", home="/home/me", realpath=lambda path: path)
+    policy = Policy([rule], cwd="/srv", home="/home/me", realpath=lambda path: path)
     assert policy.decide("Edit", {"file_path": "/elsewhere/src/a"}).allows
-    assert not policy.decide("Edit", {"file_path": "/work/src/a"}).allows
+    assert not policy.decide("Edit", {"file_path": "/srv/src/a"}).allows
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def plain(path: str) -> str:
 
 
 def make(*allow: str, **options: Any) -> Policy:
-    return Policy(allow, **{"cwd": "/work", "home": "/home/me", "realpath": plain, **options})
+    return Policy(allow, **{"cwd": "/srv", "home": "/home/me", "realpath": plain, **options})
 
 
 def bash(policy: Policy, command: str) -> Decision:
@@ -30,9 +30,7 @@ def bash(policy: Policy, command: str) -> Decision:
 
 def test_deny_comes_before_ask_before_allow_before_the_default() -> None:
     policy = make("Read", "Write", "Edit", ask=["Read", "Write"], deny=["Read"])
-    behaviors = [
-        policy.decide(tool, {"file_path": "/work/x"}) for tool in ("Read", "Write", "Edit")
-    ]
+    behaviors = [policy.decide(tool, {"file_path": "/srv/x"}) for tool in ("Read", "Write", "Edit")]
     assert [found.behavior for found in behaviors] == ["deny", "ask", "allow"]
     assert policy.decide("WebSearch", {}) == Decision("ask", "no rule allows it", None, "WebSearch")
 
@@ -69,7 +67,7 @@ def test_a_default_that_allows_does_not_allow_everything() -> None:
     assert bash(policy, "git push").behavior == "ask"
     assert bash(policy, "$X").behavior == "ask"
     assert bash(policy, "rm -rf ~").behavior == "ask"
-    assert policy.decide("Write", {"file_path": "/work/.git/config"}).behavior == "ask"
+    assert policy.decide("Write", {"file_path": "/srv/.git/config"}).behavior == "ask"
     assert policy.decide("AskUserQuestion", {}).behavior == "ask"
 
 
@@ -109,8 +107,8 @@ def test_directories_are_relative_to_the_working_directory(tmp_path: Path) -> No
 
 def test_without_one_of_its_own_a_policy_takes_the_working_directory_of_each_use() -> None:
     policy = Policy(["Edit(src/**)", "Bash(git status:*)"], home="/home/me", realpath=plain)
-    edit = {"file_path": "/work/src/a"}
-    assert policy.decide("Edit", edit, cwd="/work").allows
+    edit = {"file_path": "/srv/src/a"}
+    assert policy.decide("Edit", edit, cwd="/srv").allows
     assert not policy.decide("Edit", edit, cwd="/elsewhere").allows
     assert policy.decide("Bash", {"command": "git status"}, cwd="/elsewhere").allows
 
@@ -120,7 +118,7 @@ def test_or_else_that_of_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyP
     policy = Policy(["Edit(src/**)"])
     assert policy.cwd is None
     assert policy.decide("Edit", {"file_path": f"{tmp_path}/src/a"}).allows
-    assert not policy.decide("Edit", {"file_path": "/work/src/a"}).allows
+    assert not policy.decide("Edit", {"file_path": "/srv/src/a"}).allows
 
 
 # --- questions to a person -----------------------------------------------------------------------
@@ -138,9 +136,9 @@ def test_a_question_to_a_person_is_never_answered_by_a_rule(tool: str) -> None:
 
 # --- modes ---------------------------------------------------------------------------------------
 
-INSIDE = {"file_path": "/work/a.py"}
+INSIDE = {"file_path": "/srv/a.py"}
 OUTSIDE = {"file_path": "/etc/a.py"}
-PROTECTED = {"file_path": "/work/.git/config"}
+PROTECTED = {"file_path": "/srv/.git/config"}
 
 
 @pytest.mark.parametrize(
@@ -309,9 +307,9 @@ def test_files_in_commands_are_denied_and_doubted() -> None:
         ("cd secrets; cat key", "deny"),
         ("cd src && cd ../secrets && cat key", "deny"),
         ("cd src; cat key", "allow"),
-        ("cd; cat work/secrets/key", "allow"),
-        ("cd /; cat work/secrets/key", "deny"),
-        ("cd ~/x; cat /work/secrets/key", "deny"),
+        ("cd; cat srv/secrets/key", "allow"),
+        ("cd /; cat srv/secrets/key", "deny"),
+        ("cd ~/x; cat /srv/secrets/key", "deny"),
         ("cd $X; cat key", "ask"),
         ("cd -; cat key", "ask"),
         ("cd $X; cat /etc/hosts", "allow"),
