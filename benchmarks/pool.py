@@ -7,13 +7,12 @@ import sys
 import time
 
 import anyio
-from tests.real_clis import NEWEST, real_cli, why_not
+from tests.helpers.real_clis import NEWEST, real_cli, why_not
 
 from claudewire.options import Options
-from claudewire.pool import Pool
-from claudewire.session import Session
-from claudewire.testing.api import Script
-from claudewire.testing.cage import Cage
+from claudewire.session import Pool, Session
+from claudewire.testing.api import APIScript
+from claudewire.testing.cage.cage import Cage
 
 ROUNDS = 7
 GOAL = 20
@@ -57,7 +56,7 @@ def main() -> int:
     if (reason := why_not(NEWEST)) is not None:
         print(f"Not measured. {reason}")
         return 0
-    with Cage(Script(default="Hello yourself.")) as cage:
+    with Cage(APIScript(default="Hello yourself.")) as cage:
         options = Options(cli=str(cage.wrapper(real_cli(NEWEST))), cwd=cage.work)
         colds, warms = anyio.run(measure, options)
     ratio = statistics.median(colds) / statistics.median(warms)

@@ -20,13 +20,11 @@ import anyio
 import anyio.abc
 import anyio.lowlevel
 
-from claudewire.behaviour import Timeouts
-from claudewire.options import Options
-from claudewire.permissions import PermissionRequest, PermissionResult
-from claudewire.questions import QuestionRequest
+from claudewire.options import Options, Timeouts
+from claudewire.people import PermissionRequest, PermissionResult, QuestionRequest
 from claudewire.session import Session
 from claudewire.testing import Chat, SimulatedCLI
-from claudewire.wire.turn_hooks import PreToolUseHookInput
+from claudewire.wire import PreToolUseHookInput
 
 TURNS = 10_000
 SESSIONS = 500
@@ -39,7 +37,7 @@ MORE_OBJECTS = 0.01
 MORE_MEMORY = 0.15
 """The same for the memory of the process, which has holes that come and go."""
 
-PROCESS = (sys.executable, "-m", "claudewire.testing.main")
+PROCESS = (sys.executable, "-m", "claudewire.simulator.main")
 """A CLI with a memory of its own: what it remembers of 10,000 turns is not ours."""
 AGENT = Path(__file__).with_name("soak_agent.py")
 LONG, FAILS = 7, 8

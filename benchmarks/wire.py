@@ -21,11 +21,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.stream import chunked, turn
-from claudewire.wire import codec
-from claudewire.wire.connection import Connection
-from claudewire.wire.framing import Lines
-from claudewire.wire.messages import UserMessage
-from claudewire.wire.states import Role
+from claudewire.wire import Connection, Lines, Role, UserMessage, codec
 
 CHUNK = 64 * 1024
 """What a pipe holds on Linux."""

@@ -13,19 +13,20 @@ from collections.abc import Iterator
 
 from claudewire.wire import (
     Answer,
+    APIMessage,
     AssistantMessage,
+    CanUseTool,
     Connection,
     Event,
+    Initialize,
+    InitializeResult,
+    PermissionResultAllow,
     Request,
     ResultMessage,
     Role,
     UserMessage,
+    questions_of,
 )
-from claudewire.wire.permissions import PermissionResultAllow
-from claudewire.wire.questions import questions_of
-from claudewire.wire.requests import CanUseTool, Initialize
-from claudewire.wire.results import InitializeResult
-from claudewire.wire.stream import APIMessage
 
 QUESTION = {
     "questions": [

@@ -10,16 +10,26 @@ import msgspec
 from conformance import examples
 from tests.wire.samples import full, minimal
 
-from claudewire.wire import asks
-from claudewire.wire.base import Event, Unknown
-from claudewire.wire.connection import Connection
-from claudewire.wire.control import Answer, Cancel, Failure, Request
+from claudewire.wire import (
+    MESSAGES,
+    REQUESTS,
+    SYSTEM,
+    Answer,
+    Cancel,
+    CanUseTool,
+    Connection,
+    Event,
+    Failure,
+    KeepAlive,
+    PermissionResultAllow,
+    Request,
+    Role,
+    Unknown,
+    UserMessage,
+    answer_type,
+)
 from claudewire.wire.dialects import DIALECTS
-from claudewire.wire.messages import MESSAGES, KeepAlive, UserMessage
-from claudewire.wire.permissions import PermissionResultAllow
-from claudewire.wire.requests import REQUESTS, CanUseTool, answer_type
-from claudewire.wire.states import Role
-from claudewire.wire.system import SYSTEM
+from claudewire.wire.types import cli_requests as asks
 
 __all__ = ["Line", "corpus", "listener", "requests_of"]
 

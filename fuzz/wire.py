@@ -14,14 +14,19 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import NamedTuple
 
-from claudewire.wire.base import Event, Message, load
-from claudewire.wire.connection import Connection
-from claudewire.wire.control import Answer, Failure
+from claudewire.wire import (
+    Answer,
+    Connection,
+    Event,
+    Failure,
+    KeepAlive,
+    LocalProtocolError,
+    Message,
+    Role,
+    Stray,
+    load,
+)
 from claudewire.wire.dialects import DIALECTS
-from claudewire.wire.errors import LocalProtocolError
-from claudewire.wire.events import Stray
-from claudewire.wire.messages import KeepAlive
-from claudewire.wire.states import Role
 from fuzz.corpus import corpus, listener
 from fuzz.mutate import mutated
 

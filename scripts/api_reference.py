@@ -53,7 +53,7 @@ MODULES = {
     "claudewire.sync": "The same verbs without async.",
     "claudewire.hooks": "What hooks return; [hooks.md](hooks.md) says where each fits.",
     "claudewire.policy": "Policies, their explanations and records.",
-    "claudewire.agents": "Subagents.",
+    "claudewire.options": "Subagents.",
     "claudewire.testing": "Doubles for tests; [testing.md](testing.md) shows them at work.",
     "claudewire.wire": "The protocol without I/O.",
 }
@@ -119,7 +119,9 @@ def entry(name: str) -> str:
         node = source_of(thing)
         assert isinstance(node, Function)
         return f"### {name}\n\n{signature(node)}\n\n{prose(ast.get_docstring(node))}\n"
-    return f"### {name}\n\n`{name} = {thing}`".replace("claudewire.wire.permissions.", "") + "\n"
+    return (
+        f"### {name}\n\n`{name} = {thing}`".replace("claudewire.wire.types.permissions.", "") + "\n"
+    )
 
 
 def class_entry(name: str, thing: type[Any]) -> str:

@@ -52,7 +52,7 @@ WIRE_MAY_NOT_CALL = {"__import__", "breakpoint", "input", "open", "print"}
 
 HEAVY = {"asyncio", "hypothesis", "mcp", "pydantic", "pytest", "rich", "trio"}
 
-MAX_FILE_LINES = 450
+MAX_FILE_LINES = 800
 MAX_FUNCTION_LINES = 60
 MAX_MEDIAN_FUNCTION_LINES = 12
 

@@ -13,17 +13,12 @@ Each name is loaded when it is first used, so that importing this costs next to 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ._package import __version__, lazy_exports
 
 if TYPE_CHECKING:
-    from .agents import Agent
-    from .background import BackgroundTask, TaskTable
-    from .behaviour import Timeouts
-    from .budgets import Alert, Budget
     from .content import Document, Image, Text
-    from .deciders import Remote, allow_everything_dangerously, deny_everything, policy_then
-    from .elicitation import DialogRequest, ElicitationRequest
     from .errors import (
         BudgetExceeded,
         Cause,
@@ -44,29 +39,46 @@ if TYPE_CHECKING:
         Unsupported,
     )
     from .hooks import Hook, HookContext, HookResult, HookResultError, Hooks
-    from .inbox import Inbox
-    from .interrupting import Escalation, InterruptReceipt
-    from .ledger import Ledger, Price, Totals
-    from .listening import Subscription
-    from .liveblocks import LiveBlock
-    from .news import HighWater, News, OverBudget, SessionState, StateChanged, Stderr, TurnBegan
-    from .options import Options
-    from .pending import AnswerError
-    from .permissions import (
+    from .options import Agent, Options, Patience, Timeouts, Unread, WaitingFor
+    from .people import (
+        AnswerError,
+        DialogRequest,
+        ElicitationRequest,
+        Inbox,
         PermissionRequest,
         PermissionResult,
         PermissionResultAllow,
         PermissionResultDeny,
+        PlanRequest,
+        QuestionRequest,
+        Remote,
+        Terminal,
+        allow_everything_dangerously,
+        deny_everything,
+        policy_then,
     )
-    from .plans import PlanRequest
     from .policy import JsonLinesAudit, Policy, Rule
-    from .pool import Pool
-    from .questions import QuestionRequest
-    from .reply import Reply
-    from .running import open, run
-    from .session import Session
-    from .terminal import Terminal
-    from .tool_servers import ToolServer
+    from .session import (
+        Escalation,
+        HighWater,
+        InterruptReceipt,
+        News,
+        OverBudget,
+        Pool,
+        Reply,
+        Session,
+        SessionState,
+        Stall,
+        StateChanged,
+        Stderr,
+        Subscription,
+        Turn,
+        TurnBegan,
+        TurnState,
+        Waiting,
+        open,
+        run,
+    )
     from .tools import (
         ResourceLink,
         Tool,
@@ -75,12 +87,11 @@ if TYPE_CHECKING:
         ToolError,
         ToolFile,
         ToolResult,
+        ToolServer,
         tool,
     )
+    from .tracking import Alert, BackgroundTask, Budget, Ledger, LiveBlock, Price, TaskTable, Totals
     from .transport import Transport
-    from .turn import Turn, TurnState
-    from .unread import Unread
-    from .watchdog import Patience, Stall, Waiting, WaitingFor
     from .wire import (
         AssistantMessage,
         Event,
@@ -208,160 +219,115 @@ __all__ = [
     "tool",
 ]
 
-__version__ = "0.1.0"
-
-_MODULES = {
-    "agents": ("Agent",),
-    "background": (
-        "BackgroundTask",
-        "TaskTable",
-    ),
-    "behaviour": ("Timeouts",),
-    "budgets": (
-        "Alert",
-        "Budget",
-    ),
-    "content": (
-        "Document",
-        "Image",
-        "Text",
-    ),
-    "deciders": (
-        "Remote",
-        "allow_everything_dangerously",
-        "deny_everything",
-        "policy_then",
-    ),
-    "elicitation": (
-        "DialogRequest",
-        "ElicitationRequest",
-    ),
-    "errors": (
-        "BudgetExceeded",
-        "CLIError",
-        "CLINotFoundError",
-        "Cause",
-        "Error",
-        "Evidence",
-        "LocalProtocolError",
-        "OptionsError",
-        "OutputError",
-        "RequestError",
-        "RequestTimeout",
-        "SessionClosed",
-        "Stalled",
-        "TransportClosed",
-        "TurnCancelled",
-        "TurnError",
-        "Unsupported",
-    ),
-    "hooks": (
-        "Hook",
-        "HookContext",
-        "HookResult",
-        "HookResultError",
-        "Hooks",
-    ),
-    "inbox": ("Inbox",),
-    "interrupting": (
-        "Escalation",
-        "InterruptReceipt",
-    ),
-    "ledger": (
-        "Ledger",
-        "Price",
-        "Totals",
-    ),
-    "listening": ("Subscription",),
-    "liveblocks": ("LiveBlock",),
-    "news": (
-        "HighWater",
-        "News",
-        "OverBudget",
-        "SessionState",
-        "StateChanged",
-        "Stderr",
-        "TurnBegan",
-    ),
-    "options": ("Options",),
-    "pending": ("AnswerError",),
-    "permissions": (
-        "PermissionRequest",
-        "PermissionResult",
-        "PermissionResultAllow",
-        "PermissionResultDeny",
-    ),
-    "plans": ("PlanRequest",),
-    "policy": (
-        "JsonLinesAudit",
-        "Policy",
-        "Rule",
-    ),
-    "pool": ("Pool",),
-    "questions": ("QuestionRequest",),
-    "reply": ("Reply",),
-    "running": (
-        "open",
-        "run",
-    ),
-    "session": ("Session",),
-    "terminal": ("Terminal",),
-    "tool_servers": ("ToolServer",),
-    "tools": (
-        "ResourceLink",
-        "Tool",
-        "ToolAnnotations",
-        "ToolContext",
-        "ToolError",
-        "ToolFile",
-        "ToolResult",
-        "tool",
-    ),
-    "transport": ("Transport",),
-    "turn": (
-        "Turn",
-        "TurnState",
-    ),
-    "unread": ("Unread",),
-    "watchdog": (
-        "Patience",
-        "Stall",
-        "Waiting",
-        "WaitingFor",
-    ),
-    "wire": (
-        "AssistantMessage",
-        "Event",
-        "ImageBlock",
-        "InitMessage",
-        "Malformed",
-        "Message",
-        "Noise",
-        "RateLimitEvent",
-        "ResultMessage",
-        "StreamEvent",
-        "SystemMessage",
-        "TextBlock",
-        "ThinkingBlock",
-        "ToolResultBlock",
-        "ToolUseBlock",
-        "UnknownMessage",
-        "UserMessage",
-    ),
-}
-"""Where each name is to be found."""
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    try:
-        home = _HOMES[name]
-    except KeyError:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-    value = getattr(import_module(f".{home}", __name__), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            ".content": ["Document", "Image", "Text"],
+            ".errors": [
+                "BudgetExceeded",
+                "CLIError",
+                "CLINotFoundError",
+                "Cause",
+                "Error",
+                "Evidence",
+                "LocalProtocolError",
+                "OptionsError",
+                "OutputError",
+                "RequestError",
+                "RequestTimeout",
+                "SessionClosed",
+                "Stalled",
+                "TransportClosed",
+                "TurnCancelled",
+                "TurnError",
+                "Unsupported",
+            ],
+            ".hooks": ["Hook", "HookContext", "HookResult", "HookResultError", "Hooks"],
+            ".options": ["Agent", "Options", "Patience", "Timeouts", "Unread", "WaitingFor"],
+            ".people": [
+                "AnswerError",
+                "DialogRequest",
+                "ElicitationRequest",
+                "Inbox",
+                "PermissionRequest",
+                "PermissionResult",
+                "PermissionResultAllow",
+                "PermissionResultDeny",
+                "PlanRequest",
+                "QuestionRequest",
+                "Remote",
+                "Terminal",
+                "allow_everything_dangerously",
+                "deny_everything",
+                "policy_then",
+            ],
+            ".policy": ["JsonLinesAudit", "Policy", "Rule"],
+            ".session": [
+                "Escalation",
+                "HighWater",
+                "InterruptReceipt",
+                "News",
+                "OverBudget",
+                "Pool",
+                "Reply",
+                "Session",
+                "SessionState",
+                "Stall",
+                "StateChanged",
+                "Stderr",
+                "Subscription",
+                "Turn",
+                "TurnBegan",
+                "TurnState",
+                "Waiting",
+                "open",
+                "run",
+            ],
+            ".tools": [
+                "ResourceLink",
+                "Tool",
+                "ToolAnnotations",
+                "ToolContext",
+                "ToolError",
+                "ToolFile",
+                "ToolResult",
+                "ToolServer",
+                "tool",
+            ],
+            ".tracking": [
+                "Alert",
+                "BackgroundTask",
+                "Budget",
+                "Ledger",
+                "LiveBlock",
+                "Price",
+                "TaskTable",
+                "Totals",
+            ],
+            ".transport": ["Transport"],
+            ".wire": [
+                "AssistantMessage",
+                "Event",
+                "ImageBlock",
+                "InitMessage",
+                "Malformed",
+                "Message",
+                "Noise",
+                "RateLimitEvent",
+                "ResultMessage",
+                "StreamEvent",
+                "SystemMessage",
+                "TextBlock",
+                "ThinkingBlock",
+                "ToolResultBlock",
+                "ToolUseBlock",
+                "UnknownMessage",
+                "UserMessage",
+            ],
+        },
+    )
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted({*globals(), *__all__})

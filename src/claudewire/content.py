@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import OptionsError
-from .wire.blocks import (
+from .wire import (
     Base64Source,
     Block,
     Content,

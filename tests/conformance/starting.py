@@ -8,13 +8,13 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from tests.sessions.children import PATIENCE
+from tests.helpers.processes import PATIENCE
 
 import claudewire
 from claudewire import Session, Timeouts
-from claudewire.process import Launch, ProcessTransport, spawn
 from claudewire.testing import Executables
-from claudewire.transport import Transport
+from claudewire.transport import Launch, Transport, spawn
+from claudewire.transport.process import ProcessTransport
 
 UNHURRIED = Timeouts(start=PATIENCE, request=PATIENCE, exit=PATIENCE, drain=PATIENCE)
 """For programs that do what they are asked, on a busy machine."""

@@ -8,11 +8,7 @@ from typing import Any, NamedTuple
 
 from conformance import examples
 
-from claudewire.wire.base import Event
-from claudewire.wire.connection import Connection
-from claudewire.wire.control import Request
-from claudewire.wire.requests import Body
-from claudewire.wire.states import Role, State
+from claudewire.wire import Body, Connection, Event, Request, Role, State
 
 EXAMPLES = {example.id: example.object for example in examples()}
 """Every JSON object that the documents show, by its id."""

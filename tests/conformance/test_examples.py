@@ -7,15 +7,25 @@ import json
 import pytest
 from conformance import Example, examples
 
-from claudewire.wire import codec
-from claudewire.wire.base import Event, Unknown
-from claudewire.wire.connection import Connection
-from claudewire.wire.control import Answer, Failure, Request
+from claudewire.wire import (
+    Answer,
+    Body,
+    CanUseTool,
+    Connection,
+    Event,
+    Failure,
+    Initialize,
+    Malformed,
+    McpMessage,
+    Noise,
+    Request,
+    Role,
+    Stray,
+    Unknown,
+    UserMessage,
+    codec,
+)
 from claudewire.wire.dialects import DIALECTS, MODERN, Context
-from claudewire.wire.events import Malformed, Noise, Stray
-from claudewire.wire.messages import UserMessage
-from claudewire.wire.requests import Body, CanUseTool, Initialize, McpMessage
-from claudewire.wire.states import Role
 
 ASK = {
     "questions": [

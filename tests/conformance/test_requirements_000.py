@@ -8,40 +8,50 @@ import msgspec
 import pytest
 from tests.conformance.talk import EXAMPLES, Said, Step, Talk
 
-from claudewire.wire.base import Event, Message
-from claudewire.wire.blocks import TextBlock, ToolResultBlock, ToolUseBlock
-from claudewire.wire.configs import AgentDefinition
-from claudewire.wire.control import Answer, Failure, Request
-from claudewire.wire.events import EndOfStream
-from claudewire.wire.hooks import HookMatcher
-from claudewire.wire.messages import (
-    AssistantMessage,
-    PermissionDenial,
-    ResultMessage,
-    UnknownMessage,
-    UserMessage,
-)
-from claudewire.wire.permissions import (
+from claudewire.wire import (
+    AccountInfo,
     AddRules,
+    AgentDefinition,
+    Answer,
+    APIMessage,
+    AssistantMessage,
+    CanUseTool,
+    EndOfStream,
+    Event,
+    Failure,
+    HookMatcher,
+    Initialize,
+    InitializeResult,
+    InitMcpServer,
+    InitMessage,
+    InitPlugin,
+    McpMessage,
+    McpResponse,
+    Message,
+    ModelInfo,
+    ModelUsage,
+    PermissionDenial,
     PermissionResult,
     PermissionResultAllow,
     PermissionResultDeny,
     PermissionRule,
     PermissionUpdate,
-)
-from claudewire.wire.questions import Question, QuestionInput, QuestionOption, questions_of
-from claudewire.wire.requests import CanUseTool, Initialize, McpMessage
-from claudewire.wire.results import (
-    AccountInfo,
-    InitializeResult,
-    McpResponse,
-    ModelInfo,
+    Question,
+    QuestionInput,
+    QuestionOption,
+    Request,
+    ResultMessage,
+    Role,
     SlashCommand,
+    State,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UnknownMessage,
+    Usage,
+    UserMessage,
+    questions_of,
 )
-from claudewire.wire.states import Role, State
-from claudewire.wire.stream import APIMessage
-from claudewire.wire.system import InitMcpServer, InitMessage, InitPlugin
-from claudewire.wire.usage import ModelUsage, Usage
 
 INPUT = {"command": "ls /tmp/test/", "description": "List contents of /tmp/test/ directory"}
 RULES = AddRules([PermissionRule("Read", "//private/tmp/test/**")], "allow", "session")

@@ -8,37 +8,44 @@ from typing import Any
 import pytest
 from tests.conformance.talk import EXAMPLES, Said, Step, Talk
 
-from claudewire.wire.base import Event
-from claudewire.wire.blocks import Base64Source, Content, ImageBlock, TextBlock, ToolResultBlock
-from claudewire.wire.configs import AgentDefinition
-from claudewire.wire.control import Answer, Request
-from claudewire.wire.errors import LocalProtocolError
-from claudewire.wire.hooks import HookMatcher
-from claudewire.wire.messages import (
-    AssistantMessage,
-    ErrorMessage,
-    ResultMessage,
-    SessionCreatedMessage,
-    UserMessage,
-)
-from claudewire.wire.permissions import (
+from claudewire.wire import (
+    AccountInfo,
     AddRules,
+    AgentDefinition,
+    Answer,
+    APIMessage,
+    AssistantMessage,
+    Base64Source,
+    CanUseTool,
+    CompactBoundaryMessage,
+    Content,
+    ErrorInfo,
+    ErrorMessage,
+    Event,
+    HookMatcher,
+    ImageBlock,
+    Initialize,
+    InitializeResult,
+    InitMcpServer,
+    InitMessage,
+    Interrupt,
+    InterruptResult,
+    LocalProtocolError,
+    ModelInfo,
     PermissionResultAllow,
     PermissionResultDeny,
     PermissionRule,
-)
-from claudewire.wire.requests import CanUseTool, Initialize, Interrupt
-from claudewire.wire.results import (
-    AccountInfo,
-    InitializeResult,
-    InterruptResult,
-    ModelInfo,
+    Request,
+    ResultMessage,
+    Role,
+    SessionCreatedMessage,
     SlashCommand,
+    State,
+    TextBlock,
+    ToolResultBlock,
+    Usage,
+    UserMessage,
 )
-from claudewire.wire.states import Role, State
-from claudewire.wire.stream import APIMessage, ErrorInfo
-from claudewire.wire.system import CompactBoundaryMessage, InitMcpServer, InitMessage
-from claudewire.wire.usage import Usage
 
 LS = {"command": "ls -la"}
 BASH = CanUseTool("Bash", LS, "tool-use-uuid")

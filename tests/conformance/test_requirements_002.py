@@ -9,20 +9,41 @@ import msgspec
 import pytest
 from tests.conformance.talk import EXAMPLES, Said, Step, Talk
 
-from claudewire.wire.base import Event
-from claudewire.wire.blocks import Block, TextBlock, ThinkingBlock, ToolUseBlock
-from claudewire.wire.connection import Connection
-from claudewire.wire.control import Answer, Failure, Request
-from claudewire.wire.errors import LocalProtocolError
-from claudewire.wire.hooks import HookMatcher
-from claudewire.wire.messages import AssistantMessage, ResultMessage, StreamEvent, UserMessage
-from claudewire.wire.permissions import PermissionResultAllow, PermissionResultDeny
-from claudewire.wire.requests import CanUseTool, Initialize, Interrupt, McpMessage
-from claudewire.wire.results import InitializeResult, InterruptResult, McpResponse
-from claudewire.wire.states import Role, State
-from claudewire.wire.stream import APIMessage, ContentBlockDelta, ContentBlockStart, TextDelta
-from claudewire.wire.system import InitMessage, SystemErrorMessage
-from claudewire.wire.usage import Usage
+from claudewire.wire import (
+    Answer,
+    APIMessage,
+    AssistantMessage,
+    Block,
+    CanUseTool,
+    Connection,
+    ContentBlockDelta,
+    ContentBlockStart,
+    Event,
+    Failure,
+    HookMatcher,
+    Initialize,
+    InitializeResult,
+    InitMessage,
+    Interrupt,
+    InterruptResult,
+    LocalProtocolError,
+    McpMessage,
+    McpResponse,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    Request,
+    ResultMessage,
+    Role,
+    State,
+    StreamEvent,
+    SystemErrorMessage,
+    TextBlock,
+    TextDelta,
+    ThinkingBlock,
+    ToolUseBlock,
+    Usage,
+    UserMessage,
+)
 
 RM = CanUseTool("Bash", {"command": "rm -rf /tmp/test"})
 PARIS = AssistantMessage(message=APIMessage("assistant", [TextBlock("Paris is...")]))

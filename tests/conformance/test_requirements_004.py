@@ -9,22 +9,37 @@ import msgspec
 import pytest
 from tests.conformance.talk import EXAMPLES, Said, Step, Talk
 
-from claudewire.wire.base import Event
-from claudewire.wire.blocks import Block, Content, TextBlock, ToolResultBlock, ToolUseBlock
-from claudewire.wire.control import Answer, Request
-from claudewire.wire.messages import AssistantMessage, ErrorMessage, StreamEvent, UserMessage
-from claudewire.wire.permissions import (
+from claudewire.wire import (
+    Answer,
+    APIMessage,
+    AssistantMessage,
+    Block,
+    CanUseTool,
+    Content,
+    ContentBlockDelta,
+    ErrorInfo,
+    ErrorMessage,
+    Event,
+    Interrupt,
+    InterruptResult,
     PermissionHint,
     PermissionResult,
     PermissionResultAllow,
     PermissionResultDeny,
+    Question,
+    QuestionOption,
+    Request,
+    Role,
+    State,
+    StreamEvent,
+    TextBlock,
+    TextDelta,
+    ToolResultBlock,
+    ToolUseBlock,
+    Usage,
+    UserMessage,
+    questions_of,
 )
-from claudewire.wire.questions import Question, QuestionOption, questions_of
-from claudewire.wire.requests import CanUseTool, Interrupt
-from claudewire.wire.results import InterruptResult
-from claudewire.wire.states import Role, State
-from claudewire.wire.stream import APIMessage, ContentBlockDelta, ErrorInfo, TextDelta
-from claudewire.wire.usage import Usage
 
 WRITE = CanUseTool(
     "Write", {"file_path": "/path/to/file.txt", "content": "file contents"}, "toolu_xyz"

@@ -7,9 +7,9 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.helpers.peer import SOON, Through
+from tests.helpers.sessions import options, soon
 from tests.people.asking import COLOUR, SIZES
-from tests.sessions.opening import options, soon
-from tests.sessions.peer import SOON, Through
 
 import claudewire
 from claudewire import (

@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.testing.talk import (
+from tests.helpers.talk import (
     Talk,
     allow,
     bodies,
@@ -21,20 +21,25 @@ from tests.testing.talk import (
 )
 from trio.testing import MockClock
 
-from claudewire.testing.chat import Chat
-from claudewire.testing.simulated import ARGV, SimulatedCLI
+from claudewire.simulator import Chat, SimulatedCLI
+from claudewire.simulator.in_memory import ARGV
 from claudewire.wire import (
     Answer,
+    CanUseTool,
     EndOfStream,
     Event,
+    Initialize,
     InitMessage,
+    Interrupt,
+    McpMessage,
+    McpStatus,
     PermissionDeniedMessage,
+    PermissionResultAllow,
+    PermissionResultDeny,
     Request,
     ResultMessage,
     UserMessage,
 )
-from claudewire.wire.permissions import PermissionResultAllow, PermissionResultDeny
-from claudewire.wire.requests import CanUseTool, Initialize, Interrupt, McpMessage, McpStatus
 
 pytestmark = pytest.mark.anyio
 

@@ -11,27 +11,18 @@ from typing import Any
 import anyio
 import pytest
 from tests.conformance.starting import UNHURRIED, Stage, Start
+from tests.helpers import programs
+from tests.helpers.peer import SOON, Peer
+from tests.helpers.processes import PATIENCE
+from tests.helpers.real_clis import NEWEST, real_cli
+from tests.helpers.sessions import QUICK
 from tests.real.sessions import LONG, caged, open_cage
-from tests.real_clis import NEWEST, real_cli
-from tests.sessions import programs
-from tests.sessions.children import PATIENCE
-from tests.sessions.opening import QUICK
-from tests.sessions.peer import SOON, Peer
 
 import claudewire
-from claudewire import (
-    Cause,
-    CLIError,
-    PermissionRequest,
-    PermissionResult,
-    SessionState,
-    Timeouts,
-)
+from claudewire import Cause, CLIError, PermissionRequest, PermissionResult, SessionState, Timeouts
 from claudewire.testing import Executables
-from claudewire.testing.cage import FAKE_KEY
-from claudewire.wire import Connection, Role
-from claudewire.wire.requests import SetModel
-from claudewire.wire.results import SetModelResult
+from claudewire.testing.cage.cage import FAKE_KEY
+from claudewire.wire import Connection, Role, SetModel, SetModelResult
 
 pytestmark = pytest.mark.anyio
 
@@ -445,7 +436,7 @@ async def test_the_cli_uses_a_key_or_a_token_and_one_of_them_is_needed() -> None
 async def test_the_configuration_directory_is_the_one_that_was_chosen(
     stage: Stage, tmp_path: Path
 ) -> None:
-    own = [sys.executable, "-P", "-m", "claudewire.testing.main"]
+    own = [sys.executable, "-P", "-m", "claudewire.simulator.main"]
     with anyio.fail_after(PATIENCE):
         async with claudewire.open(
             cli=own, timeouts=UNHURRIED, env={"CLAUDE_CONFIG_DIR": str(tmp_path / "config")}

@@ -7,14 +7,13 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.sessions.opening import options
-from tests.sessions.peer import SOON, Through
+from tests.helpers.peer import SOON, Through
+from tests.helpers.sessions import options
 
 from claudewire.hooks import Hook, Hooks
 from claudewire.session import Session
 from claudewire.testing import Chat, SimulatedCLI
-from claudewire.tool_servers import ToolServer
-from claudewire.tools import ToolError
+from claudewire.tools import ToolError, ToolServer
 
 pytestmark = pytest.mark.anyio
 

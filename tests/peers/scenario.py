@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from claudewire.testing.chat import Chat
-from claudewire.testing.scenario import Script
+from claudewire.simulator import Chat, Script
 
 script = Script()
 

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ROOT / ".tools" / "peers" / "mcp1"
-TESTS = "tests/sessions/test_mounted_servers.py"
+TESTS = "tests/tools/test_mcp_package.py"
 PATIENCE = 120
 """Seconds for all of them; they take about three."""
 

@@ -6,11 +6,8 @@ from typing import Any
 
 from tests.people.asking import COLOUR, SIZES
 
-from claudewire.elicitation import ElicitationRequest
-from claudewire.permissions import PermissionRequest
-from claudewire.plans import PlanRequest
-from claudewire.questions import QuestionRequest
-from claudewire.testing.chat import Chat
+from claudewire.people import ElicitationRequest, PermissionRequest, PlanRequest, QuestionRequest
+from claudewire.simulator import Chat
 
 DIALECTS = ["modern", "session", "legacy", "envelope"]
 

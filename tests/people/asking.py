@@ -5,9 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from claudewire.permissions import PermissionRequest
-from claudewire.wire import Answer, Connection, Request, Role
-from claudewire.wire.requests import CanUseTool, Elicitation, RequestUserDialog
+from claudewire.people import PermissionRequest
+from claudewire.wire import (
+    Answer,
+    CanUseTool,
+    Connection,
+    Elicitation,
+    Request,
+    RequestUserDialog,
+    Role,
+)
 
 SOON = 10.0
 """Seconds within which everything here has long happened."""

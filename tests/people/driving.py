@@ -8,22 +8,24 @@ from typing import Any
 import anyio
 import anyio.abc
 
-from claudewire.people import People, PermissionDesk
-from claudewire.questions import form_for
+from claudewire.people import People, PermissionDesk, form_for
 from claudewire.transport import Transport
 from claudewire.wire import (
     Answer,
     Cancel,
+    CanUseTool,
     Connection,
     EndOfStream,
     Event,
+    Initialize,
     InitMessage,
+    Interrupt,
     Request,
+    RequestBody,
     ResultMessage,
     Role,
     UserMessage,
 )
-from claudewire.wire.requests import CanUseTool, Initialize, Interrupt, RequestBody
 
 PATIENCE = 60.0
 """Seconds: longer than any of these conversations takes."""

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
-from tests.sessions.opening import opened, options
-from tests.sessions.peer import SOON, Peer, Through
+from tests.helpers.peer import SOON, Peer, Through
+from tests.helpers.sessions import opened, options
 
-from claudewire.permissions import PermissionRequest
+from claudewire.people import PermissionRequest
 from claudewire.session import Session
 from claudewire.testing import Chat, SimulatedCLI
 from claudewire.wire import ToolResultBlock, UserMessage

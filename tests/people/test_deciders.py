@@ -10,23 +10,26 @@ import anyio
 import anyio.abc
 import pytest
 from tests.people.asking import COLOUR, SOON, ask, dialog, form, permission, plan, use
-from tests.people.test_people import Broken, Rules, never
+from tests.people.test_desk import Broken, Rules, never
 
-from claudewire.deciders import (
+from claudewire.errors import OptionsError
+from claudewire.people import (
+    DialogRequest,
+    ElicitationRequest,
+    Inbox,
+    People,
+    PermissionDesk,
+    PermissionRequest,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    QuestionRequest,
     Remote,
     allow_everything_dangerously,
     deny_everything,
     policy_then,
 )
-from claudewire.elicitation import DialogRequest, ElicitationRequest
-from claudewire.errors import OptionsError
-from claudewire.inbox import Inbox
-from claudewire.pending import Pending
-from claudewire.people import People, PermissionDesk
-from claudewire.permissions import PermissionRequest, PermissionResultAllow, PermissionResultDeny
-from claudewire.questions import QuestionRequest
-from claudewire.wire import Request
-from claudewire.wire.results import DialogCancelled, ElicitationResult
+from claudewire.people.pending import Pending
+from claudewire.wire import DialogCancelled, ElicitationResult, Request
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from claudewire.diffs import BIGGEST, diff_of, read_text
+from claudewire.people.diffs import BIGGEST, diff_of, read_text
 
 NOTEBOOK = {
     "cells": [

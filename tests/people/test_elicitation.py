@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 from tests.people.asking import dialog, form, permission
 
-from claudewire.elicitation import DialogRequest, ElicitationRequest
-from claudewire.forms import Form
-from claudewire.pending import AnswerError
-from claudewire.wire import Request
-from claudewire.wire.results import DialogCancelled, DialogCompleted, ElicitationResult
+from claudewire.people import AnswerError, DialogRequest, ElicitationRequest
+from claudewire.people.forms import Form
+from claudewire.wire import DialogCancelled, DialogCompleted, ElicitationResult, Request
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

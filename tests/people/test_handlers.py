@@ -13,8 +13,8 @@ import pytest
 from tests.people.asking import SOON, permission
 
 from claudewire.errors import OptionsError
-from claudewire.handlers import Handler, check_handler, run_handler
-from claudewire.permissions import PermissionRequest, PermissionResultAllow, PermissionResultDeny
+from claudewire.people import PermissionRequest, PermissionResultAllow, PermissionResultDeny
+from claudewire.people.handlers import Handler, check_handler, run_handler
 
 pytestmark = pytest.mark.anyio
 
@@ -152,7 +152,7 @@ async def test_a_handler_that_raises_has_said_no_and_the_model_is_not_told_why(
     async def decide(request: PermissionRequest) -> Any:
         raise RuntimeError("the password is hunter2")
 
-    with caplog.at_level(logging.ERROR, "claudewire.permissions"):
+    with caplog.at_level(logging.ERROR, "claudewire.people.permissions"):
         answer = await answer_of(decide)
     assert answer == PermissionResultDeny(FAILED, tool_use_id="toolu_1")
     (record,) = caplog.records

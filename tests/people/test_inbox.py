@@ -13,11 +13,11 @@ import anyio.to_thread
 import pytest
 from tests.people.asking import SOON, permission, use
 
-from claudewire.inbox import Change, Inbox
-from claudewire.pending import AnswerError, Clock, Pending, PendingState
-from claudewire.permissions import PermissionRequest
-from claudewire.wakeup import MailboxClosed
-from claudewire.wire.permissions import PermissionResultAllow, PermissionResultDeny
+from claudewire.concurrency import MailboxClosed
+from claudewire.people import AnswerError, Inbox, PermissionRequest
+from claudewire.people.inbox import Change
+from claudewire.people.pending import Clock, Pending, PendingState
+from claudewire.wire import PermissionResultAllow, PermissionResultDeny
 
 pytestmark = pytest.mark.anyio
 
@@ -425,7 +425,7 @@ async def test_a_callback_that_fails_stops_nobody(caplog: pytest.LogCaptureFixtu
 
     inbox.on_change(fail)
     inbox.on_change(lambda change: seen.append(change.what))
-    with caplog.at_level(logging.ERROR, "claudewire.inbox"):
+    with caplog.at_level(logging.ERROR, "claudewire.people.inbox"):
         await asked(inbox, request, request.allow)
     assert seen == ["added", "answered"]
     assert "The window is gone" in caplog.text

@@ -10,22 +10,19 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
+from tests.helpers import messages as saying
+from tests.helpers.peer import SOON, Peer
+from tests.helpers.sessions import opened, options, soon
 from tests.people.application import DIALECTS
 from tests.people.spying import hang, make
-from tests.sessions import saying
-from tests.sessions.opening import opened, options, soon
-from tests.sessions.peer import SOON, Peer
 
 from claudewire.errors import Error
-from claudewire.inbox import Inbox
-from claudewire.pending import Pending, PendingState
-from claudewire.permissions import PermissionRequest, PermissionResultAllow, PermissionResultDeny
+from claudewire.people import Inbox, PermissionRequest, PermissionResultAllow, PermissionResultDeny
+from claudewire.people.pending import Pending, PendingState
 from claudewire.policy import DecisionRecord, Policy
-from claudewire.session import Session
+from claudewire.session import Session, TurnState
 from claudewire.testing import SimulatedCLI
-from claudewire.turn import TurnState
-from claudewire.wire import Answer, Cancel
-from claudewire.wire.requests import CanUseTool
+from claudewire.wire import Answer, Cancel, CanUseTool
 
 pytestmark = pytest.mark.anyio
 

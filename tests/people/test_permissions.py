@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 from tests.people.asking import dialog, heard, permission, use, written
 
-from claudewire.pending import AnswerError
-from claudewire.permissions import (
+from claudewire.people import (
+    AnswerError,
     PermissionRequest,
     PermissionResultAllow,
     PermissionResultDeny,
-    Suggestion,
 )
-from claudewire.wire import Request
-from claudewire.wire.permissions import AddRules, PermissionRule, SetMode
+from claudewire.people.permissions import Suggestion
+from claudewire.wire import AddRules, PermissionRule, Request, SetMode
 
 LINE: dict[str, Any] = {
     "type": "control_request",

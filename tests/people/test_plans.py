@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 from tests.people.asking import plan
 
-from claudewire.pending import AnswerError
-from claudewire.permissions import PermissionResultAllow, PermissionResultDeny
-from claudewire.plans import PlanRequest
-from claudewire.wire.permissions import SetMode
+from claudewire.people import AnswerError, PermissionResultAllow, PermissionResultDeny, PlanRequest
+from claudewire.wire import SetMode
 
 PLAN = {"plan": "# Tidy up\n1. Sort."}
 IN_FILE = {**PLAN, "planFilePath": "/home/plans/tidy.md"}

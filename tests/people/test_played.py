@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.helpers.talk import told
 from tests.people.application import ANSWERS, DECIDED, DIALECTS, HANDLERS, check_told, scenario
 from tests.people.driving import Host
-from tests.testing.talk import told
 
-from claudewire.inbox import Inbox
-from claudewire.pending import PendingState
-from claudewire.people import People
+from claudewire.people import Inbox, People
+from claudewire.people.pending import PendingState
 from claudewire.policy import DecisionRecord
-from claudewire.testing.chat import Chat
-from claudewire.testing.simulated import SimulatedCLI
+from claudewire.simulator import Chat, SimulatedCLI
 from claudewire.wire import Cancel
 
 pytestmark = pytest.mark.anyio

@@ -11,9 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.people.asking import COLOUR, SIZES, ask, dialog, heard, use, written
 
-from claudewire.pending import AnswerError
-from claudewire.permissions import PermissionResultAllow, PermissionResultDeny
-from claudewire.questions import QuestionRequest, Reply, form_for
+from claudewire.people import (
+    AnswerError,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    QuestionRequest,
+    form_for,
+)
+from claudewire.people.questions import Reply
 from claudewire.wire import Answer
 
 EXAMPLES = Path(__file__).parents[2] / "conformance" / "examples"

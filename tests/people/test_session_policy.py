@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.helpers.sessions import options
 from tests.people.asking import COLOUR
 from tests.people.spying import Played, make, play
-from tests.sessions.opening import options
 
 import claudewire
 from claudewire.errors import OptionsError
-from claudewire.pending import Pending
-from claudewire.permissions import PermissionRequest
+from claudewire.people import PermissionRequest
+from claudewire.people.pending import Pending
 from claudewire.policy import Decision, Explanation, JsonLinesAudit, Policy
 from claudewire.session import Session
 from claudewire.testing import Chat

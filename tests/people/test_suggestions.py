@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from claudewire.pending import AnswerError
-from claudewire.suggestions import Suggestion, rule_of
-from claudewire.wire.permissions import (
+from claudewire.people import AnswerError
+from claudewire.people.suggestions import Suggestion, rule_of
+from claudewire.wire import (
     AddDirectories,
     AddRules,
     PermissionHint,

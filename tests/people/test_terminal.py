@@ -14,16 +14,30 @@ import anyio
 import pytest
 from tests.people.asking import COLOUR, SIZES, SOON, ask, dialog, form, permission, plan, use
 
-from claudewire.elicitation import DialogRequest, ElicitationRequest
-from claudewire.inbox import Inbox
-from claudewire.pending import Pending
-from claudewire.people import People, PermissionDesk
-from claudewire.permissions import PermissionRequest, PermissionResultAllow, PermissionResultDeny
-from claudewire.plans import PlanRequest
-from claudewire.questions import QuestionRequest
-from claudewire.terminal import Lines, Terminal, visible
-from claudewire.wire.permissions import AddRules, PermissionHint, PermissionRule, SetMode
-from claudewire.wire.results import DialogCancelled, DialogCompleted, ElicitationResult
+from claudewire.people import (
+    DialogRequest,
+    ElicitationRequest,
+    Inbox,
+    People,
+    PermissionDesk,
+    PermissionRequest,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    PlanRequest,
+    QuestionRequest,
+    Terminal,
+)
+from claudewire.people.pending import Pending
+from claudewire.people.terminal import Lines, visible
+from claudewire.wire import (
+    AddRules,
+    DialogCancelled,
+    DialogCompleted,
+    ElicitationResult,
+    PermissionHint,
+    PermissionRule,
+    SetMode,
+)
 
 pytestmark = pytest.mark.anyio
 

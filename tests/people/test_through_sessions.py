@@ -8,23 +8,21 @@ from typing import Any
 import anyio
 import pytest
 from tests.conformance.talk import EXAMPLES
+from tests.helpers.peer import SOON, Peer
+from tests.helpers.sessions import opened, options, soon
 from tests.people.application import ANSWERS, DECIDED, DIALECTS, HANDLERS, check_told, scenario
 from tests.people.asking import COLOUR, SIZES
 from tests.people.spying import answer_to, hang, make, play
-from tests.sessions.opening import opened, options, soon
-from tests.sessions.peer import SOON, Peer
 
 from claudewire.errors import OptionsError
-from claudewire.handlers import FAILED
-from claudewire.pending import PendingState
-from claudewire.people import NOBODY
-from claudewire.permissions import PermissionRequest, PermissionResultDeny
+from claudewire.people import PermissionRequest, PermissionResultDeny, QuestionRequest
+from claudewire.people.desk import NOBODY
+from claudewire.people.handlers import FAILED
+from claudewire.people.pending import PendingState
 from claudewire.policy import DecisionRecord
-from claudewire.questions import QuestionRequest
 from claudewire.session import Session
 from claudewire.testing import Chat
-from claudewire.wire import Answer
-from claudewire.wire.requests import CanUseTool
+from claudewire.wire import Answer, CanUseTool
 
 pytestmark = pytest.mark.anyio
 

@@ -14,20 +14,23 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from claudewire.testing.api import Reply, Script, Status, Text, Thinking, ToolUse, structured
-from claudewire.testing.api_replies import LooseReply, Part, Step, as_step
-from claudewire.testing.chat import Chat
-from claudewire.testing.engine import Scenario
-from claudewire.wire import Event, Request, ResultMessage, UserMessage
-from claudewire.wire.hooks import HookMatcher
-from claudewire.wire.permissions import PermissionResultAllow, PermissionResultDeny
-from claudewire.wire.requests import (
+from claudewire.simulator import Chat, Scenario
+from claudewire.testing.api import APIScript, Reply, Status, Text, Thinking, ToolUse, structured
+from claudewire.testing.api.replies import LooseReply, Part, Step, as_step
+from claudewire.wire import (
     CanUseTool,
+    Event,
+    HookMatcher,
     Initialize,
     Interrupt,
     McpMessage,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    Request,
+    ResultMessage,
     SetModel,
     SetPermissionMode,
+    UserMessage,
 )
 
 from .host import Host, Reaction, serve_calculator
@@ -62,9 +65,9 @@ class Case:
     decide: Reaction = lambda asked: PermissionResultAllow(asked.input)
     serve: Reaction = serve_calculator
 
-    def script(self) -> Script:
+    def script(self) -> APIScript:
         """What the Messages API says to the real CLI."""
-        return Script.of(list(self.replies))
+        return APIScript.of(list(self.replies))
 
     def scenario(self) -> Scenario:
         """What the agent of the simulated CLI does."""

@@ -11,9 +11,16 @@ import anyio.abc
 
 from claudewire.hooks import Hooks
 from claudewire.transport import Transport
-from claudewire.wire import Answer, Cancel, Event, Request
-from claudewire.wire.permissions import PermissionResultAllow
-from claudewire.wire.requests import CanUseTool, HookCallback, Initialize
+from claudewire.wire import (
+    Answer,
+    Cancel,
+    CanUseTool,
+    Event,
+    HookCallback,
+    Initialize,
+    PermissionResultAllow,
+    Request,
+)
 
 from .host import Host, serve_calculator
 

@@ -7,21 +7,26 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from claudewire.transport import Transport, TransportClosed
+from claudewire.errors import TransportClosed
+from claudewire.transport import Transport
 from claudewire.wire import (
     Answer,
+    Body,
+    CanUseTool,
     Connection,
     EndOfStream,
     Event,
     Failure,
+    HookCallback,
+    HookOutput,
+    Initialize,
+    McpMessage,
+    McpResponse,
     Request,
     ResultMessage,
     Role,
     UserMessage,
 )
-from claudewire.wire.hook_outputs import HookOutput
-from claudewire.wire.requests import Body, CanUseTool, HookCallback, Initialize, McpMessage
-from claudewire.wire.results import McpResponse
 
 Reaction = Callable[[Any], Any]
 """Gives the answer to a request; None to leave it waiting."""

@@ -11,14 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import anyio
-from tests.real_clis import NEWEST, real_cli
+from tests.helpers.real_clis import NEWEST, real_cli
 
-from claudewire.recording import RecordingTransport
-from claudewire.redaction import Redactor, rewrite
-from claudewire.testing.cage import Cage
-from claudewire.testing.simulated import ARGV
-from claudewire.wire.permissions import PermissionResultAllow
-from claudewire.wire.requests import CanUseTool, SetModel, SetPermissionMode
+from claudewire.errors import Redactor, rewrite
+from claudewire.simulator.in_memory import ARGV
+from claudewire.testing.cage.cage import Cage
+from claudewire.transport import RecordingTransport
+from claudewire.wire import CanUseTool, PermissionResultAllow, SetModel, SetPermissionMode
 
 from .cases import ADD, ASK, BAD, CALCULATOR, CASES, COMMAND, HOOKS, STREAMED, THOUGHT, Case
 from .host import Host

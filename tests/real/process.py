@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from claudewire.process import Launch, ProcessTransport, spawn
+from claudewire.transport import Launch, spawn
+from claudewire.transport.process import ProcessTransport
 
 
 @asynccontextmanager

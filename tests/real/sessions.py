@@ -8,12 +8,12 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.real_clis import real_cli, why_not
+from tests.helpers.real_clis import real_cli, why_not
 
 from claudewire.options import Options
 from claudewire.session import Session
-from claudewire.testing.api import Reply, Script, Status, ToolUse
-from claudewire.testing.cage import Cage
+from claudewire.testing.api import APIScript, Reply, Status, ToolUse
+from claudewire.testing.cage.cage import Cage
 
 OURS = ("CLAUDE_AGENT_SDK_*", "CLAUDE_CODE_*")
 """The variables that options become; a cage lets others in only if it is told."""
@@ -24,11 +24,11 @@ LONG = 60
 Said = str | ToolUse | Reply | Status
 
 
-def open_cage(version: str, replies: Sequence[Said] | Script = ()) -> Cage:
+def open_cage(version: str, replies: Sequence[Said] | APIScript = ()) -> Cage:
     """Make a cage for a CLI, or skip the test. After its replies, the model says "Done."."""
     if (reason := why_not(version)) is not None:
         pytest.skip(reason)
-    script = replies if isinstance(replies, Script) else Script(*replies, default="Done.")
+    script = replies if isinstance(replies, APIScript) else APIScript(*replies, default="Done.")
     return Cage(script, keep=OURS)
 
 
@@ -39,7 +39,7 @@ def caged(cage: Cage, version: str, **changes: Any) -> Options:
 
 @asynccontextmanager
 async def real_session(
-    version: str, replies: Sequence[Said] | Script = (), **options: Any
+    version: str, replies: Sequence[Said] | APIScript = (), **options: Any
 ) -> AsyncIterator[tuple[Session, Cage]]:
     """Open a session; `cage.turns` has what the model was told, also after the end."""
     with open_cage(version, replies) as cage, anyio.fail_after(LONG):

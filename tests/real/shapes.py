@@ -8,9 +8,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from claudewire.wire import Answer, Event, Failure, Request, StreamEvent
-from claudewire.wire.base import Unknown
-from claudewire.wire.requests import HookCallback, McpMessage
+from claudewire.wire import (
+    Answer,
+    Event,
+    Failure,
+    HookCallback,
+    McpMessage,
+    Request,
+    StreamEvent,
+    Unknown,
+)
 
 REPEATED = "stream_event/content_block_delta"
 """How many pieces a text is cut into is chance."""

@@ -7,17 +7,15 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
-from tests.real_clis import NEWEST, VERSIONS, real_cli, why_not
+from tests.helpers.real_clis import NEWEST, VERSIONS, real_cli, why_not
 
-from claudewire.agents import Agent, check_agents, define_agents
 from claudewire.errors import CLIError
-from claudewire.testing.api import APIRequest, Script, ToolUse
-from claudewire.testing.cage import Cage
-from claudewire.testing.simulated import ARGV
-from claudewire.wire import Answer
-from claudewire.wire.configs import AgentDefinition
-from claudewire.wire.permissions import PermissionResultAllow
-from claudewire.wire.requests import Initialize
+from claudewire.options import Agent, check_agents
+from claudewire.options.agents import define_agents
+from claudewire.simulator.in_memory import ARGV
+from claudewire.testing.api import APIRequest, APIScript, ToolUse
+from claudewire.testing.cage.cage import Cage
+from claudewire.wire import AgentDefinition, Answer, Initialize, PermissionResultAllow
 
 from .host import Host, serve_calculator
 from .process import started
@@ -60,7 +58,7 @@ async def talk(version: str, cage: Cage, *flags: str, **setup: Any) -> Any:
 def opened() -> Cage:
     if (reason := why_not(NEWEST)) is not None:
         pytest.skip(reason)
-    script = Script(default="Done.")
+    script = APIScript(default="Done.")
     return Cage(script.on("Review this", "It is fine.").on("Go on", HAND_OVER, "Done."))
 
 

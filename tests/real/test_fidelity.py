@@ -8,14 +8,13 @@ from typing import NamedTuple
 import anyio
 import pytest
 from conformance.fidelity import DOCUMENT, known, read, render
-from tests.real_clis import NEWEST, real_cli, why_not
+from tests.helpers.real_clis import NEWEST, real_cli, why_not
 
-from claudewire.recording import Recording
-from claudewire.testing.cage import Cage
-from claudewire.testing.simulated import ARGV, SimulatedCLI
-from claudewire.transport import Transport
-from claudewire.wire import Event, Malformed, Noise
-from claudewire.wire.base import Unknown
+from claudewire.simulator import SimulatedCLI
+from claudewire.simulator.in_memory import ARGV
+from claudewire.testing.cage.cage import Cage
+from claudewire.transport import Recording, Transport
+from claudewire.wire import Event, Malformed, Noise, Unknown
 
 from .cases import CASES, Case
 from .host import Host

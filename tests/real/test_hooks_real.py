@@ -13,15 +13,12 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
-from tests.real_clis import NEWEST, VERSIONS, real_cli, why_not
+from tests.helpers.real_clis import NEWEST, VERSIONS, real_cli, why_not
 
 from claudewire.errors import CLIError
-from claudewire.hook_functions import FAILED
-from claudewire.hooks import (
-    Hook,
-    HookContext,
-    HookResult,
-    Hooks,
+from claudewire.hooks import Hook, HookContext, HookResult, Hooks
+from claudewire.hooks.functions import FAILED
+from claudewire.hooks.registry import (
     add_context,
     allow,
     block,
@@ -31,16 +28,19 @@ from claudewire.hooks import (
     show,
     stop,
 )
-from claudewire.testing.api import Script, ToolUse
-from claudewire.testing.cage import Cage
-from claudewire.testing.simulated import ARGV
-from claudewire.wire import Answer, Failure, ResultMessage
-from claudewire.wire.hooks import (
+from claudewire.simulator.in_memory import ARGV
+from claudewire.testing.api import APIScript, ToolUse
+from claudewire.testing.cage.cage import Cage
+from claudewire.wire import (
+    Answer,
+    Failure,
+    Initialize,
     PreToolUseHookInput,
+    ResultMessage,
+    SetModel,
     StopHookInput,
     UserPromptSubmitHookInput,
 )
-from claudewire.wire.requests import Initialize, SetModel
 
 from .hooked import HookedHost, hooked
 from .process import started
@@ -66,7 +66,7 @@ ADD = ToolUse("mcp__calc__add", {"a": 2, "b": 3}, id="toolu_add")
 def opened(*replies: Any) -> Cage:
     if (reason := why_not(NEWEST)) is not None:
         pytest.skip(reason)
-    return Cage(Script(*replies, default="I have nothing to add."))
+    return Cage(APIScript(*replies, default="I have nothing to add."))
 
 
 @asynccontextmanager

@@ -13,29 +13,29 @@ from typing import Any
 import anyio
 import anyio.abc
 import pytest
-from tests.real_clis import NEWEST, VERSIONS, real_cli, why_not
-from tests.sessions.every_option import AGENT, SCHEMA, SESSION, alone, every_option
+from tests.helpers.real_clis import NEWEST, VERSIONS, real_cli, why_not
+from tests.options.every_option import AGENT, SCHEMA, SESSION, alone, every_option
 
-from claudewire.argv import PrivateFiles, arguments
 from claudewire.content import Document, Image, Prompt, to_content
-from claudewire.environment import environment
 from claudewire.errors import OptionsError
-from claudewire.opening import initialize
+from claudewire.launch import initialize_request
+from claudewire.launch.argv import PrivateFiles, arguments
+from claudewire.launch.environment import environment
 from claudewire.options import Options
-from claudewire.support import unsupported
-from claudewire.testing.api import Script, structured
-from claudewire.testing.api_requests import APIRequest
-from claudewire.testing.cage import Cage
+from claudewire.options.support import unsupported
+from claudewire.testing.api import APIScript, structured
+from claudewire.testing.api.requests import APIRequest
+from claudewire.testing.cage.cage import Cage
 from claudewire.wire import (
     Answer,
     AssistantMessage,
     Event,
     InitMessage,
+    ListPermissionRules,
+    PermissionResultAllow,
     ResultMessage,
     UserMessage,
 )
-from claudewire.wire.orders import ListPermissionRules
-from claudewire.wire.permissions import PermissionResultAllow
 
 from .host import Host, serve_calculator
 from .process import started
@@ -82,7 +82,7 @@ class Run(Host):
 def open_cage(script: Any = (), version: str = NEWEST) -> Cage:
     if (reason := why_not(version)) is not None:
         pytest.skip(reason)
-    return Cage(script or Script(default="Very well."), keep=OURS)
+    return Cage(script or APIScript(default="Very well."), keep=OURS)
 
 
 @asynccontextmanager
@@ -92,7 +92,7 @@ async def running(cage: Cage, options: Options, version: str = NEWEST) -> AsyncI
         where = cage.work if options.cwd is None else options.cwd
         async with started(command, env=environment(options), cwd=where) as transport:
             run = Run(transport, lambda it: PermissionResultAllow(it.input), serve_calculator)
-            await run.start(initialize(options))
+            await run.start(initialize_request(options))
             yield run
             run.status = await run.end()
             while more := await transport.receive_stderr():
@@ -207,7 +207,7 @@ def rich(version: str) -> Options:
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_what_is_large_or_secret_reaches_the_cli(version: str) -> None:
     options = rich(version)
-    script = Script().on("count", structured({"files": 2}), "Counted.", "Counted.")
+    script = APIScript().on("count", structured({"files": 2}), "Counted.", "Counted.")
     with open_cage(script, version) as cage:
         async with running(cage, options, version) as run:
             result = await run.say("count the files")

@@ -9,14 +9,15 @@ from contextlib import asynccontextmanager
 import anyio
 import anyio.lowlevel
 import pytest
-from tests.real_clis import NEWEST, VERSIONS, real_cli, why_not
+from tests.helpers.real_clis import NEWEST, VERSIONS, real_cli, why_not
 
-from claudewire.diagnosis import diagnose_evidence
 from claudewire.errors import Cause, Evidence
-from claudewire.platforms.offspring import descendants, process_table
-from claudewire.process import Launch, ProcessTransport, spawn
+from claudewire.errors.diagnosis import diagnose_evidence
 from claudewire.testing.api import Status, ToolUse
-from claudewire.testing.cage import Cage
+from claudewire.testing.cage.cage import Cage
+from claudewire.transport import Launch, spawn
+from claudewire.transport.platforms.offspring import descendants, process_table
+from claudewire.transport.process import ProcessTransport
 from claudewire.wire import Connection, ResultMessage, Role, UserMessage
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]

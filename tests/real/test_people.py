@@ -10,20 +10,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.helpers.real_clis import NEWEST, real_cli, why_not
 from tests.people.asking import COLOUR, SIZES
 from tests.people.driving import Host
-from tests.real_clis import NEWEST, real_cli, why_not
 
-from claudewire.elicitation import ElicitationRequest
-from claudewire.inbox import Inbox
-from claudewire.pending import PendingState
-from claudewire.people import People
-from claudewire.permissions import PermissionRequest
-from claudewire.plans import PlanRequest
-from claudewire.questions import QuestionRequest, Reply
-from claudewire.testing.api import Script, ToolUse
-from claudewire.testing.cage import Cage
-from claudewire.testing.simulated import ARGV
+from claudewire.people import (
+    ElicitationRequest,
+    Inbox,
+    People,
+    PermissionRequest,
+    PlanRequest,
+    QuestionRequest,
+)
+from claudewire.people.pending import PendingState
+from claudewire.people.questions import Reply
+from claudewire.simulator.in_memory import ARGV
+from claudewire.testing.api import APIScript, ToolUse
+from claudewire.testing.cage.cage import Cage
 from claudewire.wire import ResultMessage
 
 from .process import started
@@ -60,7 +63,7 @@ async def outcome(
 ) -> Outcome:
     if (reason := why_not(version)) is not None:
         pytest.skip(reason)
-    with Cage(Script.of(replies)) as cage:
+    with Cage(APIScript.of(replies)) as cage:
         async with running(cage, version, People(**people), *flags) as host:
             result = await host.turn(interrupt=interrupt)
         return Outcome(cage, result)
@@ -299,7 +302,7 @@ async def test_a_plan_comes_with_its_text(version: str) -> None:
         return request.approve(plan=changed)
 
     replies: list[str | ToolUse] = ["I am thinking.", ToolUse("ExitPlanMode", {}), "Done."]
-    with Cage(Script.of(replies)) as cage:
+    with Cage(APIScript.of(replies)) as cage:
         people = People(on_plan=decide)
         async with running(cage, version, people, "--permission-mode=plan") as host:
             await host.turn()
@@ -362,7 +365,7 @@ async def test_an_mcp_server_is_answered(answer: Any, told: dict[str, Any], tmp_
     if (reason := why_not(NEWEST)) is not None:
         pytest.skip(reason)
     use = ToolUse("mcp__crm__greet", {})
-    with Cage(Script.of([use, "Done."])) as cage:
+    with Cage(APIScript.of([use, "Done."])) as cage:
         script = cage.work / "server.py"
         script.write_text(SERVER, encoding="utf-8")
         config = {"mcpServers": {"crm": {"command": sys.executable, "args": [str(script)]}}}

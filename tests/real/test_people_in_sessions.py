@@ -8,18 +8,16 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
+from tests.helpers.real_clis import NEWEST
 from tests.people.asking import COLOUR, SIZES
 from tests.real.sessions import LONG, Said, real_session
-from tests.real_clis import NEWEST
 
-from claudewire.inbox import Inbox
-from claudewire.pending import PendingState
-from claudewire.permissions import PermissionRequest
-from claudewire.plans import PlanRequest
+from claudewire.people import Inbox, PermissionRequest, PlanRequest, QuestionRequest
+from claudewire.people.pending import PendingState
+from claudewire.people.questions import Reply
 from claudewire.policy import DecisionRecord, Policy
-from claudewire.questions import QuestionRequest, Reply
 from claudewire.testing.api import ToolUse
-from claudewire.testing.cage import Cage
+from claudewire.testing.cage.cage import Cage
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 

@@ -9,14 +9,18 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.real_clis import NEWEST, real_cli, why_not
+from tests.helpers.real_clis import NEWEST, real_cli, why_not
 
 from claudewire.policy import Policy
-from claudewire.testing.api import Script, ToolUse
-from claudewire.testing.cage import Cage
-from claudewire.wire import ToolResultBlock, UserMessage
-from claudewire.wire.permissions import PermissionResultDeny
-from claudewire.wire.requests import CanUseTool, Initialize
+from claudewire.testing.api import APIScript, ToolUse
+from claudewire.testing.cage.cage import Cage
+from claudewire.wire import (
+    CanUseTool,
+    Initialize,
+    PermissionResultDeny,
+    ToolResultBlock,
+    UserMessage,
+)
 
 from .host import Host, serve_calculator
 from .process import started
@@ -185,7 +189,7 @@ async def ask_cli(table: Table) -> list[str]:
         ToolUse(tool, given, id=f"toolu_{n}") for n, ((tool, given), _) in enumerate(table.uses)
     ]
     batches = [uses[start : start + AT_ONCE] for start in range(0, len(uses), AT_ONCE)]
-    script = Script()
+    script = APIScript()
     for number, batch in enumerate(batches):
         script.on(f"batch {number}.", batch, "Done.")
     witness = Witness()

@@ -6,18 +6,17 @@ import os
 
 import anyio
 import pytest
+from tests.helpers.real_clis import NEWEST
 from tests.real.sessions import LONG, caged, open_cage
-from tests.real_clis import NEWEST
 
-from claudewire.news import SessionState
-from claudewire.pool import Pool
-from claudewire.testing.api import Script
+from claudewire.session import Pool, SessionState
+from claudewire.testing.api import APIScript
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
 
 async def test_a_session_that_was_kept_ready_has_turns_and_leaves_nothing_behind() -> None:
-    script = Script().on("hello", "Hello yourself.").on("again", "Once more.")
+    script = APIScript().on("hello", "Hello yourself.").on("again", "Once more.")
     with open_cage(NEWEST, script) as cage, anyio.fail_after(2 * LONG):
         async with Pool(caged(cage, NEWEST, cwd=cage.work), size=2) as pool:
             await pool.ready()

@@ -8,20 +8,24 @@ from contextlib import asynccontextmanager
 import anyio
 import anyio.abc
 import pytest
-from tests.real_clis import NEWEST, VERSIONS, real_cli, why_not
+from tests.helpers.real_clis import NEWEST, VERSIONS, real_cli, why_not
 
-from claudewire.testing.api import Reply, Script, Status, Thinking, ToolUse, Usage, structured
-from claudewire.testing.cage import Cage
+from claudewire.testing.api import APIScript, Reply, Status, Thinking, ToolUse, Usage, structured
+from claudewire.testing.cage.cage import Cage
 from claudewire.wire import (
     Answer,
     APIRetryMessage,
     AssistantMessage,
+    CanUseTool,
     Connection,
     EndOfStream,
     Event,
+    Initialize,
     InitMessage,
     Malformed,
     Noise,
+    PermissionResultAllow,
+    PermissionResultDeny,
     Request,
     ResultMessage,
     Role,
@@ -32,9 +36,6 @@ from claudewire.wire import (
     ToolUseBlock,
     UserMessage,
 )
-from claudewire.wire.asks import CanUseTool
-from claudewire.wire.permissions import PermissionResultAllow, PermissionResultDeny
-from claudewire.wire.requests import Initialize
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
@@ -111,7 +112,7 @@ async def running(
             await process.wait()
 
 
-def open_cage(script: Script) -> Cage:
+def open_cage(script: APIScript) -> Cage:
     if (reason := why_not(NEWEST)) is not None:
         pytest.skip(reason)
     return Cage(script)
@@ -136,7 +137,9 @@ def blocks(events: list[Event], kind: type) -> list[object]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_turn_with_text(version: str) -> None:
-    script = Script().on("hello", Reply("Hello from the script.", usage=Usage(input_tokens=1234)))
+    script = APIScript().on(
+        "hello", Reply("Hello from the script.", usage=Usage(input_tokens=1234))
+    )
     with open_cage(script) as cage:
         async with running(cage, version=version) as host:
             events = await host.turn("hello there")
@@ -152,7 +155,7 @@ async def test_a_turn_with_text(version: str) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_tool_is_allowed(version: str) -> None:
     use = ToolUse("Bash", {"command": "echo made it > made.txt"}, id="toolu_made")
-    script = Script().on("make", ["I shall.", use], "Made.")
+    script = APIScript().on("make", ["I shall.", use], "Made.")
     with open_cage(script) as cage:
         async with running(cage, version=version) as host:
             events = await host.turn("make a file")
@@ -167,7 +170,7 @@ async def test_a_tool_is_allowed(version: str) -> None:
 
 
 async def test_a_tool_is_denied() -> None:
-    script = Script().on("make", ToolUse("Bash", {"command": "touch made.txt"}), "Then not.")
+    script = APIScript().on("make", ToolUse("Bash", {"command": "touch made.txt"}), "Then not.")
     with open_cage(script) as cage:
         deny = PermissionResultDeny(message="Not on my watch")
         async with running(cage, decide=lambda _: deny) as host:
@@ -180,7 +183,7 @@ async def test_a_tool_is_denied() -> None:
 
 async def test_two_turns_and_two_tools_at_once() -> None:
     uses = [ToolUse("Bash", {"command": f"echo {name} > {name}"}) for name in "ab"]
-    script = Script().on("both", uses, "Both are there.").on("again", "Still here.")
+    script = APIScript().on("both", uses, "Both are there.").on("again", "Still here.")
     with open_cage(script) as cage:
         async with running(cage) as host:
             first = await host.turn("make both")
@@ -194,7 +197,7 @@ async def test_two_turns_and_two_tools_at_once() -> None:
 
 
 async def test_thinking_is_streamed() -> None:
-    script = Script().on("why", [Thinking("Because of this."), "Because."])
+    script = APIScript().on("why", [Thinking("Because of this."), "Because."])
     with open_cage(script) as cage:
         async with running(cage, "--include-partial-messages") as host:
             events = await host.turn("why?")
@@ -208,7 +211,7 @@ async def test_thinking_is_streamed() -> None:
 
 async def test_structured_output() -> None:
     schema = '{"type": "object", "properties": {"files": {"type": "integer"}}}'
-    script = Script().on("count", structured({"files": 2}), "Counted.")
+    script = APIScript().on("count", structured({"files": 2}), "Counted.")
     with open_cage(script) as cage:
         async with running(cage, f"--json-schema={schema}") as host:
             events = await host.turn("count them")
@@ -217,7 +220,7 @@ async def test_structured_output() -> None:
 
 
 async def test_it_tries_again_after_429() -> None:
-    script = Script().on("go", Status(429, retry_after=0, times=2), "At last.")
+    script = APIScript().on("go", Status(429, retry_after=0, times=2), "At last.")
     with open_cage(script) as cage:
         async with running(cage) as host:
             events = await host.turn("go")
@@ -229,7 +232,7 @@ async def test_it_tries_again_after_429() -> None:
 
 
 async def test_a_400_ends_the_turn() -> None:
-    script = Script().on("go", Status(400, message="This is a bad request"))
+    script = APIScript().on("go", Status(400, message="This is a bad request"))
     with open_cage(script) as cage:
         async with running(cage) as host:
             events = await host.turn("go")
@@ -240,7 +243,7 @@ async def test_a_400_ends_the_turn() -> None:
 
 @pytest.mark.parametrize("fault", [Reply("Half a sen", cut_after=2), Status(500), Status(529)])
 async def test_it_recovers_from(fault: Reply | Status) -> None:
-    script = Script().on("go", fault, "Whole.")
+    script = APIScript().on("go", fault, "Whole.")
     with open_cage(script) as cage:
         async with running(cage) as host:
             events = await host.turn("go")

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.real_clis import NEWEST, VERSIONS, real_cli, why_not
+from tests.helpers.real_clis import NEWEST, VERSIONS, real_cli, why_not
 
-from claudewire.recording import Recording, RecordingTransport
-from claudewire.replay import ReplayTransport
-from claudewire.testing.cage import Cage
-from claudewire.testing.simulated import ARGV
-from claudewire.transport import Transport
+from claudewire.simulator.in_memory import ARGV
+from claudewire.testing.cage.cage import Cage
+from claudewire.transport import Recording, RecordingTransport, ReplayTransport, Transport
 from claudewire.wire import Event
 
 from .cases import CASES, Case

@@ -6,12 +6,12 @@ import json
 from typing import Any, TypedDict
 
 import pytest
+from tests.helpers.real_clis import NEWEST
 from tests.real.test_real_cli import open_cage, result, running
-from tests.real_clis import NEWEST
-from tests.sessions.schema_table import TABLE
+from tests.schemas.schema_table import TABLE
 
-from claudewire.outputs import OutputSpec
-from claudewire.testing.api import Script, structured
+from claudewire.schemas import OutputSpec
+from claudewire.testing.api import APIScript, structured
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
@@ -22,7 +22,7 @@ Everything = TypedDict("Everything", FIELDS, total=False)  # type: ignore[misc]
 @pytest.mark.parametrize("version", ["2.1.17", NEWEST])
 async def test_a_schema_of_all_types_is_understood(version: str) -> None:
     spec: OutputSpec[Any] = OutputSpec.of(Everything)
-    script = Script().on("go", structured({"f0": 1}), structured({"f0": "a"}), "Done.")
+    script = APIScript().on("go", structured({"f0": 1}), structured({"f0": "a"}), "Done.")
     with open_cage(script) as cage:
         async with running(
             cage, f"--json-schema={json.dumps(spec.schema)}", version=version

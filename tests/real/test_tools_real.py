@@ -12,17 +12,16 @@ from typing import Annotated, Any, Literal
 import anyio
 import msgspec
 import pytest
-from tests.real_clis import NEWEST, VERSIONS
+from tests.helpers.real_clis import NEWEST, VERSIONS
 
 import claudewire
 from claudewire.content import Image
 from claudewire.errors import OutputError, RequestError, Unsupported
 from claudewire.options import Options
 from claudewire.session import Session
-from claudewire.testing.api import Reply, Script, ToolUse, structured
-from claudewire.testing.cage import Cage
-from claudewire.tool_servers import ToolServer
-from claudewire.tools import ToolContext, ToolError, ToolFile, tool
+from claudewire.testing.api import APIScript, Reply, ToolUse, structured
+from claudewire.testing.cage.cage import Cage
+from claudewire.tools import ToolContext, ToolError, ToolFile, ToolServer, tool
 
 from .sessions import caged, open_cage, real_session
 
@@ -370,8 +369,8 @@ class Calls:
         return "No such tool" not in str(result)
 
 
-def every_server(*names: str) -> Script:
-    script = Script(default="Done.")
+def every_server(*names: str) -> APIScript:
+    script = APIScript(default="Done.")
     for name in names:
         called = use("add", name, a=1, b=2)
         script.on(f"Use {name}.", called, "Done.", called, "Done.")

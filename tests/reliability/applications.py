@@ -12,14 +12,11 @@ import anyio
 from tests.reliability.simulations import LOOK
 
 from claudewire import sync
-from claudewire.connecting import Connect
 from claudewire.errors import Error
+from claudewire.launch import Connect
 from claudewire.options import Options
-from claudewire.reply import Reply
-from claudewire.session import Session
-from claudewire.turn import Turn
-from claudewire.wire import Event, StreamEvent
-from claudewire.wire.orders import SetModel
+from claudewire.session import Reply, Session, Turn
+from claudewire.wire import Event, SetModel, StreamEvent
 
 AnyTurn = Turn[Any] | sync.Turn[Any]
 

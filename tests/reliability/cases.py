@@ -6,9 +6,8 @@ import re
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
-from claudewire.behaviour import Timeouts
+from claudewire.options import Patience, Timeouts
 from claudewire.testing import FAULTS
-from claudewire.watchdog import Patience
 
 SHORT = {
     "start": 5.0,

@@ -12,7 +12,7 @@ from tests.reliability.scenario import NEWS, WORDS
 from tests.reliability.simulations import Gate
 
 from claudewire.errors import CLIError, Error, TurnError
-from claudewire.news import News
+from claudewire.session import News
 from claudewire.wire import Event
 
 SLACK = 20.0

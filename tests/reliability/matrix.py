@@ -20,8 +20,8 @@ from tests.reliability.leftovers import group_of
 from tests.reliability.scenario import NEWS
 from tests.reliability.simulations import Gate, Tapped, in_memory, noted, options_for
 
-from claudewire.process import Launch
 from claudewire.testing import UnknownBlock
+from claudewire.transport import Launch
 from claudewire.wire import Answer, Cancel, Event, Failure, Request
 
 Flavour = Literal["asyncio", "trio", "sync"]

@@ -8,9 +8,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from claudewire.testing.waiting import Refused, StreamClosed, Wait
-from claudewire.wire import NotificationMessage
-from claudewire.wire.requests import Elicitation
+from claudewire.simulator.waiting import Refused, StreamClosed, Wait
+from claudewire.wire import Elicitation, NotificationMessage
 
 if TYPE_CHECKING:
     from claudewire.testing import Chat

@@ -11,18 +11,17 @@ import anyio
 from tests.reliability.cases import Case, Phase
 from tests.reliability.scenario import scenario
 
-from claudewire.elicitation import ElicitationRequest
-from claudewire.hooks import HookResult, Hooks, allow
+from claudewire.hooks import HookResult, Hooks
+from claudewire.hooks.registry import allow
 from claudewire.options import Options
-from claudewire.permissions import PermissionRequest, PermissionResult
-from claudewire.process import Launch
+from claudewire.people import ElicitationRequest, PermissionRequest, PermissionResult
+from claudewire.simulator import parse_faults
+from claudewire.simulator.actions import Write, WriteError
 from claudewire.testing import SimulatedCLI
-from claudewire.testing.actions import Write, WriteError
-from claudewire.testing.faults import parse
-from claudewire.wire.hooks import PreToolUseHookInput
-from claudewire.wire.results import ElicitationResult
+from claudewire.transport import Launch
+from claudewire.wire import ElicitationResult, PreToolUseHookInput
 
-CLI = (sys.executable, "-m", "claudewire.testing.main")
+CLI = (sys.executable, "-m", "claudewire.simulator.main")
 SCENARIO = f"{Path(__file__).with_name('scenario.py')}:scenario"
 LOOK = 0.005
 """Seconds between two looks at something that nobody announces."""
@@ -46,7 +45,7 @@ def in_memory(launch: Launch) -> Tapped:
     cli = Tapped(
         scenario,
         argv=launch.argv[len(CLI) :],
-        faults=parse(launch.env["CLAUDEWIRE_SIM_FAULTS"]),
+        faults=parse_faults(launch.env["CLAUDEWIRE_SIM_FAULTS"]),
         env=launch.env,
     )
     _ = cli.engine  # it reads its private files now

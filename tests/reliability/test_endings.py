@@ -8,13 +8,10 @@ from textwrap import dedent
 import anyio
 import pytest
 
-from claudewire.behaviour import Timeouts
 from claudewire.errors import Cause, CLIError, SessionClosed
-from claudewire.news import SessionState
-from claudewire.options import Options
-from claudewire.session import Session
+from claudewire.options import Options, Patience, Timeouts
+from claudewire.session import Session, SessionState, Stall
 from claudewire.testing import Chat, ExitWith, Grandchild, Silence, SimulatedCLI
-from claudewire.watchdog import Patience, Stall
 
 pytestmark = pytest.mark.anyio
 

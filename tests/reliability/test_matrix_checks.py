@@ -20,7 +20,7 @@ from tests.reliability.simulations import Gate, Tapped, in_memory, options_for
 from tests.reliability.table import BEGIN, END, problems_of, read, replaced, table_of, written
 
 from claudewire.errors import Cause, CLIError, RequestTimeout, TurnError
-from claudewire.process import Launch
+from claudewire.transport import Launch
 
 PATIENCE = 30.0
 

@@ -19,8 +19,8 @@ import pytest
 
 from claudewire.testing.api import (
     APIRequest,
+    APIScript,
     Reply,
-    Script,
     ScriptedAPI,
     Status,
     Text,
@@ -332,7 +332,7 @@ async def test_a_client_that_waits_for_leave_to_send_its_body_gets_it() -> None:
 
 
 async def test_a_rule_is_chosen_by_what_the_user_said() -> None:
-    script = Script(default="Pardon?")
+    script = APIScript(default="Pardon?")
     script.on("apple", "red").on(re.compile("ban.na", re.I), "yellow")
     script.on(lambda request: len(request.messages) > 2, "long")
     async with ScriptedAPI(script) as api, connected(api) as client:
@@ -345,7 +345,7 @@ async def test_a_rule_is_chosen_by_what_the_user_said() -> None:
 
 
 async def test_the_result_of_a_tool_is_the_next_step_of_the_same_turn() -> None:
-    script = Script().on("list", ToolUse("Bash"), "Two files.")
+    script = APIScript().on("list", ToolUse("Bash"), "Two files.")
     reminder = {"type": "text", "text": "<system-reminder>Mind the list!</system-reminder>"}
     environment = {"role": "system", "content": "Today is list day"}
     async with ScriptedAPI(script) as api, connected(api) as client:
@@ -362,7 +362,7 @@ async def test_the_result_of_a_tool_is_the_next_step_of_the_same_turn() -> None:
 
 
 async def test_the_same_prompt_later_begins_anew() -> None:
-    script = Script().on("go", "one", "two")
+    script = APIScript().on("go", "one", "two")
     async with ScriptedAPI(script) as api, connected(api) as client:
         first = text(await client.ask("go"))
         other_session = text(await client.ask("go", metadata={"user_id": "other"}))
@@ -373,7 +373,7 @@ async def test_the_same_prompt_later_begins_anew() -> None:
 
 
 async def test_a_failure_can_last_for_some_tries() -> None:
-    script = Script().on("go", Status(529, times=2), "at last")
+    script = APIScript().on("go", Status(529, times=2), "at last")
     async with ScriptedAPI(script) as api, connected(api) as client:
         statuses = [(await client.ask("go")).status for _ in range(3)]
 
@@ -382,7 +382,7 @@ async def test_a_failure_can_last_for_some_tries() -> None:
 
 @pytest.mark.parametrize("times", [1, 0])
 async def test_a_failure_that_comes_last_stays(times: int) -> None:
-    script = Script("fine").on("go", Status(400, times=times))
+    script = APIScript("fine").on("go", Status(400, times=times))
     async with ScriptedAPI(script) as api, connected(api) as client:
         statuses = [(await client.ask("go")).status for _ in range(4)]
         assert text(await client.ask("stay")) == "fine"
@@ -492,8 +492,8 @@ replies = [
 """
 
 
-def equivalent() -> Script:
-    script = Script(
+def equivalent() -> APIScript:
+    script = APIScript(
         "one",
         Reply(Thinking("Hm."), Text("two"), usage=Usage(input_tokens=5)),
         default=Reply("Pardon?", stop_reason="stop_sequence"),
@@ -514,12 +514,12 @@ def equivalent() -> Script:
 def test_a_script_can_be_written_in_a_file(tmp_path: Path) -> None:
     toml = tmp_path / "script.toml"
     toml.write_text(FILE, encoding="utf-8")
-    loaded = Script.load(toml).to_data()
+    loaded = APIScript.load(toml).to_data()
     assert loaded == equivalent().to_data()
 
     again = tmp_path / "script.json"
     again.write_text(json.dumps(loaded), encoding="utf-8")
-    assert Script.load(again).to_data() == loaded
+    assert APIScript.load(again).to_data() == loaded
 
 
 @pytest.mark.parametrize(
@@ -536,14 +536,15 @@ def test_a_mistake_in_a_file_is_explained(tmp_path: Path, content: str, where: s
     path = tmp_path / "script.toml"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=where) as raised:
-        Script.load(path)
+        APIScript.load(path)
     assert str(path) in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    "script", [Script().on(lambda _: True, "x"), Script.of(iter(["x"])), Script.of(lambda _: "x")]
+    "script",
+    [APIScript().on(lambda _: True, "x"), APIScript.of(iter(["x"])), APIScript.of(lambda _: "x")],
 )
-def test_what_is_a_function_cannot_be_written_down(script: Script) -> None:
+def test_what_is_a_function_cannot_be_written_down(script: APIScript) -> None:
     with pytest.raises(ValueError, match="cannot be written down"):
         script.to_data()
 

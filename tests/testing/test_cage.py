@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from claudewire.testing import cage as cage_module
-from claudewire.testing import caged, warden
-from claudewire.testing.api import Script, Status
-from claudewire.testing.cage import FAKE_KEY, Cage, CageError
-from claudewire.testing.caged import Plan
+from claudewire.testing.api import APIScript, Status
+from claudewire.testing.cage import cage as cage_module
+from claudewire.testing.cage import launcher as caged
+from claudewire.testing.cage import warden
+from claudewire.testing.cage.cage import FAKE_KEY, Cage, CageError
+from claudewire.testing.cage.launcher import Plan
 
 NO_CAGE = Cage.unavailable()
 pytestmark = pytest.mark.skipif(NO_CAGE is not None, reason=f"No cage: {NO_CAGE}")
@@ -184,7 +185,7 @@ def test_the_script_may_be_a_file(tmp_path: Path) -> None:
 
 def test_a_script_that_cannot_be_written_down_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot be written down"):
-        Cage(Script().on(lambda _: True, Status(400)))
+        Cage(APIScript().on(lambda _: True, Status(400)))
 
 
 # --- how a program runs --------------------------------------------------------------------------

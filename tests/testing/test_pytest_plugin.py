@@ -396,8 +396,9 @@ def test_who_has_no_http_library_is_told_which_extra_it_takes(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "h11", None)
-    monkeypatch.delitem(sys.modules, "claudewire.testing.api")
-    monkeypatch.delitem(sys.modules, "claudewire.testing.api_http")
+    for module in [name for name in sys.modules if name.startswith("claudewire.testing.api")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.delitem(vars(claudewire.testing), "ScriptedAPI", raising=False)
     done = run(pytester, "    def test_it(scripted_api): ...")
     done.stdout.fnmatch_lines(["*needs `pip install claudewire[[]api]`*"])
 

@@ -9,9 +9,8 @@ import pytest
 from tests.wire import samples
 from tests.wire.roundtrip import assert_same_again, structs_of
 
-from claudewire.wire import blocks
-from claudewire.wire.base import UNKNOWN
-from claudewire.wire.blocks import (
+from claudewire.wire import (
+    UNKNOWN,
     Base64Source,
     Block,
     Content,
@@ -27,6 +26,7 @@ from claudewire.wire.blocks import (
     UnknownSource,
     text_of,
 )
+from claudewire.wire.types import blocks
 
 CLASSES = sorted(structs_of(blocks), key=lambda kind: kind.__name__)
 

@@ -12,7 +12,9 @@ from claudewire.wire import (
     LEGACY,
     MODERN,
     SESSION,
+    APIMessage,
     AssistantMessage,
+    CanUseTool,
     Dialect,
     InitMessage,
     KeepAlive,
@@ -20,6 +22,7 @@ from claudewire.wire import (
     Malformed,
     Message,
     Noise,
+    PermissionHint,
     Request,
     Role,
     StreamEvent,
@@ -31,9 +34,6 @@ from claudewire.wire import (
 )
 from claudewire.wire.codec import build_request, decode, encode
 from claudewire.wire.dialects import Context
-from claudewire.wire.permissions import PermissionHint
-from claudewire.wire.requests import CanUseTool
-from claudewire.wire.stream import APIMessage
 
 CLI = Context(Role.CLI)
 

@@ -15,45 +15,48 @@ from claudewire.wire import (
     MODERN,
     SESSION,
     Answer,
+    APIMessage,
     AssistantMessage,
+    BinaryVersionResult,
     Cancel,
+    CancelAsyncMessage,
+    CanUseTool,
     Connection,
+    Elicitation,
     EndOfStream,
     Event,
     Failure,
+    GetBinaryVersion,
+    HumanOrigin,
+    Initialize,
+    InitializeResult,
+    Interrupt,
+    InterruptResult,
     KeepAlive,
     LocalProtocolError,
     Malformed,
+    McpMessage,
     Noise,
     Oversize,
+    PermissionResultAllow,
     Request,
+    RequestUserDialog,
+    Response,
     ResultMessage,
     Role,
     State,
     Stray,
+    SuccessResponse,
+    TaskNotificationOrigin,
+    TextBlock,
+    ToolResultBlock,
+    UnknownRequest,
+    UnknownSystemMessage,
+    Usage,
     UserMessage,
 )
-from claudewire.wire.blocks import TextBlock, ToolResultBlock
 from claudewire.wire.connection import REMEMBERED
-from claudewire.wire.control import Response, SuccessResponse
 from claudewire.wire.dialects import Dialect
-from claudewire.wire.messages import UnknownSystemMessage
-from claudewire.wire.origins import HumanOrigin, TaskNotificationOrigin
-from claudewire.wire.permissions import PermissionResultAllow
-from claudewire.wire.requests import (
-    CancelAsyncMessage,
-    CanUseTool,
-    Elicitation,
-    GetBinaryVersion,
-    Initialize,
-    Interrupt,
-    McpMessage,
-    RequestUserDialog,
-    UnknownRequest,
-)
-from claudewire.wire.results import BinaryVersionResult, InitializeResult, InterruptResult
-from claudewire.wire.stream import APIMessage
-from claudewire.wire.usage import Usage
 
 
 def line(obj: Any) -> bytes:

@@ -8,15 +8,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from claudewire.wire.blocks import Block, TextBlock, UnknownBlock
-from claudewire.wire.control import Request
+from claudewire.wire import (
+    AssistantMessage,
+    Block,
+    CanUseTool,
+    ElicitationResult,
+    HookCallback,
+    InitMessage,
+    PermissionResult,
+    Request,
+    ResultMessage,
+    TextBlock,
+    UnknownBlock,
+    UnknownHookInput,
+    UnknownPermissionResult,
+    UnknownRequest,
+)
 from claudewire.wire.fitting import MOST_REPAIRS, explain, fit
-from claudewire.wire.hooks import UnknownHookInput
-from claudewire.wire.messages import AssistantMessage, ResultMessage
-from claudewire.wire.permissions import PermissionResult, UnknownPermissionResult
-from claudewire.wire.requests import CanUseTool, HookCallback, UnknownRequest
-from claudewire.wire.results import ElicitationResult
-from claudewire.wire.system import InitMessage
 
 
 def assistant(*content: Any, **fields: Any) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from claudewire.wire.framing import HEAD, MAX_LINE, Lines, Oversize
+from claudewire.wire import MAX_LINE, Lines, Oversize
+from claudewire.wire.framing import HEAD
 
 
 def split(*pieces: bytes, max_line: int = MAX_LINE) -> list[bytes | Oversize]:

@@ -15,25 +15,23 @@ from tests.wire.roundtrip import (
     with_minimal,
 )
 
-from claudewire.wire import hook_outputs, hooks, turn_hooks
-from claudewire.wire.base import UNKNOWN
-from claudewire.wire.hook_outputs import (
-    HookOutput,
-    HookSpecificOutput,
-    UnknownHookSpecificOutput,
-)
-from claudewire.wire.hooks import (
+from claudewire.wire import (
     HOOK_EVENTS,
+    UNKNOWN,
     BackgroundTaskSummary,
     BaseHookInput,
     HookEffort,
     HookInput,
     HookMatcher,
+    HookOutput,
+    HookSpecificOutput,
     PostToolBatchToolCall,
     PreToolUseHookInput,
     SessionCronSummary,
     UnknownHookInput,
+    UnknownHookSpecificOutput,
 )
+from claudewire.wire.types import hook_outputs, hooks, turn_hooks
 
 BASE: dict[str, Any] = {
     "session_id": "s",

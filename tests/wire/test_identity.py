@@ -12,50 +12,53 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, DrawFn
 from msgspec import UNSET
 from msgspec.structs import replace
-from tests.strategies import json_values, records, texts
+from tests.helpers.strategies import json_values, records, texts
 
-from claudewire.wire import asks, orders
-from claudewire.wire.base import Event, Message
-from claudewire.wire.blocks import Block, TextBlock, UnknownBlock
-from claudewire.wire.connection import Connection
-from claudewire.wire.control import Answer, Cancel, Failure, Request
-from claudewire.wire.dialects import DIALECTS
-from claudewire.wire.messages import (
+from claudewire.wire import (
     MESSAGES,
-    AssistantMessage,
-    KeepAlive,
-    ResultMessage,
-    StreamEvent,
-    UnknownMessage,
-    UserMessage,
-)
-from claudewire.wire.permissions import (
+    REQUESTS,
+    SYSTEM,
     AddRules,
+    Answer,
+    APIMessage,
+    AssistantMessage,
+    Block,
+    Cancel,
+    CanUseTool,
+    Connection,
+    ContentBlockDelta,
+    Elicitation,
+    Event,
+    Failure,
+    Initialize,
+    InitializeResult,
+    InitMessage,
+    KeepAlive,
+    Message,
     PermissionHint,
     PermissionResultAllow,
     PermissionRule,
-)
-from claudewire.wire.questions import Question, QuestionOption
-from claudewire.wire.requests import (
-    REQUESTS,
-    CanUseTool,
-    Elicitation,
-    Initialize,
+    Question,
+    QuestionOption,
+    Request,
     RequestBody,
     RequestUserDialog,
+    ResultMessage,
+    Role,
+    StreamEvent,
+    TextBlock,
+    UnknownBlock,
+    UnknownDelta,
+    UnknownMessage,
     UnknownRequest,
+    UnknownStreamEvent,
+    Usage,
+    UserMessage,
     answer_type,
 )
-from claudewire.wire.results import InitializeResult
-from claudewire.wire.states import Role
-from claudewire.wire.stream import (
-    APIMessage,
-    ContentBlockDelta,
-    UnknownDelta,
-    UnknownStreamEvent,
-)
-from claudewire.wire.system import SYSTEM, InitMessage
-from claudewire.wire.usage import Usage
+from claudewire.wire.dialects import DIALECTS
+from claudewire.wire.types import cli_requests as asks
+from claudewire.wire.types import host_requests as orders
 
 # There are many kinds, and each example is said in four dialects.
 few = settings(max_examples=25)

@@ -12,11 +12,10 @@ from conformance import Example, examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claudewire.wire import codec
+from claudewire.wire import UserMessage, codec
 from claudewire.wire.dialects import MODERN
-from claudewire.wire.findings import FACTS, Finding, modern_line, send_instead
 from claudewire.wire.lint import lint
-from claudewire.wire.messages import UserMessage
+from claudewire.wire.lint.findings import FACTS, Finding, modern_line, send_instead
 
 Line = dict[str, Any] | str
 Spoken = tuple[str, Line]

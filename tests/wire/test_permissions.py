@@ -15,9 +15,8 @@ from tests.wire.roundtrip import (
     with_minimal,
 )
 
-from claudewire.wire import permissions
-from claudewire.wire.base import UNKNOWN
-from claudewire.wire.permissions import (
+from claudewire.wire import (
+    UNKNOWN,
     AddDirectories,
     AddRules,
     McpServerProvenance,
@@ -34,6 +33,7 @@ from claudewire.wire.permissions import (
     UnknownPermissionResult,
     UnknownPermissionUpdate,
 )
+from claudewire.wire.types import permissions
 
 RULE: dict[str, Any] = {"toolName": "Read", "ruleContent": "//private/tmp/test/**"}
 RULES: dict[str, Any] = {"rules": [RULE], "behavior": "allow", "destination": "session"}

@@ -11,15 +11,11 @@ from fuzz.mutate import mutated
 from fuzz.wire import fuzz, hear, main, say_again
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.strategies import json_values
+from tests.helpers.strategies import json_values
 
-from claudewire.wire.base import Event
-from claudewire.wire.connection import Connection
+from claudewire.wire import Connection, Event, KeepAlive, Lines, Malformed, Noise, Oversize, Role
 from claudewire.wire.dialects import DIALECTS
-from claudewire.wire.events import Malformed, Noise
-from claudewire.wire.framing import HEAD, Lines, Oversize
-from claudewire.wire.messages import KeepAlive
-from claudewire.wire.states import Role
+from claudewire.wire.framing import HEAD
 
 LINES = {role: [line for line in corpus() if line.reader is role] for role in Role}
 

@@ -14,8 +14,7 @@ from tests.wire.roundtrip import (
     with_minimal,
 )
 
-from claudewire.wire import questions
-from claudewire.wire.questions import (
+from claudewire.wire import (
     Question,
     QuestionAnnotation,
     QuestionAnswers,
@@ -23,6 +22,7 @@ from claudewire.wire.questions import (
     QuestionOption,
     questions_of,
 )
+from claudewire.wire.types import questions
 
 OPTION: dict[str, Any] = {"label": "Red", "description": "Choose red", "preview": "**red**"}
 QUESTION: dict[str, Any] = {

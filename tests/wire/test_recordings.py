@@ -11,9 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from claudewire.recording import Recording
-from claudewire.wire import Connection, Event, Malformed, Noise, Role, Stray
-from claudewire.wire.base import Unknown
+from claudewire.transport import Recording
+from claudewire.wire import Connection, Event, Malformed, Noise, Role, Stray, Unknown
 
 FOLDER = Path(__file__).resolve().parent.parent / "recordings"
 FILES = sorted(FOLDER.glob("*.jsonl"))

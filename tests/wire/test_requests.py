@@ -17,34 +17,37 @@ from tests.wire.roundtrip import (
     with_minimal,
 )
 
-from claudewire.wire import asks, configs, orders, requests
-from claudewire.wire.base import UNKNOWN
-from claudewire.wire.configs import (
+from claudewire.wire import (
+    REQUESTS,
+    UNKNOWN,
+    Ack,
     AgentDefinition,
+    Body,
+    DialogResult,
+    HookOutput,
+    Initialize,
+    InterruptResult,
+    MatchedAskRule,
     McpHttpServerConfig,
     McpSdkServerConfig,
     McpServerManifest,
     McpServerToolPolicy,
     McpSSEServerConfig,
     McpStdioServerConfig,
+    PermissionResult,
     PluginConfig,
-    SdkMcpServerConfig,
-)
-from claudewire.wire.hook_outputs import HookOutput
-from claudewire.wire.permissions import PermissionResult
-from claudewire.wire.requests import (
-    REQUESTS,
-    Body,
-    Initialize,
-    MatchedAskRule,
     RequestBody,
+    SdkMcpServerConfig,
     SetHasSubscribers,
     SetMaxThinkingTokens,
     SetModel,
+    SetModelResult,
     UnknownRequest,
     answer_type,
 )
-from claudewire.wire.results import Ack, DialogResult, InterruptResult, SetModelResult
+from claudewire.wire.types import cli_requests as asks
+from claudewire.wire.types import configs, requests
+from claudewire.wire.types import host_requests as orders
 
 POLICY: dict[str, Any] = {
     "name": "add",

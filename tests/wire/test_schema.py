@@ -13,16 +13,24 @@ import pytest
 from conformance import Example, examples
 from tests.wire import samples
 
-from claudewire.wire.base import UNKNOWN, Record, Unknown
-from claudewire.wire.blocks import Block, TextBlock
+from claudewire.wire import (
+    REQUESTS,
+    SYSTEM,
+    UNKNOWN,
+    Block,
+    HookInput,
+    Initialize,
+    InitializeResult,
+    PermissionResult,
+    Record,
+    Response,
+    StatusMessage,
+    TextBlock,
+    Unknown,
+    answer_type,
+)
 from claudewire.wire.codec import FRAMES
-from claudewire.wire.control import Response
-from claudewire.wire.hooks import HookInput
-from claudewire.wire.permissions import PermissionResult
-from claudewire.wire.requests import REQUESTS, Initialize, answer_type
-from claudewire.wire.results import InitializeResult
 from claudewire.wire.schema import schema, schemas
-from claudewire.wire.system import SYSTEM, StatusMessage
 
 MODERN = [example for example in examples() if example.dialect == "modern"]
 KINDS = [

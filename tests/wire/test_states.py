@@ -9,30 +9,28 @@ import pytest
 
 from claudewire.wire import (
     Answer,
+    APIMessage,
+    AssistantMessage,
     Cancel,
+    CanUseTool,
     Connection,
     EndOfStream,
     Event,
     Failure,
+    Initialize,
     InitMessage,
+    Interrupt,
+    KeepAlive,
+    Kind,
     LocalProtocolError,
     Request,
     ResultMessage,
+    Role,
+    State,
     Stray,
     UserMessage,
 )
-from claudewire.wire.messages import AssistantMessage, KeepAlive
-from claudewire.wire.requests import CanUseTool, Initialize, Interrupt
-from claudewire.wire.states import (
-    EFFECTS,
-    INITIAL,
-    NEEDS_A_LISTENER,
-    TRANSITIONS,
-    Kind,
-    Role,
-    State,
-)
-from claudewire.wire.stream import APIMessage
+from claudewire.wire.states import EFFECTS, INITIAL, NEEDS_A_LISTENER, TRANSITIONS
 
 ASSISTANT = AssistantMessage(message=APIMessage("assistant", "hello"))
 RESULT = ResultMessage(subtype="success", num_turns=1)

@@ -8,21 +8,19 @@ from msgspec import Struct
 from tests.wire import samples
 from tests.wire.roundtrip import Example, assert_same_again, structs_of
 
-from claudewire.wire import system, tasks
-from claudewire.wire.system import (
+from claudewire.wire import (
     SYSTEM,
-    InitMessage,
-    StatusMessage,
-    SystemMessage,
-    UnknownSystemMessage,
-)
-from claudewire.wire.tasks import (
     HookEventMessage,
     HookStartedMessage,
+    InitMessage,
     McpResourceLink,
+    StatusMessage,
+    SystemMessage,
     TaskPatch,
     TaskUpdatedMessage,
+    UnknownSystemMessage,
 )
+from claudewire.wire.types import system, tasks
 
 CLASSES = sorted(structs_of(system, tasks), key=lambda kind: kind.__name__)
 ABSTRACT = {SystemMessage, HookEventMessage, UnknownSystemMessage}

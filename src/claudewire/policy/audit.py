@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any
 
-from ..redaction import Redact, redact
+from ..errors import Redact, redact
 
 __all__ = ["Audit", "DecisionRecord", "JsonLinesAudit", "digest"]
 

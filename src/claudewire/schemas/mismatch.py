@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, Self
 
-from claudewire.wire.errors import Error
+from ..wire import Error
 
 __all__ = [
     "SchemaMismatch",

@@ -17,8 +17,8 @@ Ctrl-C breaks any wait; a `with` block then closes its session.
 
 from __future__ import annotations
 
+from .entry import open, run
 from .pool import Pool
-from .running import open, run
 from .session import Session
 from .turn import InterruptReceipt, Reader, Subscription, Turn, TurnBegan
 

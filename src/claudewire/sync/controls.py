@@ -4,7 +4,7 @@ Each takes a `timeout` in seconds; without one the session's own applies. Each r
 if the CLI does not know the request, `RequestError` if it refuses, and `RequestTimeout` if it does
 not answer. A caller that presses Ctrl-C withdraws its request.
 
-The methods are those of `claudewire.controls`, word for word but for `async` and `await`. A test
+The methods are those of `claudewire.session`, word for word but for `async` and `await`. A test
 compares them.
 """
 
@@ -16,74 +16,72 @@ from typing import Any, TypeVar
 
 from msgspec import UNSET, UnsetType
 
-from ..controls import DEFAULT, Timeout
-from ..wire.orders import (
+from ..session import DEFAULT, Timeout
+from ..wire import (
     ApplyFlagSettings,
     BackgroundTasks,
+    BackgroundTasksResult,
+    BinaryVersionResult,
     CancelAsyncMessage,
+    CancelAsyncMessageResult,
+    ContextUsageResult,
     EndSession,
     FileSuggestions,
+    FileSuggestionsResult,
     GenerateSessionTitle,
+    GenerateSessionTitleResult,
     GetBinaryVersion,
     GetContextUsage,
     GetHooksListing,
     GetSessionCost,
     GetSettings,
+    GetSettingsResult,
     GetTaskOutput,
     GetUsage,
+    GetUsageResult,
+    HooksListingResult,
     ListModels,
+    ListModelsResult,
     ListPermissionRules,
     McpCall,
+    McpCallResult,
     McpReadResource,
     McpReconnect,
     McpSetServers,
+    McpSetServersResult,
     McpStatus,
+    McpStatusResult,
     McpToggle,
+    PermissionRulesResult,
     ReadFile,
+    ReadFileResult,
+    ReadResourceResult,
     RegisterRepoRoot,
+    RegisterRepoRootResult,
     ReloadOutputStyles,
+    ReloadOutputStylesResult,
     ReloadPlugins,
+    ReloadPluginsResult,
     ReloadSkills,
+    ReloadSkillsResult,
     RenameSession,
+    RequestBody,
     RewindFiles,
+    RewindFilesResult,
     SeedReadState,
+    SessionCostResult,
     SetColor,
     SetHasSubscribers,
     SetMaxThinkingTokens,
     SetModel,
-    SetPermissionMode,
-    SideQuestion,
-    StopTask,
-    UpdateSettings,
-)
-from ..wire.requests import RequestBody
-from ..wire.results import (
-    BackgroundTasksResult,
-    BinaryVersionResult,
-    CancelAsyncMessageResult,
-    ContextUsageResult,
-    FileSuggestionsResult,
-    GenerateSessionTitleResult,
-    GetSettingsResult,
-    GetUsageResult,
-    HooksListingResult,
-    ListModelsResult,
-    McpCallResult,
-    McpSetServersResult,
-    McpStatusResult,
-    PermissionRulesResult,
-    ReadFileResult,
-    ReadResourceResult,
-    RegisterRepoRootResult,
-    ReloadOutputStylesResult,
-    ReloadPluginsResult,
-    ReloadSkillsResult,
-    RewindFilesResult,
-    SessionCostResult,
     SetModelResult,
+    SetPermissionMode,
     SetPermissionModeResult,
+    SideQuestion,
     SideQuestionResult,
+    StopTask,
     TaskOutputResult,
+    UpdateSettings,
 )
 
 __all__ = ["Controls"]

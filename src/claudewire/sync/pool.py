@@ -6,16 +6,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ..options import Options
-from ..pool import Pool as AsyncPool
+from ..session import Pool as AsyncPool
+from ..session import PoolStats
 from ..session import Session as AsyncSession
-from ..warm import PoolStats
 from .portal import portal
 from .session import Session
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ..connecting import Connect
+    from ..launch import Connect
     from ..options import OptionsDict
 
 __all__ = ["Pool", "PooledSession"]

@@ -5,33 +5,25 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..controls import DEFAULT, Timeout
 from ..errors import SessionClosed
-from ..interrupting import Escalation, Queued
-from ..interrupting import InterruptReceipt as AsyncReceipt
-from ..news import SessionState
 from ..options import Options
-from ..session import Priority, TasksAtEnd
+from ..session import DEFAULT, Escalation, Priority, Queued, SessionState, TasksAtEnd, Timeout
+from ..session import InterruptReceipt as AsyncReceipt
 from ..session import Session as AsyncSession
 from .controls import Controls
 from .portal import Portal, portal
 from .turn import InterruptReceipt, Reader, Subscription, Turn
 
 if TYPE_CHECKING:
-    from ..background import TaskTable
-    from ..connecting import Connect
     from ..content import Prompt
     from ..errors import Error
-    from ..inbox import Inbox
-    from ..ledger import Ledger
+    from ..launch import Connect
+    from ..people import Inbox
     from ..policy import Explanation
-    from ..reply import Reply
+    from ..session import Reply, Waiting
+    from ..tracking import Ledger, TaskTable
     from ..transport import Transport
-    from ..watchdog import Waiting
-    from ..wire import Event
-    from ..wire.requests import RequestBody
-    from ..wire.results import InitializeResult
-    from ..wire.system import InitMessage
+    from ..wire import Event, InitializeResult, InitMessage, RequestBody
 
 __all__ = ["Session"]
 

@@ -7,19 +7,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from ..assembly import Assembler, LiveBlock
-from ..listening import Subscription as AsyncSubscription
-from ..news import News
-from ..news import TurnBegan as AsyncTurnBegan
-from ..reply import Reply
-from ..turn import TextPieces, TurnState
-from ..turn import Turn as AsyncTurn
+from ..session import News, Reply, TextPieces, TurnState
+from ..session import Subscription as AsyncSubscription
+from ..session import Turn as AsyncTurn
+from ..session import TurnBegan as AsyncTurnBegan
+from ..tracking import Assembler, LiveBlock
 from ..wire import Event
 from .portal import Portal
 
 if TYPE_CHECKING:
-    from ..wire import Message
-    from ..wire.messages import ResultMessage, UserMessage
+    from ..wire import Message, ResultMessage, UserMessage
 
 __all__ = ["InterruptReceipt", "Reader", "Subscription", "Turn", "TurnBegan"]
 

@@ -9,15 +9,18 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from .api_script import Source
+from ..simulator import (
+    LATEST,
+    Fault,
+    Scenario,
+    SimulatedCLI,
+    Simulation,
+    load_scenario,
+    parse_faults,
+    script_from_toml,
+)
+from .api import Source
 from .cage import Cage
-from .engine import Scenario
-from .faults import Fault
-from .faults import parse as parse_faults
-from .personas import LATEST
-from .scenario import load, script_from_toml
-from .simulated import SimulatedCLI
-from .simulation import Simulation
 from .wirelog import Watched, WireLog
 
 __all__ = ["Cages", "Executables", "SimulatedCLIs"]
@@ -147,13 +150,13 @@ class Executables:
 def _load(given: str | os.PathLike[str], base: Path) -> Scenario:
     if isinstance(given, str) and "\n" in given:
         return script_from_toml(given)
-    return load(os.path.join(base, given))
+    return load_scenario(os.path.join(base, given))
 
 
 def _script(path: Path, variables: Mapping[str, str]) -> Path:
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
     # -P, since a module may not come from whichever folder it is started in.
-    command = shlex.join([sys.executable, "-P", "-m", "claudewire.testing.main"])
+    command = shlex.join([sys.executable, "-P", "-m", "claudewire.simulator.main"])
     path.write_text(f'#!/bin/sh\n{exports}exec {command} "$@"\n', encoding="utf-8")
     path.chmod(0o700)
     return path

@@ -10,12 +10,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from claudewire.recording import Recording, RecordingTransport
-from claudewire.redaction import Redact
-from claudewire.replay import Match, ReplayTransport
-from claudewire.transport import Transport
-from claudewire.wire import Error
-
+from ..errors import Redact
+from ..transport import Match, Recording, RecordingTransport, ReplayTransport, Transport
+from ..wire import Error
 from .wirelog import Watched, WireLog
 
 __all__ = ["NoRecording", "WireRecordings", "recording_path"]

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from claudewire.recording import Direction
-    from claudewire.transport import Transport
+    from ..transport import Direction, Transport
 
 __all__ = ["Watched", "WireLog"]
 
@@ -164,7 +163,7 @@ class WireLog:
 
     def sections(self) -> list[tuple[str, str]]:
         """The log as it is to be read: a title and a text for each wire that was used."""
-        from claudewire.redaction import Redactor
+        from ..errors import Redactor
 
         redactor = Redactor()
         wires = [*self._wires, *(wire for path in self._files for wire in _read(path))]

@@ -1,58 +1,99 @@
 """How the `claude` CLI and an SDK talk: bytes in, events out, both ends, no I/O.
 
-Start with `Connection`. The messages are in `messages` and `system`, their content in `blocks`
-and `stream`; what the two ends ask each other is in `requests`, and the answers in `results`,
-`permissions` and `hook_outputs`. Who may say what and when stands in `states`.
+It uses msgspec and pure parts of the standard library only. Start with `Connection`, then `states`,
+which says who may say what and when. Every message, request and answer is in `types` and can be
+imported from here; `dialects` has the other documented forms, `lint` explains captures, `schema`
+exports JSON Schema.
 """
 
 from __future__ import annotations
 
-from . import blocks, messages, system, tasks
-from .base import Event, Message, Record, Unknown
-from .blocks import *  # noqa: F403
 from .connection import Connection
-from .control import Answer, Cancel, Failure, Request
 from .dialects import AUTO, DIALECTS, ENVELOPE, LEGACY, MODERN, SESSION, Dialect
 from .errors import Error, LocalProtocolError
-from .events import EndOfStream, Malformed, Noise, Oversize, Stray
-from .framing import Lines
-from .messages import *  # noqa: F403
-from .requests import RequestBody
+from .framing import MAX_LINE, Lines, Oversize
 from .states import Kind, Role, State
-from .system import *  # noqa: F403
-from .tasks import *  # noqa: F403
+from .types import (
+    base,
+    blocks,
+    cli_requests,
+    configs,
+    control,
+    events,
+    hook_outputs,
+    hooks,
+    host_requests,
+    messages,
+    origins,
+    permissions,
+    questions,
+    reports,
+    requests,
+    results,
+    stream,
+    system,
+    tasks,
+    turn_hooks,
+    usage,
+)
+from .types.base import *  # noqa: F403
+from .types.blocks import *  # noqa: F403
+from .types.cli_requests import *  # noqa: F403
+from .types.configs import *  # noqa: F403
+from .types.control import *  # noqa: F403
+from .types.events import *  # noqa: F403
+from .types.hook_outputs import *  # noqa: F403
+from .types.hooks import *  # noqa: F403
+from .types.host_requests import *  # noqa: F403
+from .types.messages import *  # noqa: F403
+from .types.origins import *  # noqa: F403
+from .types.permissions import *  # noqa: F403
+from .types.questions import *  # noqa: F403
+from .types.reports import *  # noqa: F403
+from .types.requests import *  # noqa: F403
+from .types.results import *  # noqa: F403
+from .types.stream import *  # noqa: F403
+from .types.system import *  # noqa: F403
+from .types.tasks import *  # noqa: F403
+from .types.turn_hooks import *  # noqa: F403
+from .types.usage import *  # noqa: F403
 
 __all__ = [
     "AUTO",
     "DIALECTS",
     "ENVELOPE",
     "LEGACY",
+    "MAX_LINE",
     "MODERN",
     "SESSION",
-    "Answer",
-    "Cancel",
     "Connection",
     "Dialect",
-    "EndOfStream",
     "Error",
-    "Event",
-    "Failure",
     "Kind",
     "Lines",
     "LocalProtocolError",
-    "Malformed",
-    "Message",
-    "Noise",
     "Oversize",
-    "Record",
-    "Request",
-    "RequestBody",
     "Role",
     "State",
-    "Stray",
-    "Unknown",
 ]
+__all__ += base.__all__
 __all__ += blocks.__all__
+__all__ += cli_requests.__all__
+__all__ += configs.__all__
+__all__ += control.__all__
+__all__ += events.__all__
+__all__ += hook_outputs.__all__
+__all__ += hooks.__all__
+__all__ += host_requests.__all__
 __all__ += messages.__all__
+__all__ += origins.__all__
+__all__ += permissions.__all__
+__all__ += questions.__all__
+__all__ += reports.__all__
+__all__ += requests.__all__
+__all__ += results.__all__
+__all__ += stream.__all__
 __all__ += system.__all__
 __all__ += tasks.__all__
+__all__ += turn_hooks.__all__
+__all__ += usage.__all__

@@ -7,11 +7,13 @@ from typing import Any
 import msgspec
 
 from . import codec
-from .base import set_problems
-from .control import Answer, ErrorResponse, Failure, Request, SuccessResponse
 from .fitting import UNFIT, explain, fit
-from .requests import CancelAsyncMessage, Elicitation, RequestUserDialog, answer_type
-from .results import CancelAsyncMessageResult, InterruptResult
+from .types.base import set_problems
+from .types.cli_requests import Elicitation, RequestUserDialog
+from .types.control import Answer, ErrorResponse, Failure, Request, SuccessResponse
+from .types.host_requests import CancelAsyncMessage
+from .types.requests import answer_type
+from .types.results import CancelAsyncMessageResult, InterruptResult
 
 __all__ = ["answer_from", "answer_to", "dropped_prompts"]
 

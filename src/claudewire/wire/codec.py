@@ -14,14 +14,15 @@ from typing import Any, NamedTuple, Union, cast
 
 import msgspec
 
-from .base import UNKNOWN, Event, Message, Unknown, load, set_line, set_problems
-from .control import Cancel, Request, Response
 from .dialects import MODERN, Context, Dialect, Find, Object, recognise
 from .errors import LocalProtocolError
-from .events import Malformed, Noise
 from .fitting import UNFIT, explain, fit
 from .framing import HEAD
-from .messages import (
+from .types.base import UNKNOWN, Event, Message, Unknown, load, set_line, set_problems
+from .types.control import Cancel, Request, Response
+from .types.events import Malformed, Noise
+from .types.host_requests import Initialize
+from .types.messages import (
     MESSAGES,
     ResultMessage,
     SessionCreatedMessage,
@@ -29,8 +30,7 @@ from .messages import (
     UnknownMessage,
     UnknownSystemMessage,
 )
-from .requests import Initialize
-from .system import SYSTEM
+from .types.system import SYSTEM
 
 __all__ = [
     "FRAMES",

@@ -18,17 +18,19 @@ from msgspec.structs import force_setattr
 
 from . import codec
 from .answers import answer_from, answer_to, dropped_prompts
-from .base import Event, Message, set_line, set_problems
-from .control import Answer, Cancel, Failure, Request, Response
 from .dialects import AUTO, DIALECTS, ENVELOPE, MODERN, Context, Dialect
 from .errors import LocalProtocolError
-from .events import EndOfStream, Oversize, Stray
-from .framing import MAX_LINE, Lines
+from .framing import MAX_LINE, Lines, Oversize
 from .kinds import PLAIN_OUTPUT, kind_of
-from .messages import CommandLifecycleMessage, ResultMessage, UserMessage
-from .origins import HumanOrigin
-from .requests import Body, Initialize, RequestBody
 from .states import EFFECTS, INITIAL, NEEDS_A_LISTENER, TRANSITIONS, Kind, Role, State
+from .types.base import Event, Message, set_line, set_problems
+from .types.cli_requests import RequestBody
+from .types.control import Answer, Cancel, Failure, Request, Response
+from .types.events import EndOfStream, Stray
+from .types.host_requests import Initialize
+from .types.messages import CommandLifecycleMessage, ResultMessage, UserMessage
+from .types.origins import HumanOrigin
+from .types.requests import Body
 
 __all__ = ["Connection"]
 

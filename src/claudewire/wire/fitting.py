@@ -20,7 +20,7 @@ from typing import Any, cast
 
 import msgspec
 
-from .base import UNKNOWN, Unknown
+from .types.base import UNKNOWN, Unknown
 
 __all__ = ["UNFIT", "explain", "fit"]
 

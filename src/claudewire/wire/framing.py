@@ -6,7 +6,7 @@ before the newline stays in the line, where JSON takes it for white space.
 
 from __future__ import annotations
 
-from .base import Event
+from .types.base import Event
 
 __all__ = ["MAX_LINE", "Lines", "Oversize"]
 

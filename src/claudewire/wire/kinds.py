@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .base import Message
-from .messages import (
+from .states import Kind, Role
+from .types.base import Message
+from .types.messages import (
     AssistantMessage,
     KeepAlive,
     ResultMessage,
@@ -12,8 +13,7 @@ from .messages import (
     UnknownMessage,
     UserMessage,
 )
-from .states import Kind, Role
-from .system import SessionStateChangedMessage
+from .types.system import SessionStateChangedMessage
 
 __all__ = ["PLAIN_OUTPUT", "kind_of"]
 

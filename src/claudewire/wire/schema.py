@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from .base import UNKNOWN
 from .codec import FRAMES
-from .requests import REQUESTS, answer_type
-from .system import SYSTEM
+from .types.base import UNKNOWN
+from .types.requests import REQUESTS, answer_type
+from .types.system import SYSTEM
 
 __all__ = ["schema", "schemas"]
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ..requests import RequestBody
 from ..states import Role
+from ..types.cli_requests import RequestBody
 
 __all__ = ["Context", "Dialect", "Find", "Object", "inside", "renamed", "without_nulls"]
 

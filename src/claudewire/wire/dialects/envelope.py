@@ -17,9 +17,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..questions import Question, questions_of
-from ..requests import CanUseTool
 from ..states import Role
+from ..types.cli_requests import CanUseTool
+from ..types.questions import Question, questions_of
 from .base import Context, Dialect, Find, Object, inside, renamed, without_nulls
 from .modern import complete
 

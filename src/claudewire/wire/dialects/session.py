@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..requests import CanUseTool
 from ..states import Role
+from ..types.cli_requests import CanUseTool
 from .base import Context, Dialect, Find, Object, inside, renamed, without_nulls
 from .modern import complete
 

@@ -1,0 +1,13 @@
+"""Task and thread primitives that anyio lacks.
+
+Everything here works on asyncio and on trio and knows nothing about the protocol. It uses anyio and
+the standard library only. Start with `signal`.
+"""
+
+from __future__ import annotations
+
+from .cross_thread import Latch, Mailbox, MailboxClosed, RunSoon, run_soon
+from .detached import run_detached
+from .signal import Signal
+
+__all__ = ["Latch", "Mailbox", "MailboxClosed", "RunSoon", "Signal", "run_detached", "run_soon"]

@@ -1,0 +1,59 @@
+"""The exceptions of the library, and the evidence that they carry.
+
+An error says what happened, why, and what to do; `diagnosis` finds the cause in what the CLI wrote
+last, and `redaction` removes secrets from everything that is kept. It uses `wire` only. Start with
+`exceptions`.
+"""
+
+from __future__ import annotations
+
+from .diagnosis import diagnose, diagnose_result
+from .evidence import Witness
+from .exceptions import (
+    BudgetExceeded,
+    Cause,
+    CLIError,
+    CLINotFoundError,
+    Error,
+    Evidence,
+    LocalProtocolError,
+    OptionsError,
+    OutputError,
+    RequestError,
+    RequestTimeout,
+    SessionClosed,
+    Stalled,
+    TransportClosed,
+    TurnCancelled,
+    TurnError,
+    Unsupported,
+)
+from .redaction import PLACEHOLDER, Redact, Redactor, redact, rewrite
+
+__all__ = [
+    "PLACEHOLDER",
+    "BudgetExceeded",
+    "CLIError",
+    "CLINotFoundError",
+    "Cause",
+    "Error",
+    "Evidence",
+    "LocalProtocolError",
+    "OptionsError",
+    "OutputError",
+    "Redact",
+    "Redactor",
+    "RequestError",
+    "RequestTimeout",
+    "SessionClosed",
+    "Stalled",
+    "TransportClosed",
+    "TurnCancelled",
+    "TurnError",
+    "Unsupported",
+    "Witness",
+    "diagnose",
+    "diagnose_result",
+    "redact",
+    "rewrite",
+]

@@ -1,0 +1,152 @@
+"""From evidence to a cause: what went wrong, as far as it can be told, and what to do about it."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from ..wire import ResultMessage
+from .exceptions import Cause, CLIError, Evidence
+from .failure_signs import RESULT_SIGNS, SIGNS, STARTUP_FAILURES, STATUSES, Sign
+
+__all__ = ["Diagnosis", "diagnose", "diagnose_evidence", "diagnose_result"]
+
+_LONGEST = 500
+"""Characters of the CLI's own words in a message."""
+
+_KILLER = "Was it the system, for lack of memory? Its log says so (dmesg)."
+_CRASHED = frozenset(["SIGSEGV", "SIGBUS", "SIGILL", "SIGABRT", "SIGFPE", "SIGTRAP"])
+_SUBTYPES = {
+    "error_max_turns": "The turn was ended because it took as many steps as it may (max_turns)",
+    "error_max_budget_usd": "The turn was ended because it cost as much as it may (max_budget_usd)",
+    "error_max_structured_output_retries": "The model did not give output of the right form",
+    "error_during_execution": "The turn failed, or was interrupted",
+}
+
+
+class Diagnosis(NamedTuple):
+    """What went wrong.
+
+    Attributes:
+        cause: the kind of failure.
+        message: what happened, in words.
+        advice: what to do about it; may be empty.
+    """
+
+    cause: Cause
+    message: str
+    advice: str = ""
+
+
+def diagnose(
+    evidence: Evidence, result: ResultMessage | None = None, *, phase: str = ""
+) -> CLIError:
+    """Make the error for a CLI that is gone, or has to be given up.
+
+    Args:
+        evidence: what is known.
+        result: the last one that the CLI gave, if it did.
+        phase: what it was doing, as in "while {phase}".
+    """
+    cause, message, advice = diagnose_evidence(evidence, result, phase=phase)
+    return CLIError(message, cause=cause, evidence=evidence, advice=advice)
+
+
+def diagnose_evidence(
+    evidence: Evidence, result: ResultMessage | None = None, *, phase: str = ""
+) -> Diagnosis:
+    """Say why a CLI is gone: by its last words or, if it had none, by how it ended."""
+    # What is not JSON among its output was not meant for us; it may be a complaint of a wrapper.
+    noise = [line for line in evidence.received if not line.startswith("{")]
+    texts = [evidence.stderr, "\n".join(noise)]
+    if (found := _by_words(texts, (*SIGNS, *RESULT_SIGNS))) is not None:
+        return found
+    if result is not None and not result.ok:
+        found = diagnose_result(result)
+        if found.cause is not Cause.UNKNOWN:
+            return found
+    return _by_its_end(evidence, f" while {phase}" if phase else "")
+
+
+def diagnose_result(result: ResultMessage) -> Diagnosis:
+    """Say why a turn has failed."""
+    words = [*(result.errors or []), result.result or ""]
+    said = _shortened("; ".join(word for word in words if word))
+    if (reason := result.startup_failure_reason) is not None:
+        cause, advice = STARTUP_FAILURES.get(reason, (Cause.REFUSED, ""))
+        return Diagnosis(cause, f"The CLI does not start: {said or reason}", advice)
+    if (found := _by_words(words, (*RESULT_SIGNS, *SIGNS))) is not None:
+        return found
+    if result.api_error_status in STATUSES:
+        cause, meaning, advice = STATUSES[result.api_error_status]
+        return Diagnosis(cause, f"{meaning}: {said}" if said else meaning, advice)
+    meaning = _SUBTYPES.get(result.subtype, "The turn failed")
+    return Diagnosis(Cause.UNKNOWN, f"{meaning}: {said}" if said else meaning)
+
+
+# --- by what was said -----------------------------------------------------------------------------
+
+
+def _by_words(texts: Iterable[str], signs: Sequence[Sign]) -> Diagnosis | None:
+    for text in texts:
+        for sign in signs if text else ():
+            if (match := sign.pattern.search(text)) is not None:
+                begin = text.rfind("\n", 0, match.start()) + 1
+                line = text[begin:].partition("\n")[0].strip()
+                message = sign.message.format(match[1] if match.re.groups else "")
+                return Diagnosis(
+                    sign.cause,
+                    f"{message}: {_shortened(line)}{_reset(sign, match[0])}",
+                    sign.advice,
+                )
+    return None
+
+
+def _reset(sign: Sign, words: str) -> str:
+    """Say in words when a limit is reset, which old CLIs give in seconds."""
+    seconds = words.rpartition("|")[2]
+    if sign.cause is not Cause.LIMIT_REACHED or not seconds.isdigit():
+        return ""
+    moment = datetime.fromtimestamp(int(seconds), UTC)
+    return f" (until {moment:%Y-%m-%d %H:%M} UTC)"
+
+
+def _shortened(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+# --- by how it ended ------------------------------------------------------------------------------
+
+
+def _by_its_end(evidence: Evidence, when: str) -> Diagnosis:
+    if evidence.signal is not None:
+        return _by_signal(evidence.signal, when)
+    match evidence.exit_code:
+        case None:
+            return Diagnosis(Cause.UNKNOWN, f"The CLI cannot be used any more{when}")
+        case 126:
+            return Diagnosis(Cause.REFUSED, f"The command cannot run the CLI{when}")
+        case 127:
+            advice = "Say its whole path in the command."
+            return Diagnosis(Cause.NOT_FOUND, f"The command could not find the CLI{when}", advice)
+        case 137:
+            # What shells and containers say of SIGKILL.
+            message = f"The CLI was killed{when}, most likely for lack of memory"
+            return Diagnosis(Cause.OUT_OF_MEMORY, message, "Give it more memory.")
+        case int(code) if 128 < code < 128 + signal.NSIG:
+            return _by_signal(code - 128, when)
+    return Diagnosis(Cause.EXITED, f"The CLI has exited{when}")
+
+
+def _by_signal(number: int, when: str) -> Diagnosis:
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = f"signal {number}"
+    if name in _CRASHED:
+        return Diagnosis(Cause.KILLED, f"The CLI has crashed{when} with {name}")
+    advice = _KILLER if name == "SIGKILL" else "Somebody has ended it from outside."
+    return Diagnosis(Cause.KILLED, f"The CLI was killed{when} by {name}", advice)

@@ -1,0 +1,74 @@
+"""Keeps what an error will want to show: the last lines both ways, the end of stderr."""
+
+from __future__ import annotations
+
+import codecs
+from collections import deque
+from collections.abc import Iterable
+
+from ..wire import Event
+from .exceptions import Evidence
+from .redaction import redact
+
+__all__ = ["Witness"]
+
+LINES = 20
+"""How many lines are kept, each way."""
+LINE = 2000
+"""How much of each, in characters."""
+STDERR = 64 * 1024
+"""How much of stderr."""
+
+
+class Witness:
+    """Sees all that goes over one link and remembers the end of it."""
+
+    def __init__(self, argv: tuple[str, ...] = (), pid: int | None = None) -> None:
+        self._argv = argv
+        self.pid = pid
+        self._received: deque[Event] = deque(maxlen=LINES)
+        self._sent: deque[bytes] = deque(maxlen=LINES)
+        self._stderr: deque[str] = deque()
+        self._stderr_size = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def received(self, events: list[Event]) -> None:
+        """Some events came."""
+        self._received.extend(events[-LINES:])
+
+    def sent(self, data: bytes) -> None:
+        """A line was sent."""
+        self._sent.append(data[: 4 * LINE])
+
+    def heard(self, data: bytes) -> str:
+        """Take what came on stderr; give it as text."""
+        text = self._decoder.decode(data)
+        self._stderr.append(text)
+        self._stderr_size += len(text)
+        while self._stderr_size - len(self._stderr[0]) > STDERR:
+            self._stderr_size -= len(self._stderr.popleft())
+        return text
+
+    def evidence(self, status: int | None = None) -> Evidence:
+        """Say what is known, without secrets. A negative status is a signal."""
+        return Evidence(
+            argv=tuple(map(redact, self._argv)),
+            pid=self.pid,
+            exit_code=status if status is not None and status >= 0 else None,
+            signal=-status if status is not None and status < 0 else None,
+            stderr=redact("".join(self._stderr)[-STDERR:]),
+            received=_shown(event.line for event in self._received),
+            sent=_shown(self._sent),
+        )
+
+
+def _shown(lines: Iterable[bytes]) -> tuple[str, ...]:
+    return tuple(_short(line) for line in map(bytes.strip, lines) if line)
+
+
+def _short(line: bytes) -> str:
+    """Show the beginning of a line. No more of it is looked at: it may be an image, and long."""
+    text = redact(line[: 4 * LINE].decode("utf-8", "replace"))
+    if len(text) <= LINE and len(line) <= 4 * LINE:
+        return text
+    return f"{text[:LINE]}… (the first characters of {len(line)} bytes or more)"

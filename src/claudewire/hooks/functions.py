@@ -1,0 +1,278 @@
+"""A function as a hook: what it may look like, how long it may take, and what if it fails."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import math
+import typing
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import anyio
+import anyio.to_thread
+
+from ..errors import OptionsError
+from ..wire import BaseHookInput, HookOutput, UnknownHookInput
+from .events import EventKind
+from .results import HookResult, block, to_output
+
+if TYPE_CHECKING:
+    from ..session import Session
+
+__all__ = ["DEFAULT_TIMEOUT", "Hook", "HookContext", "OnFailure", "check_hook", "run_hook"]
+
+log: logging.Logger = logging.getLogger("claudewire.hooks")
+
+OnFailure = Literal["continue", "block", "block_here"]
+
+DEFAULT_TIMEOUT: Final = 50.0
+"""In seconds. Old CLIs wait for 60, whatever they are told, and then go on without an answer."""
+
+MAX_TIMEOUT: Final = 1_000_000.0
+"""In seconds. The CLI counts milliseconds, and a timer of much longer than that rings at once."""
+
+FAILED: Final = "A hook of the application failed, so this was blocked."
+
+Returned = HookResult | HookOutput | None
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A function and when to call it.
+
+    Attributes:
+        function: called with what happened and, if it takes a second argument, a `HookContext`.
+            A plain function runs in a thread of its own. It returns None to say nothing, a result
+            such as `deny("…")`, or the `HookOutput` itself.
+        matcher: for which tools, or whatever else the event is matched by; None for all.
+        timeout: how many seconds it may take. After that it has failed.
+        on_failure: what follows if it raises, takes too long or returns something impossible.
+            `continue`: as if it had said nothing. `block`: what the event is about is prevented,
+            also by the CLI if it gets no answer, which not every CLI can do; one that cannot is
+            refused. `block_here`: the same without the CLI's help, with any CLI.
+        show_error: whether the reason that the model is given tells what was raised.
+    """
+
+    function: Callable[..., Any]
+    matcher: str | None = None
+    timeout: float = DEFAULT_TIMEOUT
+    on_failure: OnFailure = "continue"
+    show_error: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the function is called."""
+        function = self.function
+        while isinstance(function, functools.partial):
+            function = function.func
+        return getattr(function, "__qualname__", None) or type(function).__qualname__
+
+
+class HookContext:
+    """What a hook may want to know besides what happened.
+
+    Attributes:
+        session: in which session; None if there is none.
+        event: the name of the event.
+        callback_id: under which name the CLI knows the hook.
+        tool_use_id: which use of a tool it is about; None if about none.
+    """
+
+    __slots__ = ("_cancelled", "callback_id", "event", "session", "tool_use_id")
+
+    def __init__(
+        self,
+        event: str,
+        callback_id: str,
+        *,
+        tool_use_id: str | None = None,
+        session: Session | None = None,
+    ) -> None:
+        self.event: str = event
+        self.callback_id: str = callback_id
+        self.tool_use_id: str | None = tool_use_id
+        self.session: Session | None = session
+        self._cancelled = False
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody waits for the answer any more: it took too long, or was withdrawn.
+
+        A function that runs in a thread cannot be stopped; a long one should look here.
+        """
+        return self._cancelled
+
+    def cancel(self) -> None:
+        """Tell the hook that nobody waits for it."""
+        self._cancelled = True
+
+
+# --- before it is called -------------------------------------------------------------------------
+
+
+def check_hook(kind: EventKind, hook: Hook) -> bool:
+    """Check a hook before anything happens; tell whether it wants a context.
+
+    Raises:
+        OptionsError: it would fail when it is called, or cannot do what it promises.
+    """
+    if not _is_seconds(hook.timeout):
+        raise OptionsError(
+            f"The timeout of a hook is a number of seconds up to {MAX_TIMEOUT:,.0f}, "
+            f"and not {hook.timeout!r}"
+        )
+    if hook.on_failure not in typing.get_args(OnFailure):
+        known = ", ".join(typing.get_args(OnFailure))
+        raise OptionsError(f"on_failure is one of {known}, and not {hook.on_failure!r}")
+    if hook.on_failure != "continue" and kind.blocking is None:
+        raise OptionsError(
+            f"{kind.name} cannot be blocked: its hook {hook.name} can only continue on failure"
+        )
+    return _check_function(kind, hook)
+
+
+def _is_seconds(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 < value <= MAX_TIMEOUT
+
+
+def _check_function(kind: EventKind, hook: Hook) -> bool:
+    function: Any = hook.function
+    if not callable(function) or isinstance(function, type):
+        raise OptionsError(f"A hook is a function, and not {function!r}")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise OptionsError(f"A hook returns its result; {hook.name} yields")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # written in C: nobody knows
+        return False
+    if not _takes(signature, 1) and not _takes(signature, 2):
+        raise OptionsError(
+            f"A hook is called with what happened and, if it wants one, a HookContext; "
+            f"{hook.name}{signature} cannot be called so"
+        )
+    _check_annotation(kind, hook, signature)
+    return _wants_context(signature)
+
+
+def _takes(signature: inspect.Signature, count: int) -> bool:
+    try:
+        signature.bind(*[object()] * count)
+    except TypeError:
+        return False
+    return True
+
+
+def _wants_context(signature: inspect.Signature) -> bool:
+    """Whether there is a second argument for it. One that has a default is for something else."""
+    if not _takes(signature, 2):
+        return False
+    parameters = [*signature.parameters.values()]
+    if parameters[1:2] and parameters[1].kind is not inspect.Parameter.VAR_POSITIONAL:
+        second = parameters[1]
+        return second.default is inspect.Parameter.empty or "HookContext" in str(second.annotation)
+    return False
+
+
+def _check_annotation(kind: EventKind, hook: Hook, signature: inspect.Signature) -> None:
+    """Refuse a function that says itself that it is for another event."""
+    try:
+        hints = typing.get_type_hints(hook.function)
+    except Exception:  # names that are only there for a type checker, and whatever else they hold
+        return
+    first = hints.get(next(iter(signature.parameters)))
+    members = typing.get_args(first) or (first,)
+    told = [it for it in members if isinstance(it, type) and issubclass(it, BaseHookInput)]
+    if told and not any(issubclass(kind.input, it) for it in told):
+        wanted = " or ".join(it.__name__ for it in told)
+        raise OptionsError(
+            f"{hook.name} takes a {wanted}; at {kind.name} it gets a {kind.input.__name__}"
+        )
+
+
+# --- when it is called ---------------------------------------------------------------------------
+
+
+async def run_hook(
+    kind: EventKind,
+    hook: Hook,
+    arguments: tuple[Any, ...],
+    context: HookContext,
+) -> HookOutput:
+    """Call a hook and write down what it says; if it fails, what it was declared to do then.
+
+    Args:
+        kind: the event.
+        hook: the function.
+        arguments: what it is called with, first of all what happened.
+        context: is told when nobody waits any more.
+    """
+    event = arguments[0]
+    error: BaseException | None = None
+    try:
+        with anyio.move_on_after(hook.timeout):
+            return to_output(await _call(hook.function, arguments), kind, event)
+    except BaseException as failure:
+        if not _is_failure(failure):
+            raise
+        error = failure
+    finally:
+        context.cancel()
+    return _failed(kind, hook, event, error)
+
+
+async def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    if _is_async(function):
+        returned = function(*arguments)
+    else:
+        # A limiter of its own: it never waits until other functions have returned.
+        returned = await anyio.to_thread.run_sync(
+            function, *arguments, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1)
+        )
+    return await returned if isinstance(returned, Awaitable) else returned
+
+
+def _is_async(function: Any) -> bool:
+    while isinstance(function, functools.partial):
+        function = function.func
+    call = getattr(function, "__call__", None)  # noqa: B004
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+
+
+def _is_failure(error: BaseException) -> bool:
+    """Tell a function that fails from the end of the task that it runs in."""
+    if isinstance(error, anyio.get_cancelled_exc_class()):
+        # Whoever waits for something that was cancelled has failed like any other.
+        return anyio.current_effective_deadline() > -math.inf
+    return isinstance(error, Exception)
+
+
+def _failed(kind: EventKind, hook: Hook, event: Any, error: BaseException | None) -> HookOutput:
+    blocks = _blocks(kind, hook, event)
+    log.error(
+        "The hook %s %s at %s; %s",
+        hook.name,
+        f"did not return within {hook.timeout:g} s" if error is None else "failed",
+        kind.name,
+        "this is blocked" if blocks else "the CLI goes on without it",
+        exc_info=error,
+    )
+    if not blocks:
+        return HookOutput()
+    told = f"{FAILED} ({_words(error)})" if hook.show_error else FAILED
+    return to_output(block(told), kind, event)
+
+
+def _words(error: BaseException | None) -> str:
+    return "It took too long" if error is None else f"{type(error).__name__}: {error}"
+
+
+def _blocks(kind: EventKind, hook: Hook, event: BaseHookInput | UnknownHookInput) -> bool:
+    if hook.on_failure == "continue":
+        return False
+    # Blocked again and again, the model would never come to an end.
+    return not (kind.keeps_going and getattr(event, "stop_hook_active", None))

@@ -1,0 +1,21 @@
+"""From options to a running CLI: found, given its arguments, started and connected.
+
+Here options become a command line, an environment and the `initialize` request. It uses `options`,
+`transport`, `simulator` and what is below them. Start with `connect`.
+"""
+
+from __future__ import annotations
+
+from .connect import Connect, check_transport, launch_of, open_transport
+from .initialize import initialize_request
+from .session_lock import Claim, claim_for
+
+__all__ = [
+    "Claim",
+    "Connect",
+    "check_transport",
+    "claim_for",
+    "initialize_request",
+    "launch_of",
+    "open_transport",
+]

@@ -1,0 +1,135 @@
+"""The environment that the CLI gets.
+
+It is, each step over the one before:
+
+1. what this process has, or with `clean_env` only what any program needs (`NEEDED`);
+2. without what a CLI, or an SDK, has set for the programs it started (`NOT_INHERITED`): one of
+   them may have started us, and a CLI that finds these takes itself for a part of the other;
+3. with what tells the CLI who has started it, and what some options stand for;
+4. with `env`, which wins: a text sets a variable, None takes it away.
+
+So `CLAUDE_CONFIG_DIR`, `ANTHROPIC_API_KEY`, `CLAUDE_CODE_OAUTH_TOKEN` and all other variables that
+configure the CLI are passed on, but with `clean_env` only if they are in `env`. Without
+`CLAUDE_CONFIG_DIR` the CLI uses `~/.claude`. A W3C trace context (`TRACEPARENT`) is passed on like
+any other variable. Nothing of this is ever logged.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from .._package import __version__
+from ..options import CLIOptions
+
+__all__ = ["NEEDED", "NEEDED_ON_WINDOWS", "NOT_INHERITED", "environment"]
+
+NEEDED = (
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+)
+"""What a program needs to find other programs, its user's files and its language."""
+
+NEEDED_ON_WINDOWS = (
+    "APPDATA",
+    "COMSPEC",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "NUMBER_OF_PROCESSORS",
+    "OS",
+    "PATH",
+    "PATHEXT",
+    "PROCESSOR_ARCHITECTURE",
+    "PROGRAMDATA",
+    "PROGRAMFILES",
+    "PROGRAMFILES(X86)",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "USERNAME",
+    "USERPROFILE",
+    "WINDIR",
+)
+"""The same on Windows, where most programs do not even start without `SYSTEMROOT`."""
+
+NOT_INHERITED = (
+    # Set by a CLI (2.1.325 at the most) for the commands that it runs.
+    "AI_AGENT",
+    "CLAUDECODE",
+    "CLAUDE_CODE_CHILD_SESSION",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_EXECPATH",
+    "CLAUDE_CODE_MESSAGING_SOCKET",
+    "CLAUDE_CODE_MESSAGING_TOKEN",
+    "CLAUDE_CODE_SESSION_ATTENDED",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_CODE_SSE_PORT",
+    "CLAUDE_EFFORT",
+    "CLAUDE_PID",
+    # Set by an SDK for the CLI that it starts.
+    "CLAUDE_AGENT_SDK_DERIVED_CLIENT_APP",
+    "CLAUDE_AGENT_SDK_VERSION",
+    "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING",
+    "CLAUDE_CODE_QUESTION_PREVIEW_FORMAT",
+    "CLAUDE_CODE_SDK_READS_SESSION_STATE",
+    "CLAUDE_CODE_SDK_READS_STARTUP_MARKS",
+    # Meant for other programs: these make Node attach a debugger, or write to stdout.
+    "DEBUG",
+    "NODE_OPTIONS",
+)
+"""What is not handed on. To have one of these all the same, give it in `env`."""
+
+
+def environment(options: CLIOptions, base: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Give the environment for the CLI.
+
+    Args:
+        options: what the CLI is asked for.
+        base: what it would inherit; this process's own environment unless given.
+    """
+    variables = _inherited(options, os.environ if base is None else base)
+    variables |= _told(options)
+    for name, value in options.env.items():
+        if value is None:
+            variables.pop(name, None)
+        else:
+            variables[name] = value
+    return variables
+
+
+def _inherited(options: CLIOptions, base: Mapping[str, str]) -> dict[str, str]:
+    if not options.clean_env:
+        return {name: base[name] for name in base if name not in NOT_INHERITED}
+    if sys.platform == "win32":  # where the case of a name does not matter
+        return {name: base[name] for name in base if name.upper() in NEEDED_ON_WINDOWS}
+    return {name: base[name] for name in NEEDED if name in base}
+
+
+def _told(options: CLIOptions) -> dict[str, str]:
+    told = {
+        "CLAUDE_CODE_ENTRYPOINT": "sdk-py",
+        "CLAUDE_AGENT_SDK_VERSION": __version__,
+        # Have the CLI say when it is idle: nothing else tells when its input may be closed.
+        "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1",
+    }
+    if options.cwd is not None:
+        told["PWD"] = str(options.cwd)
+    if options.client_app is not None:
+        told["CLAUDE_AGENT_SDK_CLIENT_APP"] = options.client_app
+    if options.question_preview_format is not None:
+        told["CLAUDE_CODE_QUESTION_PREVIEW_FORMAT"] = options.question_preview_format
+    if options.enable_file_checkpointing:
+        told["CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"] = "true"
+    return told

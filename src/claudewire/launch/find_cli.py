@@ -1,0 +1,251 @@
+"""Finds the CLI: where it was said to be, or where it usually is.
+
+It looks at a few dozen files at most. Who may not wait even for those, on a slow network drive for
+example, calls it in a thread.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ..errors import CLINotFoundError, OptionsError
+
+__all__ = ["CLI_VARIABLE", "find_cli"]
+
+CLI_VARIABLE = "CLAUDE_CODE_PATH"
+"""The environment variable that says where the CLI is."""
+
+_NAME = "claude"
+_PACKAGE = Path("node_modules", "@anthropic-ai", "claude-code")
+_SCRIPTS = frozenset([".js", ".mjs", ".cjs"])
+_BATCHES = frozenset([".cmd", ".bat"])
+_ENDINGS = (".exe", ".com", ".cmd", ".bat")
+"""What Windows takes for a program, in this order."""
+
+_ADVICE = (
+    "Install it (npm install -g @anthropic-ai/claude-code), say where it is (cli=…, or the "
+    f"environment variable {CLI_VARIABLE}), or use the one that comes with this package "
+    '(cli="simulated").'
+)
+_HOMES = (
+    ".local/bin",
+    ".claude/local",
+    ".claude/local/node_modules/.bin",
+    ".npm-global/bin",
+    ".npm-packages/bin",
+    ".bun/bin",
+    ".volta/bin",
+    ".yarn/bin",
+    ".config/yarn/global/node_modules/.bin",
+    ".nvm/current/bin",
+    "node_modules/.bin",
+)
+_SYSTEM = (
+    "/usr/local/bin",
+    "/opt/homebrew/bin",
+    "/home/linuxbrew/.linuxbrew/bin",
+    "/opt/local/bin",
+    "/usr/bin",
+    "/snap/bin",
+)
+
+
+def find_cli(
+    cli: str | os.PathLike[str] | Sequence[str] | None,
+    env: Mapping[str, str],
+    *,
+    windows: bool = sys.platform == "win32",
+) -> tuple[str, ...]:
+    """Give the command that starts the CLI: one word, or several.
+
+    Args:
+        cli: a path, a name to be looked up in PATH, or a whole command such as
+            `["ssh", "host", "claude"]`, of which only the first word is looked up here. None to
+            look into `CLAUDE_CODE_PATH`, then PATH, then the usual places.
+        env: the environment that the CLI will have.
+        windows: whether programs are found as Windows does.
+
+    Raises:
+        CLINotFoundError: it is not there, or cannot be run. Says where it was looked for.
+        OptionsError: the command is empty.
+    """
+    search = _Search(env, windows)
+    if cli is None:
+        return search.anywhere()
+    if isinstance(cli, os.PathLike):
+        return search.at(os.fspath(cli))
+    if isinstance(cli, str):
+        return search.given(cli)
+    words = [os.fspath(word) for word in cli]
+    if not words or not words[0]:
+        raise OptionsError("The command that starts the CLI is empty")
+    return (*search.given(words[0]), *words[1:])
+
+
+class _Search:
+    """Looks for programs, and remembers where."""
+
+    def __init__(self, env: Mapping[str, str], windows: bool) -> None:
+        # On Windows the names of variables are the same in any case.
+        self._env = {name.upper(): env[name] for name in env} if windows else dict(env)
+        self._windows = windows
+        self._looked: list[str] = []
+
+    # --- what was asked for ----------------------------------------------------------------------
+
+    def anywhere(self) -> tuple[str, ...]:
+        if told := self._env.get(CLI_VARIABLE):
+            # Whoever says where it is does not want another one.
+            return self.given(told, f"{CLI_VARIABLE} says {told}, but")
+        self._looked.append(f"the environment variable {CLI_VARIABLE}, which is not set")
+        found = self._in_path(_NAME) or self._first(self._usual(), _NAME)
+        if found is None:
+            raise self._missing("There is no `claude` here")
+        return self._command(found)
+
+    def given(self, name: str, where: str = "") -> tuple[str, ...]:
+        if not name:
+            raise OptionsError("The name of the CLI is empty")
+        separators = "/\\" if self._windows else "/"
+        if name[0] != "~" and not any(separator in name for separator in separators):
+            return self._named(name, where)
+        return self.at(name, where)
+
+    def at(self, name: str, where: str = "") -> tuple[str, ...]:
+        path = self._expanded(name)
+        if path.is_dir():
+            raise CLINotFoundError(f"{where} {path} is a directory".strip(), advice=_ADVICE)
+        if not path.is_file():
+            words = f"{where} there is no file" if where else "There is no file"
+            raise CLINotFoundError(f"{words} {path}", advice=_ADVICE)
+        return self._command(path)
+
+    def _named(self, name: str, where: str) -> tuple[str, ...]:
+        found = self._in_path(name)
+        if found is None:
+            words = f"{where} there is no program" if where else "There is no program"
+            split = f"Was it meant to be several words? Then say cli={name.split()}." * (
+                " " in name
+            )
+            raise self._missing(f"{words} `{name}`", split)
+        return self._command(found)
+
+    def _expanded(self, name: str) -> Path:
+        home = self._home()
+        if name[0] == "~" and name[1:2] in ("", "/", os.sep) and home is not None:
+            return Path(f"{home}{name[1:]}").absolute()
+        # Absolute, because the CLI may run in another directory than we do.
+        return Path(name).expanduser().absolute()
+
+    # --- where it may be -------------------------------------------------------------------------
+
+    def _in_path(self, name: str) -> Path | None:
+        entries = [entry for entry in self._env.get("PATH", "").split(os.pathsep) if entry]
+        self._looked.append(f"PATH: {os.pathsep.join(entries) or 'empty'}")
+        return self._first((Path(entry).absolute() for entry in entries), name, note=False)
+
+    def _first(self, folders: Iterable[Path], name: str, *, note: bool = True) -> Path | None:
+        for folder in folders:
+            if note:
+                self._looked.append(str(folder))
+            for ending in self._endings(name):
+                path = folder / (name + ending)
+                if self._is_program(path):
+                    return path
+        return None
+
+    def _endings(self, name: str) -> tuple[str, ...]:
+        if not self._windows or Path(name).suffix.lower() in {*_ENDINGS, *_SCRIPTS}:
+            return ("",)
+        return _ENDINGS
+
+    def _is_program(self, path: Path) -> bool:
+        if not path.is_file():
+            return False
+        return self._windows or path.suffix in _SCRIPTS or os.access(path, os.X_OK)
+
+    def _home(self) -> Path | None:
+        home = self._env.get("USERPROFILE" if self._windows else "HOME")
+        return Path(home) if home else None
+
+    def _usual(self) -> Iterator[Path]:
+        for name in ("NPM_CONFIG_PREFIX", "npm_config_prefix"):
+            if self._env.get(name):
+                yield Path(self._env[name], "" if self._windows else "bin")
+        yield from self._usual_on_windows() if self._windows else self._usual_on_posix()
+        yield Path("node_modules", ".bin").absolute()
+
+    def _usual_on_posix(self) -> Iterator[Path]:
+        if (home := self._home()) is not None:
+            yield from (home / folder for folder in _HOMES)
+            yield from sorted(home.glob(".nvm/versions/node/*/bin"), key=_version, reverse=True)
+        yield from map(Path, _SYSTEM)
+
+    def _usual_on_windows(self) -> Iterator[Path]:
+        env = self._env
+        if (home := self._home()) is not None:
+            yield home / ".local" / "bin"
+            yield home / ".claude" / "local"
+            yield home / ".bun" / "bin"
+            yield home / "scoop" / "shims"
+        if env.get("APPDATA"):
+            yield Path(env["APPDATA"], "npm")
+        if env.get("LOCALAPPDATA"):
+            yield Path(env["LOCALAPPDATA"], "Microsoft", "WinGet", "Links")
+            yield Path(env["LOCALAPPDATA"], "Volta", "bin")
+        if env.get("PROGRAMFILES"):
+            yield Path(env["PROGRAMFILES"], "nodejs")
+
+    # --- how it is run ---------------------------------------------------------------------------
+
+    def _command(self, path: Path) -> tuple[str, ...]:
+        if path.suffix.lower() in _BATCHES:
+            path = self._behind(path)
+        if path.suffix.lower() in _SCRIPTS:
+            return (self._node(path), str(path))
+        if not self._is_program(path):
+            advice = f"Make it executable: chmod +x {path}"
+            raise CLINotFoundError(f"{path} is not executable", advice=advice)
+        return (str(path),)
+
+    def _behind(self, batch: Path) -> Path:
+        """Find what a batch file starts: Windows would interpret our arguments a second time."""
+        beside = batch.with_suffix("")
+        package = batch.parent / _PACKAGE
+        if batch.parent.name == ".bin":
+            package = batch.parent.parent.parent / _PACKAGE
+        candidates = [beside.with_suffix(".exe")]
+        candidates += [package / "bin" / "claude.exe", package / "claude.exe", package / "cli.js"]
+        for path in candidates:
+            if path.is_file():
+                return path
+        raise CLINotFoundError(
+            f"{batch} is a batch file, which is never run because it would interpret the "
+            "arguments; and what it starts was not found at "
+            + ", ".join(str(path) for path in candidates),
+            advice="Say where the program itself is: cli=…, a claude.exe or a cli.js.",
+        )
+
+    def _node(self, script: Path) -> str:
+        node = self._in_path("node")
+        if node is None or node.suffix.lower() in _BATCHES:
+            raise CLINotFoundError(
+                f"{script} needs Node.js, and there is no `node` in PATH",
+                advice="Install Node.js, or say the whole command: cli=[node, script].",
+            )
+        return str(node)
+
+    def _missing(self, message: str, advice: str = "") -> CLINotFoundError:
+        places = "\n".join(f"  {place}" for place in self._looked)
+        return CLINotFoundError(
+            f"{message}. It was looked for in\n{places}", advice=advice or _ADVICE
+        )
+
+
+def _version(folder: Path) -> list[int]:
+    """Order v9 before v10."""
+    digits = folder.parent.name.removeprefix("v").split(".")
+    return [int(part) if part.isdigit() else -1 for part in digits]

@@ -1,0 +1,77 @@
+"""Files that hold what nobody else may read, for as long as a CLI needs them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from types import TracebackType
+
+from ..errors import CLIError
+
+__all__ = ["PrivateFiles"]
+
+
+class PrivateFiles:
+    """A directory of our own (0700) with files of our own (0600), made when first needed.
+
+    The files are to stay until the CLI has exited. What is not deleted is deleted when this object
+    is, or when the interpreter exits.
+    """
+
+    def __init__(self) -> None:
+        self._folder: str | None = None
+        self._count = 0
+        self._delete: weakref.finalize[..., PrivateFiles] | None = None
+
+    @property
+    def folder(self) -> str | None:
+        """Where the files are; None if there are none."""
+        return self._folder
+
+    def write(self, name: str, text: str) -> str:
+        """Write a new file and give its path.
+
+        Args:
+            name: what it is called, so that somebody who sees it knows what it is.
+            text: what it holds.
+
+        Raises:
+            CLIError: it cannot be written.
+        """
+        self._count += 1
+        try:
+            path = os.path.join(self._made(), f"{self._count}-{name}")
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+                file.write(text)
+        except OSError as error:
+            raise CLIError(
+                f"The CLI could not be handed its {name}: {error}",
+                advice="Is there space in the directory for temporary files, and is it yours?",
+            ) from error
+        return path
+
+    def _made(self) -> str:
+        if self._folder is None:
+            self._folder = tempfile.mkdtemp(prefix="claudewire-")
+            self._delete = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        return self._folder
+
+    def delete(self) -> None:
+        """Delete all the files. They can be deleted twice."""
+        if self._delete is not None:
+            self._delete()
+        self._folder = None
+
+    def __enter__(self) -> PrivateFiles:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.delete()

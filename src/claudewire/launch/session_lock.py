@@ -1,0 +1,250 @@
+"""One session of ours at a time for each conversation.
+
+Two CLIs that write the same transcript lose each other's turns, and neither notices. So whoever
+opens a conversation holds a lock on it: a file in the user's cache folder, which the system unlocks
+when the process dies. It binds claudewire only: nobody else looks at it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import sys
+import threading
+import uuid
+import weakref
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from ..errors import Cause, CLIError
+from ..options import Options
+from ..transport import Transport, lock_exclusively
+from .connect import SIMULATED, Connect
+from .environment import environment
+
+__all__ = ["Claim", "SessionLock", "claim_for", "place_of"]
+
+log: logging.Logger = logging.getLogger("claudewire.session")
+
+_FLAGS = (
+    os.O_RDWR
+    | os.O_CREAT
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NOINHERIT", 0)
+)
+
+_held: weakref.WeakValueDictionary[Path, SessionLock] = weakref.WeakValueDictionary()
+"""The locks of this process. Some network file systems do not tell a process from itself."""
+_mutex = threading.Lock()
+
+
+class SessionLock:
+    """A lock on one conversation, held until it is released or the process ends.
+
+    Args:
+        session_id: which conversation.
+        place: where the CLI keeps its conversations; equal ids elsewhere do not clash.
+
+    Raises:
+        CLIError: another session has it open; the cause is `SESSION_IN_USE`.
+        OSError: there can be no lock.
+    """
+
+    def __init__(self, session_id: str, place: str) -> None:
+        self.session_id = session_id
+        self._file = -1
+        name = hashlib.sha256(f"{place}\0{session_id}".encode()).hexdigest()[:32]
+        self._path = _folder() / f"{name}.lock"
+        with _mutex:
+            if self._path in _held:
+                raise _in_use(session_id, str(os.getpid()))
+            self._file = _lock(self._path, session_id)
+            _held[self._path] = self
+
+    @property
+    def is_held(self) -> bool:
+        """Whether it has not been released."""
+        return self._file >= 0
+
+    def release(self) -> None:
+        """Let others have it."""
+        if self._file >= 0:
+            file, self._file = self._file, -1
+            _held.pop(self._path, None)
+            with suppress(OSError):  # elsewhere an open file cannot be deleted, and stays
+                self._path.unlink()
+            os.close(file)
+
+    def abandon(self) -> None:
+        """Let go of it in a forked child: it is the parent's."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def __del__(self) -> None:
+        with suppress(AttributeError, OSError):
+            self.release()
+
+
+def _lock(path: Path, session_id: str) -> int:
+    """Open and lock a file that others may delete at any moment."""
+    while True:
+        file = os.open(path, _FLAGS, 0o600)
+        try:
+            if not lock_exclusively(file):
+                raise _in_use(session_id, _read(file))
+            if _is_still(file, path):
+                os.ftruncate(file, 0)
+                os.lseek(file, 0, os.SEEK_SET)
+                os.write(file, str(os.getpid()).encode())
+                return file
+        except BaseException:
+            os.close(file)
+            raise
+        os.close(file)
+
+
+def _is_still(file: int, path: Path) -> bool:
+    """Whether a path leads to this file, and its last holder has not deleted it just now."""
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _read(file: int) -> str:
+    os.lseek(file, 0, os.SEEK_SET)
+    return os.read(file, 32).decode("ascii", "replace").strip()
+
+
+def _in_use(session_id: str, owner: str) -> CLIError:
+    return CLIError(
+        f"The session {session_id} is open already, in process {owner or 'unknown'}",
+        cause=Cause.SESSION_IN_USE,
+        advice="Close it there, open a fork of it (fork_session=True), or, if you know what you "
+        "are doing, say shared=True.",
+    )
+
+
+def _folder() -> Path:
+    if sys.platform == "win32":  # pragma: no cover
+        cache = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+    else:
+        cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    folder = Path(cache).expanduser() / "claudewire" / "locks"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def _abandon_in_fork() -> None:
+    # Else they would be held until the fork has ended, too.
+    global _mutex
+    _mutex = threading.Lock()
+    for lock in list(_held.values()):
+        lock.abandon()
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_in_fork)
+
+
+# --- which conversation ---------------------------------------------------------------------------
+
+
+def place_of(env: Mapping[str, str | None]) -> str | None:
+    """Say where a CLI with this environment keeps its conversations; None if nobody knows."""
+    config = env.get("CLAUDE_CONFIG_DIR")
+    home = env.get("HOME") or env.get("USERPROFILE")
+    if not config and not home:
+        return None
+    return os.path.realpath(config or os.path.join(home or "", ".claude"))
+
+
+class Claim:
+    """What a session says about its conversation: which it is to be, and that it is its own.
+
+    Args:
+        place: where conversations are kept; None not to lock them.
+    """
+
+    def __init__(self, place: str | None) -> None:
+        self._place = place
+        self._lock: SessionLock | None = None
+        self._expected: str | None = None
+
+    @property
+    def session_id(self) -> str | None:
+        """The conversation that is locked."""
+        return None if self._lock is None else self._lock.session_id
+
+    def expect(self, options: Options) -> None:
+        """A CLI is about to be started with these options.
+
+        Raises:
+            CLIError: the conversation is open elsewhere.
+        """
+        self._expected = _named(options)
+        if self._expected is None:
+            self.release()
+        else:
+            self._take(self._expected)
+
+    def confirm(self, session_id: str | None) -> None:
+        """The CLI says which conversation it has.
+
+        Raises:
+            CLIError: it is another than it was told, or open elsewhere.
+        """
+        if session_id is None:
+            return  # it does not say
+        expected, self._expected = self._expected, None
+        if expected is not None and expected != session_id:
+            raise CLIError(
+                f"The CLI was to have the session {expected} and has opened {session_id}",
+                cause=Cause.OTHER_SESSION,
+                advice="Nothing was added to the one that you wanted. Say fork_session=True if "
+                "a new one is what you want.",
+            )
+        self._take(session_id)
+
+    def release(self) -> None:
+        """Let others have the conversation."""
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.release()
+
+    def _take(self, session_id: str) -> None:
+        if self._place is None or self.session_id == session_id:
+            return
+        try:
+            lock = SessionLock(session_id, self._place)
+        except OSError as error:
+            log.warning("The session %s cannot be locked: %s", session_id, error)
+            return
+        self.release()
+        self._lock = lock
+
+
+def _named(options: Options) -> str | None:
+    """The conversation that the options name by its id. They may also name it by its title."""
+    if options.resume is None or options.fork_session:
+        return options.session_id
+    try:
+        uuid.UUID(options.resume)
+    except ValueError:
+        return None
+    return options.resume
+
+
+def claim_for(options: Options, transport: Transport | Connect | None) -> Claim:
+    """Make the claim of a session that is opened like this."""
+    if options.shared or not options.persist_session:
+        return Claim(None)
+    if transport is not None and not callable(transport):
+        return Claim(None)  # nobody knows what is at its other end
+    in_memory = transport is None and options.cli == SIMULATED
+    return Claim(place_of(options.env if in_memory else environment(options)))

@@ -1,0 +1,123 @@
+"""How a session behaves on our side of the pipe: bounds, limits, and who is asked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Literal
+
+from ..errors import OptionsError
+
+__all__ = ["Patience", "Timeouts", "Unread", "WaitingFor"]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long things may take, in seconds. There is no call without a bound.
+
+    Attributes:
+        start: from the start of the CLI to its first answer.
+        request: for the CLI to answer a request, unless the call says otherwise.
+        interrupt: for a turn to stop.
+        exit: for the CLI to exit by itself, after its input or its output has ended.
+        terminate: to exit after SIGTERM, before it is killed.
+        kill: for a killed process to be gone.
+        drain: for the rest of its output, when it has exited.
+    """
+
+    start: float = 60.0
+    request: float = 60.0
+    interrupt: float = 30.0
+    exit: float = 5.0
+    terminate: float = 5.0
+    kill: float = 5.0
+    drain: float = 2.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            seconds = getattr(self, field.name)
+            if not seconds > 0:
+                raise OptionsError(f"timeouts.{field.name} has to be more than 0, not {seconds!r}")
+
+
+class WaitingFor(StrEnum):
+    """What a session may be waiting for."""
+
+    NOTHING = "nothing"
+    START = "the start"
+    FIRST_TOKEN = "the first token"
+    NEXT_TOKEN = "the next token"
+    TOOL = "a tool"
+    PERSON = "a person"
+    ANSWER = "an answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long each kind of silence is no stall, in seconds; None is for ever.
+
+    Attributes:
+        first_token: from a prompt, or a tool's result, to the first sign of the model.
+        next_token: between two signs of it.
+        tool: from the call of a tool, or its last sign of life, to its result.
+        person: for a person to decide.
+        answer: for the CLI to answer a request; each has its own timeout besides.
+        action: `warn` only tells of it. `interrupt` stops the turn, which then fails with
+            `Stalled`. `restart` also starts another CLI that resumes the session.
+        grace: how long after the warning the action is taken.
+
+    Raises:
+        OptionsError: there is no such action, or a patience is not more than 0.
+    """
+
+    first_token: float | None = 120.0
+    next_token: float | None = 120.0
+    tool: float | None = 900.0
+    person: float | None = None
+    answer: float | None = 120.0
+    action: Literal["warn", "interrupt", "restart"] = "warn"
+    grace: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.action not in ("warn", "interrupt", "restart"):
+            raise OptionsError(
+                f"patience.action is one of warn, interrupt, restart, not {self.action!r}"
+            )
+        for name in ("first_token", "next_token", "tool", "person", "answer"):
+            seconds = getattr(self, name)
+            if seconds is not None and not seconds > 0:
+                raise OptionsError(f"patience.{name} has to be more than 0, not {seconds!r}")
+
+    def limit(self, what: WaitingFor) -> float:
+        """Give the patience for something, infinity if there is no limit."""
+        limits = {
+            WaitingFor.FIRST_TOKEN: self.first_token,
+            WaitingFor.NEXT_TOKEN: self.next_token,
+            WaitingFor.TOOL: self.tool,
+            WaitingFor.PERSON: self.person,
+            WaitingFor.ANSWER: self.answer,
+        }
+        limit = limits.get(what)
+        return math.inf if limit is None else limit
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What happens to messages that nobody reads. The reader is never held up.
+
+    Attributes:
+        high_water: at this many a `HighWater` event tells of it.
+        policy: `keep` keeps them all; `drop_partial` then drops pieces of messages, each of which
+            comes again as a whole.
+
+    Raises:
+        OptionsError: there is no such policy.
+    """
+
+    high_water: int = 10_000
+    policy: Literal["keep", "drop_partial"] = "keep"
+
+    def __post_init__(self) -> None:
+        if self.policy not in ("keep", "drop_partial"):
+            raise OptionsError(f"unread.policy is keep or drop_partial, not {self.policy!r}")

@@ -1,0 +1,163 @@
+"""Ready-made deciders. Each answers requests of every kind, and can be any session's `person`.
+
+    People(person=deny_everything("Read only, please."))
+    People(person=policy_then(policy, Terminal()))
+    People(person=allow_everything_dangerously())        # in a sandbox, and nowhere else
+
+`Remote` serves an inbox over a channel, to a page or a phone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
+from typing import Any
+
+import anyio
+import msgspec
+
+from .desk import Person, Policy
+from .handlers import call_handler, check_handler
+from .inbox import Change, Inbox
+from .pending import AnswerError, Pending
+from .permissions import PermissionRequest, PermissionResultAllow, ToolPending
+from .plans import PlanRequest
+from .questions import QuestionRequest
+
+__all__ = ["Remote", "allow_everything_dangerously", "deny_everything", "policy_then"]
+
+logger: logging.Logger = logging.getLogger("claudewire.people")
+
+
+def allow_everything_dangerously() -> Person:
+    """Let every tool run and approve every plan: for a sandbox that nothing can escape from.
+
+    What only a person can know is left open: questions are skipped, forms declined.
+    """
+
+    async def allow_everything(request: Pending[Any]) -> Any:
+        if isinstance(request, PermissionRequest):
+            return request.allow()
+        if isinstance(request, PlanRequest):
+            return request.approve()
+        if isinstance(request, QuestionRequest):
+            return request.skip()
+        return request.no("nobody is there to ask")
+
+    return allow_everything
+
+
+def deny_everything(reason: str = "Nothing is allowed here.") -> Person:
+    """Say no to everything, and tell the model why."""
+
+    async def deny_all(request: Pending[Any]) -> Any:
+        return request.no(reason)
+
+    return deny_all
+
+
+def policy_then(policy: Policy, person: Person) -> Person:
+    """Let a policy decide over tools, and a person over what it does not decide.
+
+    Args:
+        policy: allows, denies, or says that somebody is to be asked.
+        person: who is asked then, and about everything that is no use of a tool.
+    """
+    check_handler(person, "person")
+
+    async def decide(request: Pending[Any]) -> Any:
+        if isinstance(request, ToolPending):
+            decided = policy.decide(request.tool_name, request.input, cwd=request.cwd)
+            is_tool = isinstance(request, PermissionRequest)
+            # A question is denied by a rule that names it, and not for want of one.
+            if decided.behavior == "deny" and (is_tool or decided.rule is not None):
+                return request.no(decided.reason)
+            wants_person = request.body.requires_user_interaction
+            if decided.behavior == "allow" and is_tool and not wants_person:
+                return PermissionResultAllow()
+        return await call_handler(person, request)
+
+    decide.__qualname__ = "policy_then"
+    return decide
+
+
+class Remote:
+    """Shows an inbox to somebody far away, and takes the answers from there.
+
+    What is sent, as JSON has it:
+
+    * `{"type": "request", "id": …, "kind": …, "title": …, "actions": […], …}`: something waits;
+      all that waits already comes first, so a peer that has lost the connection misses nothing;
+    * `{"type": "ended", "id": …, "state": …, "how": …}`: it was answered, withdrawn or expired;
+    * `{"type": "refused", "id": …, "error": …}`: an answer did not fit or came too late.
+
+    What is received: `{"id": …, "action": "allow", …}`, with the arguments of the action beside it.
+
+    Args:
+        inbox: what to show.
+        send: writes an object to the channel.
+        receive: the objects that come from it, or their JSON; it ends when the channel does.
+        name: what to call whoever is at the other end, for the records.
+    """
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        send: Callable[[dict[str, Any]], Awaitable[object]],
+        receive: AsyncIterable[Mapping[str, Any] | str | bytes],
+        *,
+        name: str = "remote",
+    ) -> None:
+        self._inbox = inbox
+        self._send = send
+        self._receive = receive
+        self._name = name
+
+    async def run(self) -> None:
+        """Serve until the channel ends. What waits then goes on waiting, for the next one."""
+        with self._inbox.changes() as changes:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._show, changes)
+                async for message in self._receive:
+                    await self._take(message)
+                tasks.cancel_scope.cancel()
+
+    async def _show(self, changes: AsyncIterable[Change]) -> None:
+        async for change in changes:
+            await self._send(_message(change))
+
+    async def _take(self, message: Mapping[str, Any] | str | bytes) -> None:
+        id: Any = None
+        try:
+            answer = _object(message)
+            id = answer.pop("id", None)
+            if not isinstance(id, str):
+                raise AnswerError("An answer has to say which `id` it is for")
+            action = answer.pop("action", None)
+            if not isinstance(action, str):
+                raise AnswerError("An answer has to name its `action`")
+            if not self._inbox.act(id, action, answer, by=f"person: {self._name}"):
+                raise AnswerError("Nobody waits for this answer any more")
+        except (AnswerError, TypeError) as error:
+            await self._send({"type": "refused", "id": id, "error": str(error)})
+
+
+def _object(message: Mapping[str, Any] | str | bytes) -> dict[str, Any]:
+    if isinstance(message, str | bytes):
+        try:
+            message = msgspec.json.decode(message, type=dict[str, Any])
+        except msgspec.MsgspecError as error:
+            raise AnswerError(f"An answer has to be a JSON object: {error}") from None
+    return dict(message)
+
+
+def _message(change: Change) -> dict[str, Any]:
+    request = change.request
+    if change.what == "added":
+        return {"type": "request", **request.describe()}
+    return {
+        "type": "ended",
+        "id": request.id,
+        "state": request.state.value,
+        "how": request.ending,
+    }

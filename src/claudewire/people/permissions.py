@@ -1,0 +1,235 @@
+"""May this tool run? The request as whoever decides sees it, and its answers.
+
+    async def decide(request: PermissionRequest) -> PermissionResult:
+        if request.tool_name == "Read":
+            return request.allow()
+        return request.deny("Only reading is allowed here.")
+
+An answer is what `allow` or `deny` gives, or a `PermissionResultAllow` or `PermissionResultDeny`
+made by hand; never True or False, which would be too easy to give by accident.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import msgspec
+from msgspec.structs import replace
+
+from ..wire import (
+    CanUseTool,
+    PermissionResult,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    Request,
+)
+from .diffs import Reader, diff_of, read_text
+from .pending import AnswerError, Clock, Pending, PendingKind
+from .suggestions import Remember, Scope, Suggestion, suggestions_of, updates_for
+
+__all__ = [
+    "PermissionHandler",
+    "PermissionRequest",
+    "PermissionResult",
+    "PermissionResultAllow",
+    "PermissionResultDeny",
+    "Suggestion",
+    "ToolPending",
+]
+
+DENIED = "The user does not want this tool to run."
+
+_SUBJECTS = (
+    "command",
+    "file_path",
+    "notebook_path",
+    "path",
+    "url",
+    "query",
+    "pattern",
+    "description",
+)
+_LONGEST_TITLE = 200
+
+
+class ToolPending(Pending[PermissionResult]):
+    """A request that the CLI has put as a use of a tool: a permission, a question, a plan.
+
+    Attributes:
+        body: the request as it came.
+        tool_name: the tool.
+        input: what it would be called with.
+        tool_use_id: which use of the tool it is; None with a CLI that does not say.
+        cwd: the working directory of the session, if it is known.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        *,
+        title: str | None = None,
+        session: str = "",
+        cwd: str | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        body = request.body
+        if not isinstance(body, CanUseTool):
+            raise TypeError(f"{type(body).__name__} does not ask for the use of a tool")
+        super().__init__(
+            request.id,
+            title=title or _title(body),
+            session=session,
+            agent_id=body.agent_id,
+            clock=clock,
+        )
+        self.body = body
+        self.tool_name: str = body.tool_name
+        self.input: dict[str, Any] = body.input
+        self.tool_use_id: str | None = body.tool_use_id
+        self.cwd = cwd
+
+    def fit(self, answer: object) -> PermissionResult:
+        """Check that something is a decision; an allow always says what the tool runs with."""
+        if not isinstance(answer, PermissionResultAllow | PermissionResultDeny):
+            raise TypeError(f"{answer!r} is no answer to a {self.kind}; {self._advice()}")
+        whole = self._completed(answer)
+        return answer if whole == answer else whole
+
+    def _completed(
+        self, answer: PermissionResultAllow | PermissionResultDeny
+    ) -> PermissionResultAllow | PermissionResultDeny:
+        use = answer.tool_use_id or self.tool_use_id
+        if isinstance(answer, PermissionResultDeny):
+            return replace(answer, message=answer.message or DENIED, tool_use_id=use)
+        input = self.input if answer.updated_input is None else answer.updated_input
+        return replace(answer, updated_input=input, tool_use_id=use)
+
+    def _advice(self) -> str:
+        ways = " or ".join(f"`request.{action}(…)`" for action in self.actions)
+        return f"return what {ways} gives"
+
+    def no(self, reason: str) -> PermissionResult:
+        """Make a denial."""
+        return self._deny(reason)
+
+    def _allow(self, input: dict[str, Any], **fields: Any) -> PermissionResultAllow:
+        return PermissionResultAllow(input, tool_use_id=self.tool_use_id, **fields)
+
+    def _deny(self, reason: object, stop: object = False) -> PermissionResultDeny:
+        if not isinstance(reason, str) or not isinstance(stop, bool):
+            raise AnswerError("The reason has to be a text, and `stop` True or False")
+        return PermissionResultDeny(reason, stop or None, self.tool_use_id)
+
+
+class PermissionRequest(ToolPending):
+    """A tool wants to run.
+
+    Attributes:
+        suggestions: what could be remembered so as not to be asked again.
+        blocked_path: the path because of which it is asked.
+        reason: why it is asked, in the CLI's words.
+    """
+
+    kind: ClassVar[PendingKind] = "permission"
+    actions: ClassVar[tuple[str, ...]] = ("allow", "deny")
+
+    def __init__(
+        self,
+        request: Request,
+        *,
+        session: str = "",
+        cwd: str | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        super().__init__(request, session=session, cwd=cwd, clock=clock)
+        self.suggestions: tuple[Suggestion, ...] = suggestions_of(request, self.body)
+        self.blocked_path: str | None = self.body.blocked_path
+        self.reason: str | None = self.body.decision_reason
+
+    def allow(
+        self,
+        *,
+        input: Mapping[str, Any] | None = None,
+        remember: Remember | Sequence[Remember] | None = None,
+        scope: Scope | None = None,
+    ) -> PermissionResult:
+        """Let the tool run.
+
+        Args:
+            input: what it is to run with instead.
+            remember: what to remember so as not to be asked again: a suggestion or its index, a
+                rule such as `Bash(git status:*)`, or several of them.
+            scope: for how long and for whom: `session`, `project` (everybody who works in it),
+                `local` (the project, but only you) or `user` (all your projects). Left out, a
+                suggestion has its own and a rule holds for the session. `once` remembers nothing.
+
+        Raises:
+            AnswerError: that makes no sense; nothing has been decided.
+        """
+        updates = updates_for(remember, scope, self.suggestions)
+        return self._give(self._allow(self._changed(input), updated_permissions=updates))
+
+    def _changed(self, input: object) -> dict[str, Any]:
+        if input is None:
+            return self.input
+        if not isinstance(input, Mapping):
+            raise AnswerError(f"The input of a tool is an object, and not {input!r}")
+        changed: dict[str, Any] = {**input}
+        try:
+            msgspec.json.encode(changed)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise AnswerError(f"This input cannot be written as JSON: {error}") from None
+        return changed
+
+    def deny(self, reason: str = DENIED, *, stop: bool = False) -> PermissionResult:
+        """Do not let the tool run.
+
+        Args:
+            reason: what the model is told.
+            stop: also end the turn; the model is then told nothing.
+        """
+        return self._give(self._deny(reason, stop))
+
+    def diff(self, *, read: Reader | None = read_text) -> str | None:
+        """Show what the tool would change in a file, as a unified diff; None if it changes none.
+
+        Args:
+            read: reads the file; None to look at no file. Reading may take its time: in a task,
+                call this in a thread.
+        """
+        return diff_of(self.tool_name, self.input, cwd=self.cwd, read=read)
+
+    def describe(self) -> dict[str, Any]:
+        """All that there is to show, as JSON has it. The diff is made without the file."""
+        return super().describe() | {
+            "tool_name": self.tool_name,
+            "input": self.input,
+            "reason": self.reason,
+            "blocked_path": self.blocked_path,
+            "suggestions": [it.describe() for it in self.suggestions],
+            "diff": self.diff(read=None),
+        }
+
+
+def _title(body: CanUseTool) -> str:
+    if body.title:
+        return body.title
+    subject = next((body.input[key] for key in _SUBJECTS if body.input.get(key)), None)
+    if subject is None:
+        subject = json.dumps(body.input, ensure_ascii=False, default=str) if body.input else ""
+    line = " ".join(str(subject).split())
+    if len(line) > _LONGEST_TITLE:
+        line = f"{line[:_LONGEST_TITLE]}…"
+    name = body.display_name or body.tool_name
+    return f"{name}: {line}" if line else name
+
+
+PermissionHandler = Callable[
+    [PermissionRequest], PermissionResult | Awaitable[PermissionResult | None] | None
+]
+"""Decides whether a tool may run: a function or a coroutine function.
+
+A plain function is called in a thread, so that it may wait, for `input()` for example.
+"""

@@ -1,0 +1,401 @@
+"""A person at a terminal who is asked, one thing after the other.
+
+What a model writes can contain anything, also what makes a terminal hide or forge text. So
+whatever is not plainly visible is shown as an escape, and every line of it has a bar before it:
+also the parts of a line that is too long for the terminal, which have a colon.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import unicodedata
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TextIO
+
+import anyio
+import anyio.to_thread
+
+from ..concurrency import Mailbox
+from .elicitation import DialogRequest, ElicitationRequest
+from .forms import Field
+from .pending import AnswerError, Pending
+from .permissions import PermissionRequest
+from .plans import PlanRequest
+from .questions import Question, QuestionRequest, Reply
+
+__all__ = ["Terminal", "visible"]
+
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+_BAR, _GOES_ON = "  | ", "  : "
+_LEAST_COLUMNS = 20
+_IN_DIFF = frozenset({"content", "edits", "new_source", "new_string", "old_string"})
+"""Fields of an input that its diff shows better."""
+
+NOBODY = "Nobody is at the terminal any more, so the answer is no."
+
+
+def visible(text: str) -> str:
+    """Show what is there: whatever a terminal would act upon or hide becomes an escape."""
+    return "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    if character in "\n\t" or unicodedata.category(character) not in _HIDDEN:
+        return character
+    return character.encode("unicode_escape").decode()
+
+
+def _fold(line: str, width: int) -> list[str]:
+    """Cut a line into parts that a terminal shows in one line each; 0 not to cut it."""
+    if not width:
+        return [line]
+    parts, used = [""], 0
+    for character in line.expandtabs(4):
+        cells = _cells(character)
+        if used + cells > width:
+            parts.append("")
+            used = 0
+        parts[-1] += character
+        used += cells
+    return parts
+
+
+def _cells(character: str) -> int:
+    """How much room a character takes on a terminal."""
+    if unicodedata.category(character) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+class Lines:
+    """Reads a stream line by line when somebody wants a line, without stopping the event loop.
+
+    One at a time: whoever uses it has to see to that.
+
+    A read cannot be called off. So a line that comes when nobody waits any more, because what it
+    was to answer has been withdrawn, is dropped: it must not become the answer to something else.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._reading = False
+        self._wanted: Mailbox[str] | None = None
+
+    async def next(self) -> str:
+        """Wait for the next line, without its end.
+
+        Raises:
+            EOFError: there are no more.
+        """
+        mailbox: Mailbox[str] = Mailbox()
+        with self._lock:
+            self._wanted = mailbox
+            if not self._reading:
+                self._reading = True
+                # A daemon: nothing can wake a thread that waits for a terminal.
+                threading.Thread(target=self._read, name="claudewire terminal", daemon=True).start()
+        try:
+            line = await mailbox.get()
+        finally:
+            with self._lock:
+                self._wanted = None
+        if not line:
+            raise EOFError(NOBODY)
+        return line.rstrip("\r\n")
+
+    def forget(self) -> None:
+        """Drop what was typed at a terminal before there was anything to answer."""
+        with suppress(ImportError, OSError, ValueError):
+            if self._stream.isatty():
+                import termios
+
+                termios.tcflush(self._stream.fileno(), termios.TCIFLUSH)
+
+    def _read(self) -> None:
+        try:
+            line = self._stream.readline()
+        except (OSError, ValueError):  # the stream was closed
+            line = ""
+        with self._lock:
+            self._reading = False
+            if self._wanted is not None:
+                self._wanted.put(line)
+
+
+class Terminal:
+    """Asks a person at a terminal. It can be any session's `person`, or any of its handlers.
+
+    Args:
+        input: where the person types; standard input if not given.
+        output: where it is shown; standard output if not given.
+        diffs: whether files may be read to show what would change in them.
+        width: how many characters there are in a line; found out if not given.
+    """
+
+    def __init__(
+        self,
+        input: TextIO | None = None,
+        output: TextIO | None = None,
+        *,
+        diffs: bool = True,
+        width: int | None = None,
+    ) -> None:
+        self._lines = Lines(input if input is not None else sys.stdin)
+        self._output = output if output is not None else sys.stdout
+        self._diffs = diffs
+        self._width = width
+        self._sessions: set[str] = set()
+        self._busy: anyio.Lock | None = None
+
+    async def __call__(self, request: Pending[Any]) -> Any:
+        """Ask, and give the answer. At the end of the input the answer is no."""
+        if self._busy is None:
+            self._busy = anyio.Lock()
+        async with self._busy:
+            try:
+                self._lines.forget()
+                return await self._ask(request)
+            except EOFError:
+                return request.no(NOBODY)
+            finally:
+                if not request.is_waiting:
+                    self._show(f"[{request.ending}]")
+
+    async def _ask(self, request: Pending[Any]) -> Any:
+        self._head(request)
+        if isinstance(request, PermissionRequest):
+            return await self._permission(request)
+        if isinstance(request, QuestionRequest):
+            return await self._question(request)
+        if isinstance(request, PlanRequest):
+            return await self._plan(request)
+        if isinstance(request, ElicitationRequest):
+            return await self._elicitation(request)
+        if isinstance(request, DialogRequest):
+            return await self._dialog(request)
+        return request.no("the terminal does not know what to do with this")
+
+    def _head(self, request: Pending[Any]) -> None:
+        """Say what is asked, in one line, and by whom if that is not clear."""
+        self._sessions.add(request.session)
+        who = [request.session] if len(self._sessions) > 1 else []
+        who += [f"agent {request.agent_id}"] if request.agent_id else []
+        asker = f" ({', '.join(who)})" if who else ""
+        # What it says follows as a whole.
+        follows = isinstance(request, QuestionRequest | PlanRequest | ElicitationRequest)
+        title = "" if follows else f": {' '.join(request.title.split())}"
+        line, *more = _fold(visible(f"== {request.kind}{asker}{title}"), self._columns())
+        self._show(f"\n{line[:-1]}…" if more else f"\n{line}")
+
+    def _columns(self) -> int:
+        """How many characters fit into a line; 0 if there is no limit."""
+        if self._width is not None:
+            return self._width
+        with suppress(OSError, ValueError, AttributeError):
+            return max(os.get_terminal_size(self._output.fileno()).columns, _LEAST_COLUMNS)
+        return 0
+
+    def _show(self, text: str) -> None:
+        self._output.write(visible(text) + "\n")
+        self._output.flush()
+
+    def _quote(self, text: str) -> None:
+        """Show somebody else's words, so that none of them can pass for ours."""
+        columns = self._columns()
+        room = max(columns - len(_BAR), 1) if columns else 0
+        for line in visible(text).split("\n"):
+            first, *more = _fold(line, room)
+            self._show("\n".join([_BAR + first, *(_GOES_ON + part for part in more)]))
+
+    async def _type(self, prompt: str) -> str:
+        self._output.write(prompt)
+        self._output.flush()
+        return (await self._lines.next()).strip()
+
+    async def _choose(self, prompt: str, decide: Callable[[str, str], Any]) -> Any:
+        """Ask until what is typed makes sense: a word, and perhaps more after it."""
+        while True:
+            word, _, rest = (await self._type(prompt)).partition(" ")
+            try:
+                answer = decide(word.lower(), rest.strip())
+            except AnswerError as error:
+                self._show(f"  {error}")
+                continue
+            if answer is not None:
+                return answer
+            if word:
+                self._show("  That is none of these.")
+
+    # --- permissions -----------------------------------------------------------------------------
+
+    async def _permission(self, request: PermissionRequest) -> Any:
+        await self._show_use(request)
+        useful = [it for it in request.suggestions if it.changes_something]
+        for number, suggestion in enumerate(useful, 1):
+            self._show(f"  a{number if len(useful) > 1 else ''} = yes, and from now on:")
+            self._quote(suggestion.describe())
+
+        def decide(word: str, rest: str) -> Any:
+            if word in ("y", "yes"):
+                return request.allow()
+            if word in ("n", "no"):
+                return request.deny(rest) if rest else request.deny()
+            if word in ("x", "stop"):
+                return request.deny(rest, stop=True) if rest else request.deny(stop=True)
+            number = word[1:] or "1"
+            if word[:1] == "a" and number.isdecimal() and 1 <= int(number) <= len(useful):
+                if len(useful) > 1 and word == "a":
+                    raise AnswerError(f"Which of them: a1 to a{len(useful)}?")
+                return request.allow(remember=useful[int(number) - 1])
+            return None
+
+        always = "a = yes and remember, " if useful else ""
+        prompt = f"y = yes, {always}n [reason] = no, x [reason] = no and stop: "
+        return await self._choose(prompt, decide)
+
+    async def _show_use(self, request: PermissionRequest) -> None:
+        diff = await anyio.to_thread.run_sync(request.diff) if self._diffs else None
+        self._quote(f"tool: {request.tool_name}")
+        for key, value in request.input.items():
+            if not (diff and key in _IN_DIFF):
+                self._quote(f"{key}: {value if isinstance(value, str) else json.dumps(value)}")
+        for name, why in (("because", request.reason), ("path", request.blocked_path)):
+            if why:
+                self._quote(f"{name}: {why}")
+        if diff:
+            self._quote(diff)
+
+    # --- questions and plans ---------------------------------------------------------------------
+
+    async def _question(self, request: QuestionRequest) -> Any:
+        replies = [await self._one(question) for question in request.questions]
+        if not any(replies):
+            return request.skip()
+        return request.answer(dict(enumerate(replies)))
+
+    async def _one(self, question: Question) -> Reply | None:
+        self._quote(question.question)
+        for number, option in enumerate(question.options, 1):
+            more = f" ({option.description})" if option.description else ""
+            self._quote(f"{number}: {option.label}{more}")
+            if option.preview:
+                self._quote("\n".join(f"   {line}" for line in option.preview.split("\n")))
+
+        def decide(word: str, rest: str) -> Reply | str | None:
+            if word in ("s", "skip"):
+                return "skip"
+            if word in ("o", "other") and rest:
+                return Reply(other=rest)
+            numbers = f"{word} {rest}".replace(",", " ").split()
+            if not numbers or not all(it.isdecimal() for it in numbers):
+                return None
+            if len(numbers) > 1 and not question.multi_select:
+                raise AnswerError("Only one can be chosen")
+            chosen = tuple(int(it) - 1 for it in numbers)
+            if not all(0 <= it < len(question.options) for it in chosen):
+                raise AnswerError(f"There are {len(question.options)} options")
+            return Reply(chosen)
+
+        several = "numbers" if question.multi_select else "number"
+        answer = await self._choose(f"  {several}, o [words] = something else, s = skip: ", decide)
+        return answer if isinstance(answer, Reply) else None
+
+    async def _plan(self, request: PlanRequest) -> Any:
+        self._quote(request.plan or "(the plan is not known here)")
+
+        def decide(word: str, rest: str) -> Any:
+            if word in ("y", "yes"):
+                return request.approve()
+            if word in ("a", "always"):
+                return request.approve(mode="acceptEdits")
+            if word in ("n", "no"):
+                return request.revise(rest)
+            if word in ("x", "stop"):
+                return request.reject()
+            return None
+
+        prompt = "y = yes, a = yes and accept edits, n [what to change] = revise, x = reject: "
+        return await self._choose(prompt, decide)
+
+    # --- forms and dialogs -----------------------------------------------------------------------
+
+    async def _elicitation(self, request: ElicitationRequest) -> Any:
+        self._quote(f"{request.server} asks: {request.message}")
+        if request.url is not None:
+            self._quote(f"to be visited: {request.url}")
+        words = {"y": "yes", "yes": "yes", "n": "no", "no": "no"}
+        if await self._choose("y = answer, n = decline: ", lambda it, _: words.get(it)) == "no":
+            return request.decline()
+        filled = {field.name: await self._fill_in(field) for field in request.form.fields}
+        return request.accept(filled)
+
+    async def _fill_in(self, field: Field) -> Any:
+        about = f": {field.description}" if field.description else ""
+        self._quote(f"{field.title}{about}")
+        for number, choice in enumerate(field.choices, 1):
+            self._quote(f"{number}: {choice.title}")
+        prompt = f"  {_HOW[field.type]}{_if_left_out(field)}: "
+        while True:
+            typed = await self._type(prompt)
+            value = _value(field, typed) if typed else field.default
+            if value is None and not field.required:
+                return None
+            problem = "it is required" if value is None else field.problem(value)
+            if problem is None:
+                return value
+            self._show(f"  {problem}")
+
+    async def _dialog(self, request: DialogRequest) -> Any:
+        self._quote(json.dumps(request.payload, indent=2, ensure_ascii=False))
+        while True:
+            typed = await self._type("the result in JSON, or nothing to dismiss the dialog: ")
+            if not typed:
+                return request.dismiss()
+            try:
+                return request.complete(json.loads(typed))
+            except ValueError as error:
+                self._show(f"  {error}")
+
+
+_HOW = {
+    "string": "text",
+    "number": "number",
+    "integer": "whole number",
+    "boolean": "y or n",
+    "choice": "number",
+    "choices": "numbers",
+    "other": "JSON",
+}
+
+
+def _if_left_out(field: Field) -> str:
+    """Say what it means to type nothing."""
+    if field.default is not None:
+        return f" (nothing for {visible(json.dumps(field.default))})"
+    return "" if field.required else " (nothing to leave it out)"
+
+
+def _value(field: Field, typed: str) -> object:
+    """Read what was typed into a field; what makes no sense is left for the field to refuse."""
+    if field.type == "string":
+        return typed
+    if field.type == "boolean":
+        return {"y": True, "yes": True, "n": False, "no": False}.get(typed.lower(), typed)
+    if field.type in ("choice", "choices"):
+        chosen = [_chosen(field, it) for it in typed.replace(",", " ").split()]
+        return chosen[0] if field.type == "choice" and len(chosen) == 1 else chosen
+    try:
+        return json.loads(typed)
+    except ValueError:
+        return typed
+
+
+def _chosen(field: Field, number: str) -> str:
+    if number.isdecimal() and 1 <= int(number) <= len(field.choices):
+        return field.choices[int(number) - 1].value
+    return number

@@ -1,0 +1,148 @@
+"""Structured output: what a turn is to give, as a type, and what it gave, as a value of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+import msgspec
+
+from ..errors import OptionsError, OutputError
+from .checking import check
+from .mismatch import SchemaMismatch, UnsupportedType
+from .portable import portable
+from .shape import Shape, shape_of
+
+if TYPE_CHECKING:
+    from ..wire import ResultMessage
+
+__all__ = ["OutputSpec"]
+
+T = TypeVar("T")
+
+_WRAPPER = "output"
+"""The field for what is not an object itself: the CLI takes objects only."""
+
+_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n\s*```", re.DOTALL)
+
+
+class OutputSpec(Generic[T]):
+    """What the output of a turn has to be.
+
+    Make it with `OutputSpec.of`.
+
+    Attributes:
+        schema: the JSON Schema for the CLI: of an object, in words that every CLI understands.
+        name: how the type is called.
+    """
+
+    def __init__(self, name: str, schema: Mapping[str, Any], read: Callable[[Any], T]) -> None:
+        self.name = name
+        self._is_wrapped = schema.get("type") != "object"
+        self._read = read
+        self.schema: dict[str, Any] = portable(_wrap(schema) if self._is_wrapped else schema)
+
+    @overload
+    @classmethod
+    def of(cls, kind: Mapping[str, Any]) -> OutputSpec[Any]: ...
+    @overload
+    @classmethod
+    def of(cls, kind: type[T]) -> OutputSpec[T]: ...
+    @overload
+    @classmethod
+    def of(cls, kind: Any) -> OutputSpec[Any]: ...
+    @classmethod
+    def of(cls, kind: Any) -> OutputSpec[Any]:
+        """Ask for a value of a type, or for JSON that fits a schema.
+
+        Args:
+            kind: a dataclass, TypedDict, msgspec or pydantic type, or any other that has a JSON
+                Schema; or a JSON Schema itself.
+
+        Raises:
+            OptionsError: the type has no JSON Schema.
+        """
+        if isinstance(kind, Mapping):
+            return OutputSpec("JSON", kind, lambda value: _checked(value, kind))
+        try:
+            shape: Shape[Any] = shape_of(kind)
+        except UnsupportedType as error:
+            raise OptionsError(f"`output` cannot be of this type. {error}") from error
+        return OutputSpec(shape.name, shape.schema, shape.convert)
+
+    def read(self, result: ResultMessage) -> T:
+        """Give the output of a turn.
+
+        Args:
+            result: the message that has ended the turn.
+
+        Raises:
+            OutputError: there is none, or it does not fit.
+        """
+        text = result.result or ""
+        value = result.structured_output
+        if value is None:
+            value = self._from_text(text, result)
+        try:
+            return self._read(self._unwrap(value))
+        except SchemaMismatch as mismatch:
+            raise OutputError(
+                f"The output is not a valid {self.name}. {mismatch}",
+                text=text,
+                value=value,
+                problem=str(mismatch),
+                result=result,
+            ) from mismatch
+
+    def _from_text(self, text: str, result: ResultMessage) -> Any:
+        """Find the output in what the model said, if it did not use the way that it has for it."""
+        for candidate in (text, *_FENCED.findall(text)[::-1]):
+            try:
+                return msgspec.json.decode(candidate)
+            except (msgspec.DecodeError, RecursionError):
+                continue
+        problem = "there is no structured output"
+        raise OutputError(
+            f"The turn gave text instead of a {self.name}."
+            if text
+            else f"The turn gave no {self.name}.",
+            text=text,
+            problem=problem,
+            result=result,
+        )
+
+    def _unwrap(self, value: Any) -> Any:
+        wrapped = self._is_wrapped and isinstance(value, dict) and _WRAPPER in value
+        return value[_WRAPPER] if wrapped else value
+
+    def repair_prompt(self, problem: str) -> str:
+        """Ask the model to try again.
+
+        Args:
+            problem: what was wrong, as an OutputError has it.
+        """
+        schema = msgspec.json.encode(self.schema).decode()
+        return (
+            f"Your output could not be used: {problem}\n"
+            "Give the complete output again, with this mended and nothing else changed. "
+            f"It must be JSON that fits this schema:\n{schema}"
+        )
+
+
+def _checked(value: Any, schema: Mapping[str, Any]) -> Any:
+    check(value, schema)
+    return value
+
+
+def _wrap(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Make an object of it. Definitions stay at the top, where they are referred to."""
+    top = {"$defs", "definitions", "$schema"}
+    inner = {key: value for key, value in schema.items() if key not in top}
+    outer: dict[str, Any] = {
+        "type": "object",
+        "properties": {_WRAPPER: inner},
+        "required": [_WRAPPER],
+        "additionalProperties": False,
+    }
+    return outer | {key: value for key, value in schema.items() if key in top}

@@ -1,0 +1,49 @@
+"""Sessions with a CLI: turns, replies, interrupts, and pools of ready CLIs.
+
+`link` owns the task that reads and writes, `core` sorts what arrives and holds the state, `session`
+is what applications call. It uses every package below it. Start with `session`, then `core`.
+"""
+
+from __future__ import annotations
+
+from .controls import DEFAULT, Timeout
+from .entry import TASKS_MAY_TAKE, open, run
+from .events import HighWater, News, OverBudget, SessionState, StateChanged, Stderr, TurnBegan
+from .interrupt import Escalation, InterruptReceipt, Queued
+from .listening import Subscription
+from .pool import Pool
+from .reply import Reply
+from .session import Priority, Session, TasksAtEnd
+from .turn import TextPieces, Turn, TurnState
+from .warm import PoolStats
+from .watchdog import Stall, Waiting
+
+__all__ = [
+    "DEFAULT",
+    "TASKS_MAY_TAKE",
+    "Escalation",
+    "HighWater",
+    "InterruptReceipt",
+    "News",
+    "OverBudget",
+    "Pool",
+    "PoolStats",
+    "Priority",
+    "Queued",
+    "Reply",
+    "Session",
+    "SessionState",
+    "Stall",
+    "StateChanged",
+    "Stderr",
+    "Subscription",
+    "TasksAtEnd",
+    "TextPieces",
+    "Timeout",
+    "Turn",
+    "TurnBegan",
+    "TurnState",
+    "Waiting",
+    "open",
+    "run",
+]

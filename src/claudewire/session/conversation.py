@@ -1,0 +1,311 @@
+"""Whose message is it? The turns of a session, and what belongs to which.
+
+Prompts wait here until the CLI is free, so that as a rule one is on its way at a time. That makes
+it certain whose a result is, even with a CLI that does not say. A prompt with a `priority` is
+handed over at once, if the CLI is one that says which prompts a result answers; the CLI then puts
+it in its own queue, or into the running turn.
+
+What tells whose a message is, the surest first:
+
+1. it names the prompt (`user_message_uuid`), or the CLI has told that the prompt has begun
+   (`command_lifecycle`, or the prompt came back with `--replay-user-messages`);
+2. its origin is not a person: a task that ended, a wake-up. Then nobody asked for it;
+3. a turn is running: it is that turn's;
+4. a prompt is on its way, to a CLI that does not tell when it begins: it is that prompt's;
+5. nobody asked for it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..errors import Error, LocalProtocolError, TurnCancelled, TurnError
+from ..wire import (
+    AssistantMessage,
+    CommandLifecycleMessage,
+    ContentBlockDelta,
+    HumanOrigin,
+    InitMessage,
+    Message,
+    ResultMessage,
+    SessionStateChangedMessage,
+    StreamEvent,
+    UserMessage,
+)
+from .turn import Turn, TurnState
+from .unread import UnreadCount
+
+__all__ = ["Conversation"]
+
+DROPPED = frozenset({"cancelled", "discarded", "refused"})
+
+AnyTurn = Turn[Any]
+
+
+class Conversation:
+    """The turns that are not over, and the one that is running.
+
+    Args:
+        unread: counts what is not read.
+        unsolicited: is told when a turn begins that nobody asked for.
+    """
+
+    def __init__(self, unread: UnreadCount, unsolicited: Callable[[AnyTurn], None]) -> None:
+        self._unread = unread
+        self._unsolicited = unsolicited
+        self._held: OrderedDict[str | None, AnyTurn] = OrderedDict()
+        self._sent: dict[str | None, AnyTurn] = {}
+        self._current: AnyTurn | None = None
+        self._is_a_guess = False
+        self._overtaken: list[AnyTurn] = []
+        self._narrates = False
+        self.answered: list[AnyTurn] = []
+        """The turns that the last result has ended."""
+
+    # --- facts -----------------------------------------------------------------------------------
+
+    @property
+    def current(self) -> AnyTurn | None:
+        """The turn that is running, as far as we know."""
+        return self._current
+
+    @property
+    def active(self) -> AnyTurn | None:
+        """The turn that is running, or else the one that the CLI will begin with."""
+        return self._current or next(iter(self._sent.values()), None)
+
+    @property
+    def held(self) -> tuple[AnyTurn, ...]:
+        """The turns that wait here."""
+        return tuple(self._held.values())
+
+    @property
+    def sent(self) -> tuple[AnyTurn, ...]:
+        """The turns that the CLI has, running or not."""
+        return tuple(self._sent.values())
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the CLI has something to do."""
+        return self._current is not None or bool(self._sent)
+
+    @property
+    def narrates(self) -> bool:
+        """Whether the CLI is one that tells which prompt it works on."""
+        return self._narrates
+
+    def __iter__(self) -> Iterator[AnyTurn]:
+        yield from self._sent.values()
+        yield from self._held.values()
+
+    # --- sending ---------------------------------------------------------------------------------
+
+    def hold(self, turn: AnyTurn) -> None:
+        """Put a turn last in line.
+
+        Raises:
+            LocalProtocolError: one of the same name is not over.
+        """
+        if turn.uuid in self._held or turn.uuid in self._sent:
+            raise LocalProtocolError(f"A prompt with the uuid {turn.uuid!r} is not over yet")
+        self._held[turn.uuid] = turn
+
+    def take(self) -> AnyTurn | None:
+        """Give the turn that may be sent now, if any; it then counts as sent."""
+        turn = self._urgent() if self.is_busy else next(iter(self._held.values()), None)
+        if turn is not None:
+            del self._held[turn.uuid]
+            turn.state = TurnState.SENT
+            self._sent[turn.uuid] = turn
+        return turn
+
+    def _urgent(self) -> AnyTurn | None:
+        if not self._narrates:
+            return None
+        held = self._held.values()
+        return next((turn for turn in held if turn.prompt and turn.prompt.priority), None)
+
+    def drop(self, turn: AnyTurn, error: Error) -> None:
+        """Forget a turn that will have no result."""
+        for turns in (self._held, self._sent):
+            if turns.get(turn.uuid) is turn:
+                del turns[turn.uuid]
+        if turn is self._current:
+            self._current = None
+        turn.fail(error)
+
+    def drop_held(self, error: Error) -> tuple[AnyTurn, ...]:
+        """Forget all turns that wait here."""
+        held = self.held
+        for turn in held:
+            self.drop(turn, error)
+        return held
+
+    def drop_sent(self, error: Error) -> None:
+        """Forget all turns that the CLI has: it is gone."""
+        for turn in (*self._sent.values(), *self._overtaken, *filter(None, [self._current])):
+            self.drop(turn, error)
+        self._overtaken.clear()
+
+    def forget_the_cli(self) -> None:
+        """Begin again with another CLI, of which nothing is known."""
+        self._current = None
+        self._narrates = False
+
+    # --- receiving -------------------------------------------------------------------------------
+
+    def add(self, piece: StreamEvent) -> bool:
+        """Give a piece of a message to the running turn, if it is only that and no news at all."""
+        turn = self._current
+        if turn is None or piece.user_message_uuid is not None:
+            return False
+        if type(piece.event) is not ContentBlockDelta:
+            return False
+        turn.push(piece)
+        return True
+
+    def route(self, message: Message) -> AnyTurn | None:
+        """Give a message to the turn that it belongs to, if it belongs to any."""
+        find = _FINDERS.get(type(message))
+        turn = self._running() if find is None else find(self, message)
+        if turn is not None:
+            turn.push(message)
+        return turn
+
+    def _running(self) -> AnyTurn | None:
+        """The turn of a message that could be anybody's."""
+        return self._current or (None if self._narrates else self.active)
+
+    def _of_output(self, message: AssistantMessage | StreamEvent) -> AnyTurn | None:
+        self._note_names(message.user_message_uuid)
+        if message.parent_tool_use_id is not None:
+            # A subagent may go on between turns, and no result would follow.
+            return self._running()
+        return self._current or self._begin_some()
+
+    def _of_user(self, message: UserMessage) -> AnyTurn | None:
+        if message.is_replay:
+            self._note_names(message.uuid)
+        if message.is_replay or message.parent_tool_use_id is not None:
+            return self._running()
+        return self._current or self._begin_some()
+
+    def _of_init(self, init: InitMessage) -> AnyTurn | None:
+        self._note_names(*(init.user_message_uuids or ()))
+        return self._current or self._begin_some()
+
+    def _of_state(self, message: SessionStateChangedMessage) -> AnyTurn | None:
+        turn = self._running()
+        if message.state == "idle" and turn is not None and not turn.was_asked_for:
+            # It was none, or was dropped: nothing more will come, and others wait for its end.
+            self.drop(turn, TurnError("The CLI has become idle without a result of this turn"))
+        return turn
+
+    def _of_lifecycle(self, message: CommandLifecycleMessage) -> AnyTurn | None:
+        self._narrates = True
+        turn = self._sent.get(message.command_uuid)
+        if turn is None:
+            return None
+        if message.state == "started":
+            # Another may be running: this one was put into it, and its result will name both.
+            self._begin(turn)
+        elif message.state in DROPPED:
+            self.drop(turn, TurnCancelled(f"The CLI has {message.state} the prompt"))
+        return turn
+
+    def _of_result(self, result: ResultMessage) -> None:
+        self.answered = self._answered(result)
+        for index, turn in enumerate(self.answered):
+            self._sent.pop(turn.uuid, None)
+            if turn is self._current:
+                self._current = None
+            turn.finish(result, merged=index > 0)
+
+    def _answered(self, result: ResultMessage) -> list[AnyTurn]:
+        """The turns that a result ends, the one that has the messages first."""
+        named = [*(result.user_message_uuids or ()), result.user_message_uuid]
+        turns = [turn for uuid, turn in self._sent.items() if uuid in named]
+        first = self._current
+        if not turns:
+            first = self._ended_without_a_name(result)
+            if first is self._current:
+                turns = [turn for turn in self._sent.values() if turn.state is TurnState.RUNNING]
+        elif first not in turns and (first is None or first.was_asked_for):
+            first = turns[0]
+        assert first is not None
+        overtaken = self._overtaken if first is self._current else []
+        turns = [first, *(turn for turn in (*turns, *overtaken) if turn is not first)]
+        self._overtaken = [turn for turn in self._overtaken if turn not in turns]
+        return turns
+
+    def _ended_without_a_name(self, result: ResultMessage) -> AnyTurn:
+        if self._is_from_elsewhere(result):
+            self._take_back_the_guess()
+            return self._nobodys()
+        return self._current or self._begin_some()
+
+    def _is_from_elsewhere(self, result: ResultMessage) -> bool:
+        if result.origin is not None:
+            return not isinstance(result.origin, HumanOrigin)
+        return bool(result.user_message_uuid or result.user_message_uuids)
+
+    def _nobodys(self) -> AnyTurn:
+        """The running turn if nobody asked for it, else one that was, or a new one beside it."""
+        if self._current is not None and not self._current.was_asked_for:
+            return self._current
+        return self._overtaken[0] if self._overtaken else self._new_unsolicited()
+
+    def _take_back_the_guess(self) -> None:
+        """What was running was not the prompt that was on its way: that is still to come."""
+        if self._current is not None and self._current.was_asked_for and self._is_a_guess:
+            self._current.state = TurnState.SENT
+            self._current = None
+
+    def _note_names(self, *uuids: str | None) -> None:
+        for uuid in uuids:
+            if uuid is not None and uuid in self._sent:
+                self._overtake()
+                self._begin(self._sent[uuid])
+
+    def _overtake(self) -> None:
+        """A prompt is named, so what runs without a name took it in, or has silently ended."""
+        if self._current is not None and not self._current.was_asked_for:
+            self._overtaken.append(self._current)  # the next result ends both
+            self._current = None
+
+    def _begin(self, turn: AnyTurn) -> None:
+        turn.begin()
+        if self._current is not turn:
+            self._take_back_the_guess()
+        if self._current is None or self._current is turn:
+            self._current, self._is_a_guess = turn, False
+
+    def _begin_some(self) -> AnyTurn:
+        """A turn begins and does not say whose it is."""
+        waiting = None if self._narrates else next(iter(self._sent.values()), None)
+        if waiting is None:
+            waiting = self._new_unsolicited()
+        else:
+            waiting.begin()
+            self._is_a_guess = True
+        self._current = waiting
+        return waiting
+
+    def _new_unsolicited(self) -> AnyTurn:
+        turn: AnyTurn = Turn(None, self._unread)
+        self._unsolicited(turn)
+        return turn
+
+
+_FINDERS: dict[type[Message], Callable[[Conversation, Any], AnyTurn | None]] = {
+    AssistantMessage: Conversation._of_output,
+    StreamEvent: Conversation._of_output,
+    UserMessage: Conversation._of_user,
+    InitMessage: Conversation._of_init,
+    SessionStateChangedMessage: Conversation._of_state,
+    CommandLifecycleMessage: Conversation._of_lifecycle,
+    ResultMessage: Conversation._of_result,
+}
+"""What may begin or end a turn. Everything else belongs to the one that is running."""

@@ -1,0 +1,113 @@
+"""The two ways in: `open` for a conversation, `run` for a single answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from ..errors import OptionsError
+from ..options import Options
+from .session import Session, check_tasks
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ..content import Prompt
+    from ..launch import Connect
+    from ..options import OptionsDict, OptionsWithoutOutput
+    from ..transport import Transport
+    from .reply import Reply
+    from .session import TasksAtEnd
+
+__all__ = ["open", "run"]
+
+OutputT = TypeVar("OutputT")
+
+TASKS_MAY_TAKE = 600.0
+"""For how many seconds `run` waits for background tasks, before it stops them."""
+
+
+def open(
+    options: Options | None = None,
+    *,
+    transport: Transport | Connect | None = None,
+    **changes: Unpack[OptionsDict],
+) -> Session:
+    """Make a session; `async with` or `await` starts it.
+
+        async with claudewire.open(model="sonnet", cwd="~/project") as claude:
+            reply = await claude.send("Make the failing test pass")
+
+    Args:
+        options: what to ask for; the defaults if not given.
+        transport: what to talk over instead of a process of our own, or how to get it.
+        changes: single options, instead of those in `options`.
+
+    Raises:
+        OptionsError: they make no sense.
+    """
+    given: object = Options() if options is None else options
+    if not isinstance(given, Options):
+        kind = type(given).__name__
+        raise OptionsError(f"options must be Options(…), not {kind}; single ones are keywords")
+    return Session(given.replace(**changes), transport=transport)
+
+
+@overload
+async def run(
+    prompt: Prompt,
+    options: Options | None = None,
+    *,
+    output: type[OutputT],
+    tasks: TasksAtEnd = "wait",
+    transport: Transport | Connect | None = None,
+    **changes: Unpack[OptionsWithoutOutput],
+) -> Reply[OutputT]: ...
+
+
+@overload
+async def run(
+    prompt: Prompt,
+    options: Options | None = None,
+    *,
+    tasks: TasksAtEnd = "wait",
+    transport: Transport | Connect | None = None,
+    **changes: Unpack[OptionsDict],
+) -> Reply[Any]: ...
+
+
+async def run(
+    prompt: Prompt,
+    options: Options | None = None,
+    *,
+    tasks: TasksAtEnd = "wait",
+    transport: Transport | Connect | None = None,
+    **changes: Any,
+) -> Reply[Any]:
+    """Start a CLI, ask it one thing, and give its reply.
+
+        reply = await claudewire.run("Summarise README.md", allowed_tools=["Read"])
+        print(reply.text, reply.cost_usd)
+
+    A turn that did not succeed gives a reply all the same: see `reply.ok` and
+    `reply.raise_for_error()`.
+
+    Args:
+        prompt: text, or a list of texts, images and documents.
+        options: what to ask for; the defaults if not given.
+        output: the type of the output that is wanted; `reply.output` is then of that type.
+        tasks: what becomes of background tasks that are still running then: `wait` for them (for
+            ten minutes at most, then stop them), `ignore` them, so that they die with the CLI, or
+            `cancel` them at once.
+        transport: what to talk over instead of a process of our own, or how to get it.
+        changes: single options, instead of those in `options`.
+
+    Raises:
+        OptionsError: the options make no sense.
+        CLIError: there is no CLI, or it is gone.
+        OutputError: the output is not of the type that was asked for.
+    """
+    check_tasks(tasks)
+    async with open(options, transport=transport, **changes) as session:
+        reply = await session.ask(prompt)
+        await session.finish_tasks(tasks, TASKS_MAY_TAKE)
+        return reply

@@ -1,0 +1,185 @@
+"""Stopping a turn, and being sure that it has stopped."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import anyio
+
+from ..errors import Cause, CLIError, RequestError, RequestTimeout, TransportClosed, TurnCancelled
+from ..wire import EndSession, Interrupt, ResultMessage
+from .conversation import AnyTurn
+from .turn import TurnState
+
+if TYPE_CHECKING:
+    from .core import Core
+
+__all__ = ["Escalation", "InterruptReceipt", "interrupt"]
+
+Queued = Literal["keep", "cancel"]
+
+
+@dataclass(frozen=True, slots=True)
+class Escalation:
+    """What to do, step after step, with a CLI that does not stop.
+
+    Each step has `patience` seconds: ask again, ask it to end the session, SIGINT, and at last
+    the process is ended with all its children.
+
+    Attributes:
+        patience: seconds for each step.
+        restart: then start another CLI, which resumes the session.
+    """
+
+    patience: float = 5.0
+    restart: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptReceipt:
+    """What an interrupt did.
+
+    Attributes:
+        acknowledged: whether the CLI said that it got it.
+        turn: the turn that was stopped; None if none was running.
+        result: that turn's result; None if it has not come.
+        still_queued: turns that are still to come, here or in the CLI.
+        cancelled: turns that were dropped.
+        steps: what had to be done, one word for each step.
+    """
+
+    acknowledged: bool
+    turn: AnyTurn | None = None
+    result: ResultMessage | None = None
+    still_queued: tuple[AnyTurn, ...] = ()
+    cancelled: tuple[AnyTurn, ...] = ()
+    steps: tuple[str, ...] = ()
+
+
+class _Interruption:
+    """One interrupt on its way."""
+
+    def __init__(self, core: Core, queued: Queued, timeout: float | None) -> None:
+        self.core = core
+        self.link = core.check()
+        self.queued = queued
+        self.timeout = timeout
+        self.turn = core.conversation.active
+        self.waiting = tuple(turn for turn in core.conversation if turn is not self.turn)
+        self.acknowledged = False
+        self.steps: list[str] = []
+
+    @property
+    def has_stopped(self) -> bool:
+        return self.turn is None or self.turn.is_over
+
+    async def ask(self) -> None:
+        """Ask the CLI to stop, and again when the turn has begun only after that.
+
+        A CLI that has the prompt but has not begun acknowledges and does nothing.
+        """
+        self.steps.append("interrupt")
+        had_begun = self.turn is None or self.turn.started.is_set()
+        await self._ask_once()
+        if not had_begun and not self.has_stopped:
+            assert self.turn is not None
+            await self.turn.started.wait()
+            if not self.has_stopped:
+                await self._ask_once()
+        await self.stopped()
+
+    async def _ask_once(self) -> None:
+        cancel = True if self.queued == "cancel" else None
+        await self.link.ask(Interrupt(cancel), timeout=None)
+        self.acknowledged = True
+
+    def check(self) -> None:
+        """Raise if nothing at all came of it."""
+        if self.acknowledged or (self.turn is not None and self.turn.is_over):
+            return
+        raise RequestTimeout(
+            f"The CLI did not acknowledge an interrupt within {self.timeout:g} s",
+            request="interrupt",
+            evidence=self.link.evidence(),
+            advice="Let the interrupt escalate if the turn must end.",
+        )
+
+    async def stopped(self) -> None:
+        if self.turn is not None:
+            await self.turn.finished.wait()
+
+    def receipt(self) -> InterruptReceipt:
+        result = None
+        if self.turn is not None and self.turn.messages:
+            last = self.turn.messages[-1]
+            result = last if isinstance(last, ResultMessage) else None
+        return InterruptReceipt(
+            self.acknowledged,
+            self.turn,
+            result,
+            tuple(turn for turn in self.waiting if not turn.is_over),
+            tuple(turn for turn in self.waiting if turn.state is TurnState.CANCELLED),
+            tuple(self.steps),
+        )
+
+
+async def interrupt(
+    core: Core, *, queued: Queued, timeout: float | None, escalation: Escalation | None
+) -> InterruptReceipt:
+    """Stop the running turn; see `Session.interrupt`."""
+    core.check()
+    dropped: tuple[AnyTurn, ...] = ()
+    if queued == "cancel":
+        dropped = core.conversation.drop_held(TurnCancelled("Dropped by an interrupt"))
+    interruption = _Interruption(core, queued, timeout)
+    interruption.waiting = (*dropped, *interruption.waiting)
+    if escalation is None:
+        with anyio.move_on_after(timeout):
+            await interruption.ask()
+        interruption.check()
+    else:
+        await _escalate(interruption, escalation)
+    return interruption.receipt()
+
+
+async def _escalate(interruption: _Interruption, escalation: Escalation) -> None:
+    for step in (_ask, _ask, _end_session, _signal):
+        with suppress(RequestError), anyio.move_on_after(escalation.patience):
+            try:
+                await step(interruption)
+            except TransportClosed:  # the end is at hand, and why will be known then
+                await interruption.stopped()
+        if interruption.has_stopped:
+            return
+    await _kill(interruption)
+
+
+async def _ask(interruption: _Interruption) -> None:
+    await interruption.ask()
+
+
+async def _end_session(interruption: _Interruption) -> None:
+    interruption.steps.append("end_session")
+    await interruption.link.ask(EndSession(), timeout=None)
+    await interruption.stopped()
+
+
+async def _signal(interruption: _Interruption) -> None:
+    interruption.steps.append("SIGINT")
+    interruption.link.send_signal(signal.SIGINT)
+    await interruption.stopped()
+
+
+async def _kill(interruption: _Interruption) -> None:
+    interruption.steps.append("kill")
+    interruption.core.give_up(
+        CLIError(
+            "The CLI did not stop when it was interrupted, and was ended",
+            cause=Cause.NO_ANSWER,
+            evidence=interruption.link.evidence(),
+        )
+    )
+    await interruption.link.finished.wait()

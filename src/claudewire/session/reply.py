@@ -1,0 +1,115 @@
+"""What a turn came to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+from ..errors import TurnError, diagnose_result
+from ..tracking import Assembler, Totals
+from ..wire import PermissionDenial, ResultMessage, ToolUseBlock
+
+if TYPE_CHECKING:
+    from ..wire import Block, Message, ModelUsage, Usage
+
+__all__ = ["Reply"]
+
+OutputT = TypeVar("OutputT")
+
+
+class Reply(Generic[OutputT]):
+    """The result of one turn, with what the model said on the way.
+
+    Attributes:
+        result: the CLI's own message at the end of the turn.
+        messages: all messages of the turn, without the pieces of messages.
+        output: the structured output, if one was asked for.
+        totals: what the turn has used, subagents included: tokens and money, by estimate.
+    """
+
+    def __init__(self, result: ResultMessage, messages: tuple[Message, ...] = ()) -> None:
+        self.result = result
+        self.messages = messages
+        self.totals: Totals = Totals()
+        self.output: OutputT = cast("OutputT", None)
+
+    def __repr__(self) -> str:
+        said = self.text or "; ".join(self.result.errors or ())
+        text = said if len(said) <= 60 else f"{said[:60]}…"
+        return f"<Reply {self.result.subtype} {text!r}>"
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def ok(self) -> bool:
+        """Whether the turn did what it was asked to."""
+        return self.result.ok
+
+    @property
+    def text(self) -> str:
+        """The final text: what the CLI gives as the result, else the last thing the model said."""
+        if self.result.result is not None:
+            return self.result.result
+        return self._assembled().last_text
+
+    @property
+    def blocks(self) -> list[Block]:
+        """All blocks of the main conversation in this turn."""
+        return [live.block for live in self._assembled().blocks if live.block is not None]
+
+    @property
+    def tool_uses(self) -> list[ToolUseBlock]:
+        """All calls of tools in the main conversation."""
+        return [block for block in self.blocks if isinstance(block, ToolUseBlock)]
+
+    def _assembled(self) -> Assembler:
+        assembler = Assembler()
+        for message in self.messages:
+            assembler.note(message)
+        return assembler
+
+    @property
+    def session_id(self) -> str | None:
+        """The conversation, by which it can be resumed."""
+        return self.result.session_id
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the main conversation used in this turn."""
+        return self.result.usage
+
+    @property
+    def model_usage(self) -> dict[str, ModelUsage]:
+        """What each model has used since the CLI was started."""
+        return self.result.model_usage or {}
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What this turn has cost: an estimate, and never a bill. None if nobody has said."""
+        return self.totals.cost_usd
+
+    @property
+    def session_cost_usd(self) -> float | None:
+        """What the CLI says that the session has cost so far, by its own estimate."""
+        return self.result.total_cost_usd
+
+    @property
+    def duration(self) -> float | None:
+        """How long the turn took, in seconds, as the CLI says."""
+        return None if self.result.duration_ms is None else self.result.duration_ms / 1000
+
+    @property
+    def denials(self) -> list[PermissionDenial]:
+        """The calls of tools that were not allowed."""
+        return self.result.permission_denials or []
+
+    def raise_for_error(self) -> Reply[OutputT]:
+        """Raise if the turn did not succeed; else give the reply itself.
+
+        Raises:
+            TurnError: with the result and, as far as it can be told, the cause.
+        """
+        if self.ok:
+            return self
+        found = diagnose_result(self.result)
+        raise TurnError(found.message, result=self.result, cause=found.cause, advice=found.advice)

@@ -1,0 +1,239 @@
+"""Knows what a session is waiting for and since when; says so, and acts if it is told to.
+
+A turn is silent for many reasons: the model thinks, a tool runs, a person has not decided. Each has
+a patience of its own. A person thinking is no stall, however long it takes, unless it is given a
+patience too.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from ..errors import Evidence, Stalled
+from ..options import Patience, WaitingFor
+from ..wire import (
+    AssistantMessage,
+    Cancel,
+    CanUseTool,
+    Elicitation,
+    Event,
+    Message,
+    Request,
+    RequestUserDialog,
+    ResultMessage,
+    StreamEvent,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+)
+from .events import News, SessionState
+
+if TYPE_CHECKING:
+    from .core import Core
+
+__all__ = ["Stall", "Waiting", "Watchdog"]
+
+log: logging.Logger = logging.getLogger("claudewire.session")
+
+_FOR_A_PERSON = (CanUseTool, Elicitation, RequestUserDialog)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a session waits for, and since when on the clock of the event loop."""
+
+    what: WaitingFor
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stall(News):
+    """Nothing has happened for longer than there is patience for.
+
+    Attributes:
+        waiting_for: what the session waits for.
+        seconds: since when.
+        evidence: the last lines, the end of stderr.
+        action: what will be done about it.
+    """
+
+    waiting_for: WaitingFor
+    seconds: float
+    evidence: Evidence
+    action: str
+
+
+class Watchdog:
+    """Watches one session.
+
+    Args:
+        core: the session.
+        patience: how long, and what then.
+        restart: starts another CLI.
+    """
+
+    def __init__(
+        self, core: Core, patience: Patience, restart: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
+        self._core = core
+        self._patience = patience
+        self._restart = restart
+        self._tools: set[str] = set()
+        self._people: set[str] = set()
+        self._spoke = False
+        self._since = -math.inf
+        self._what = WaitingFor.NOTHING
+        self._warned = False
+
+    # --- what is going on ------------------------------------------------------------------------
+
+    def note(self, event: Event) -> None:
+        """Something came."""
+        if type(event) is StreamEvent and self._spoke:
+            return  # what comes most often, and is no news
+        react = _REACTIONS.get(type(event))
+        if react is None:
+            return
+        before = (self._spoke, len(self._tools), len(self._people))
+        react(self, event)
+        if before != (self._spoke, len(self._tools), len(self._people)):
+            self._look()  # the clock of what is waited for now starts here
+
+    def _note_output(self, message: Message) -> None:
+        self._spoke = True
+
+    def _note_assistant(self, message: AssistantMessage) -> None:
+        self._spoke = True
+        self._tools.update(it.id for it in message.content if isinstance(it, ToolUseBlock))
+
+    def _note_user(self, message: UserMessage) -> None:
+        content = message.content
+        if isinstance(content, str):
+            return
+        for block in content:
+            if isinstance(block, ToolResultBlock):
+                self._tools.discard(block.tool_use_id)
+                self._spoke = False  # the model is asked again
+
+    def _note_result(self, result: ResultMessage) -> None:
+        self._tools.clear()
+        self._spoke = False
+
+    def _note_request(self, request: Request) -> None:
+        if isinstance(request.body, _FOR_A_PERSON):
+            self._people.add(request.id)
+
+    def _note_cancel(self, cancel: Cancel) -> None:
+        self._people.discard(cancel.id)
+
+    @property
+    def waiting(self) -> Waiting:
+        """What the session waits for now, and since when."""
+        self._look()
+        return Waiting(self._what, self._since)
+
+    def _look(self) -> None:
+        """Find out what is waited for; a change, or a sign of life, starts the clock again."""
+        what, heard = self._waits_for(), self._heard()
+        if what is not self._what:
+            self._what = what
+            self._since = anyio.current_time()
+            self._warned = False
+        elif heard > self._since:
+            self._since = heard
+            self._warned = False
+
+    def _heard(self) -> float:
+        link = self._core.link
+        return -math.inf if link is None else link.last_received
+
+    def _waits_for(self) -> WaitingFor:
+        core = self._core
+        if core.state is SessionState.STARTING:
+            return WaitingFor.START
+        if core.link is None or core.is_dead or not core.link.is_open:
+            return WaitingFor.NOTHING  # the end has bounds of its own
+        self._people &= core.link.connection.owed.keys()
+        if self._people:
+            return WaitingFor.PERSON
+        if core.conversation.is_busy:
+            return self._in_a_turn()
+        self._tools.clear()
+        self._spoke = False
+        return WaitingFor.ANSWER if core.link.connection.asked else WaitingFor.NOTHING
+
+    def _in_a_turn(self) -> WaitingFor:
+        if self._tools:
+            return WaitingFor.TOOL
+        return WaitingFor.NEXT_TOKEN if self._spoke else WaitingFor.FIRST_TOKEN
+
+    # --- what is done about it -------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Look whenever patience may have come to its end."""
+        while not self._core.is_dead:
+            self._look()
+            seconds = self._due() - anyio.current_time()
+            if seconds <= 0:
+                await self._bark()
+                continue
+            with anyio.move_on_after(None if math.isinf(seconds) else seconds):
+                await self._core.changed.wait()
+
+    def _due(self) -> float:
+        limit = self._patience.limit(self._what)
+        if math.isinf(limit):
+            return limit  # and no sum with the time of something that never was
+        if not self._warned:
+            return self._since + limit
+        if self._patience.action == "warn":
+            return anyio.current_time() + limit  # to see whether all has come to life again
+        return self._since + limit + self._patience.grace
+
+    async def _bark(self) -> None:
+        if not self._warned:
+            self._warned = True
+            self._warn()
+        elif self._patience.action != "warn":
+            await self._act()
+
+    def _warn(self) -> None:
+        assert self._core.link is not None
+        seconds = anyio.current_time() - self._since
+        log.warning("Nothing for %.1f s: waiting for %s", seconds, self._what)
+        self._core.tell(
+            Stall(self._what, seconds, self._core.link.evidence(), self._patience.action)
+        )
+
+    async def _act(self) -> None:
+        """Stop the turn; if it cannot be stopped, end the CLI."""
+        link = self._core.link
+        assert link is not None
+        error = Stalled(
+            f"Nothing happened for {anyio.current_time() - self._since:.1f} s while waiting for "
+            f"{self._what}",
+            evidence=link.evidence(),
+        )
+        self._since = anyio.current_time()
+        self._warned = False
+        if self._patience.action == "restart":
+            self._core.conversation.drop_sent(error)
+            self._core.start_detached(self._restart)
+        elif not await self._core.stop_turn(error):
+            self._core.give_up(error)
+
+
+_REACTIONS: dict[type[Event], Callable[[Watchdog, Any], None]] = {
+    AssistantMessage: Watchdog._note_assistant,
+    StreamEvent: Watchdog._note_output,
+    UserMessage: Watchdog._note_user,
+    ResultMessage: Watchdog._note_result,
+    Request: Watchdog._note_request,
+    Cancel: Watchdog._note_cancel,
+}

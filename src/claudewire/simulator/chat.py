@@ -1,0 +1,397 @@
+"""What a scenario can do: one method for each thing that an agent does in a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from ..wire import (
+    APIRetryMessage,
+    Block,
+    CompactBoundaryMessage,
+    CompactMetadata,
+    Elicitation,
+    ElicitationResult,
+    Event,
+    MessageParam,
+    PermissionDenial,
+    StatusMessage,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+)
+from .hooks import HookCalls, call_hooks
+from .mcp import call_tool
+from .permissions import Decision, decide
+from .progress import tell_progress
+from .questions import verdict
+from .state import STRUCTURED_OUTPUT, new_uuid, timestamp
+from .tasks import BackgroundTask, start_task
+from .voice import EndTurn, Voice
+from .waiting import Refused, StreamClosed, Wait
+
+if TYPE_CHECKING:
+    from .engine import Engine
+    from .state import Session
+
+__all__ = ["Chat", "ToolOutcome"]
+
+Run = Callable[[dict[str, Any]], Any]
+
+
+class ToolOutcome(NamedTuple):
+    """What became of a tool: whether it ran, with which input, and what the model was told."""
+
+    allowed: bool
+    input: dict[str, Any]
+    text: str
+    is_error: bool
+
+
+class Chat:
+    """One turn, handed to a scenario.
+
+    A prompt that comes while a tool runs is read in the same turn: the scenario is then played
+    once more, for that prompt. So it is when a Stop hook does not let the agent stop.
+
+    Attributes:
+        text: the user's words, or the hook's; empty in a turn that nobody asked for.
+        session: the session: its mode, model, history, flags.
+    """
+
+    def __init__(self, engine: Engine, prompt: UserMessage | None) -> None:
+        self.engine = engine
+        self.prompt = prompt
+        self.session: Session = engine.session
+        self.text: str = prompt.text if prompt is not None else ""
+        self.voice: Voice = Voice(engine, prompt.uuid if prompt is not None else None)
+        self.last_text: str = ""
+        self.denials: list[PermissionDenial] = []
+        self.structured: Any = None
+        self.tool: ToolUseBlock | None = None
+        self.tool_runs: bool = False
+        self.rounds: int = 1
+        self.absorbed: list[UserMessage] = []
+        self.taken: list[UserMessage] = [] if prompt is None else [prompt]
+        self.api_error_status: int | None = None
+
+    # --- speaking --------------------------------------------------------------------------------
+
+    async def say(self, text: str) -> None:
+        """Say something. It is streamed when the SDK has asked for partial messages."""
+        self.voice.text(text)
+        self.last_text = text
+        await self.pause()
+
+    async def think(self, text: str) -> None:
+        """Think aloud."""
+        self.voice.thinking(text)
+        await self.pause()
+
+    async def pause(self) -> None:
+        """Let others go first: what has arrived meanwhile is dealt with, an interrupt too."""
+        await Wait(seconds=0.0)
+
+    async def sleep(self, seconds: float) -> None:
+        """Let time pass, as a slow model does."""
+        if seconds:
+            await Wait(seconds=seconds)
+
+    def emit(self, event: Event) -> None:
+        """Send any message as it is."""
+        self.engine.send(event)
+
+    # --- tools -----------------------------------------------------------------------------------
+
+    async def use(
+        self,
+        name: str,
+        input: dict[str, Any],
+        *,
+        run: Run | None = None,
+        result: Any = "ok",
+        seconds: float = 0.0,
+    ) -> ToolOutcome:
+        """Use a tool: hooks are called, permission is asked as the mode and the rules say.
+
+        Args:
+            name: the tool.
+            input: what it is called with.
+            run: does the work, with the input as it was allowed; what it raises is a tool error.
+            result: what the tool gives, if `run` is not given.
+            seconds: how long the tool takes.
+        """
+        block = ToolUseBlock(f"toolu_{new_uuid().replace('-', '')[:24]}", name, input)
+        self.voice.tool_use(block, msgspec.json.encode(input).decode())
+        self.voice.close("tool_use")
+        self.tool = block
+        decision, stopped = await self._may_run(block)
+        if not decision.allowed:
+            return self._denied(block, decision)
+        self.tool_runs, started = True, self.engine.clock()
+        await self.sleep(seconds)
+        output, is_error = await self._run(name, block.id, decision.input, run, result)
+        took = int((self.engine.clock() - started) * 1000)
+        outcome = await self._ran(block, decision, output, is_error, took)
+        if stopped:
+            self._stop()
+        return outcome
+
+    async def _may_run(self, block: ToolUseBlock) -> tuple[Decision, bool]:
+        """Ask the hooks, then whoever else decides; also whether a hook ends the turn after it."""
+        name, input = block.name, block.input
+        hooks = await self.hook(
+            "PreToolUse", name, tool_name=name, tool_input=input, tool_use_id=block.id
+        )
+        if hooks.updated_input is not None:
+            input = hooks.updated_input
+        if hooks.blocked:
+            message = f"PreToolUse:{name} hook error: {hooks.blocked}"
+            return Decision(False, input, message, "hook", "hook"), False
+        if hooks.approved:
+            return Decision(True, input, source="hook", reason="hook"), hooks.stopped
+        return await decide(self.engine, name, input, block.id), hooks.stopped
+
+    async def ask(self, questions: list[dict[str, Any]]) -> ToolOutcome:
+        """Ask the user. The outcome's text is what the model is told of the answers."""
+        return await self.use(
+            "AskUserQuestion",
+            {"questions": questions},
+            run=lambda given: verdict(self.session.persona, given),
+        )
+
+    async def plan(self, text: str) -> ToolOutcome:
+        """Propose a plan and wait for the verdict."""
+        words = "User has approved your plan. You can now start coding."
+        return await self.use("ExitPlanMode", {"plan": text}, result=words)
+
+    async def call(self, server: str, tool: str, arguments: dict[str, Any]) -> ToolOutcome:
+        """Call a tool of an in-process MCP server."""
+        return await self.use(f"mcp__{server}__{tool}", arguments)
+
+    async def _run(
+        self, name: str, id: str, input: dict[str, Any], run: Run | None, result: Any
+    ) -> tuple[Any, bool]:
+        if run is None and name.startswith("mcp__"):
+            _, server, tool = name.split("__", 2)
+            answer = await call_tool(self.engine, server, tool, input, id)
+            return answer.get("content", ""), bool(answer.get("isError"))
+        if run is None:
+            return result, False
+        try:
+            outcome = run(input)
+            return (await outcome if isinstance(outcome, Awaitable) else outcome), False
+        except Exception as error:
+            return f"Error: {error}", True
+
+    async def _ran(
+        self, block: ToolUseBlock, decision: Decision, output: Any, is_error: bool, took: int
+    ) -> ToolOutcome:
+        event = "PostToolUseFailure" if is_error else "PostToolUse"
+        whole = self._whole(block, decision, output)
+        response = {"error": str(output)} if is_error else {"tool_response": whole}
+        hooks = await self.hook(
+            event,
+            block.name,
+            tool_name=block.name,
+            tool_input=decision.input,
+            tool_use_id=block.id,
+            duration_ms=took,
+            **response,
+        )
+        self._tool_result(block, output, is_error, decision)
+        if hooks.stopped:
+            self._stop()
+        text = f"{_as_text(output)}\n{hooks.context}".rstrip("\n")
+        return ToolOutcome(True, decision.input, text, is_error)
+
+    def _denied(self, block: ToolUseBlock, decision: Decision) -> ToolOutcome:
+        self.deny(block)
+        self._tool_result(block, decision.message, True, decision)
+        return ToolOutcome(False, decision.input, decision.message, True)
+
+    def _tool_result(
+        self, block: ToolUseBlock, output: Any, is_error: bool, decision: Decision
+    ) -> None:
+        """Tell the model what a tool gave; then go on, if there is another turn to be had."""
+        content = output if isinstance(output, str | list) else _as_text(output)
+        whole = f"Error: {_as_text(output)}" if is_error else self._whole(block, decision, output)
+        self.tool_result(block.id, content, is_error, whole, decision.meta)
+        self.tool, self.tool_runs = None, False
+        self.voice.check_limits()
+        if self.voice.parent is None:
+            self._absorb()
+
+    def _whole(self, block: ToolUseBlock, decision: Decision, output: Any) -> Any:
+        """All that a tool has given: more than the model is told."""
+        if block.name == "Bash" and isinstance(output, str):
+            streams = {"stdout": output, "stderr": ""}
+            return {**streams, "interrupted": False, "isImage": False, "noOutputExpected": False}
+        if block.name == "AskUserQuestion":
+            return {key: decision.input.get(key) for key in ("questions", "answers")}
+        return output
+
+    def deny(self, block: ToolUseBlock) -> None:
+        """Remember for the result that the tool was not allowed."""
+        self.denials.append(PermissionDenial(block.name, block.id, block.input))
+
+    def tool_result(
+        self,
+        id: str,
+        content: Any,
+        is_error: bool,
+        whole: Any = None,
+        meta: dict[str, Any] | None = None,
+    ) -> None:
+        """Tell the model what a tool gave."""
+        in_shell = self.tool is not None and self.tool.name == "Bash"
+        result = ToolResultBlock(id, content, is_error if in_shell or is_error else None)
+        metas = [{"id": id, **meta}] if meta and self.session.persona.narrates else None
+        self.as_user(result, tool_use_result=whole, tool_result_meta=metas)
+
+    def as_user(self, block: Block, **fields: Any) -> None:
+        """Tell the model something in the user's name."""
+        self.rounds += 1
+        self.emit(
+            UserMessage(
+                message=MessageParam("user", [block]),
+                parent_tool_use_id=self.voice.parent,
+                timestamp=timestamp(),
+                uuid=new_uuid(),
+                session_id=self.session.id,
+                **fields,
+            )
+        )
+
+    def _absorb(self) -> None:
+        """Take in what the user has said meanwhile: it is read together with the tool's result."""
+        for message in self.engine.take_queued():
+            self.session.remember("user", message.text)
+            if self.session.flags.replay_user_messages:
+                self.emit(self.session.replay_of(message))
+            tell_progress(self.engine, message, "started")
+            self.absorbed.append(message)
+            self.taken.append(message)
+
+    def _stop(self) -> None:
+        self.last_text = ""
+        raise EndTurn("success", "", "hook_stopped")
+
+    # --- what else happens in a turn -------------------------------------------------------------
+
+    async def hook(self, event: str, subject: str = "", **fields: Any) -> HookCalls:
+        """Call the hooks that the SDK has registered for an event."""
+        return await call_hooks(self.engine, event, subject, **fields)
+
+    async def elicit(self, server: str, message: str, schema: dict[str, Any]) -> ElicitationResult:
+        """Let an MCP server ask the user for something."""
+        try:
+            answer = await self.engine.ask(
+                Elicitation(server, message, mode="form", requested_schema=schema)
+            )
+        except (Refused, StreamClosed):
+            answer = None
+        return answer if isinstance(answer, ElicitationResult) else ElicitationResult("cancel")
+
+    def start_task(self, description: str, *, kind: str = "local_bash") -> BackgroundTask:
+        """Start work in the background. When it ends, a turn follows that nobody asked for."""
+        tool_use_id = self.tool.id if self.tool is not None else None
+        return start_task(self.engine, description, kind, tool_use_id)
+
+    async def subagent(
+        self, kind: str, prompt: str, work: Callable[[Chat], Awaitable[None]]
+    ) -> ToolOutcome:
+        """Let a subagent work: what it says comes with the id of the tool use that started it."""
+        block = ToolUseBlock(
+            f"toolu_{new_uuid().replace('-', '')[:24]}",
+            "Task",
+            {"description": prompt[:30], "prompt": prompt, "subagent_type": kind},
+        )
+        self.voice.tool_use(block, msgspec.json.encode(block.input).decode())
+        self.voice.close("tool_use")
+        agent_id = new_uuid()[:8]
+        await self.hook("SubagentStart", kind, agent_id=agent_id, agent_type=kind)
+        child = Chat(self.engine, UserMessage.of(prompt))
+        child.voice = Voice(self.engine, None, parent=block.id)
+        child.denials = self.denials
+        self.tool, self.tool_runs = block, True
+        await work(child)
+        child.voice.close("end_turn")
+        await self.hook(
+            "SubagentStop",
+            kind,
+            stop_hook_active=False,
+            agent_id=agent_id,
+            agent_type=kind,
+            agent_transcript_path=f"{self.session.cwd}/agent-{agent_id}.jsonl",
+        )
+        self.tool_result(block.id, [TextBlock(child.last_text)], False)
+        self.tool, self.tool_runs = None, False
+        self.voice.check_limits()
+        return ToolOutcome(True, block.input, child.last_text, False)
+
+    async def compact(self, *, trigger: str = "auto", before: int = 150_000) -> None:
+        """Compact the conversation."""
+        await self.hook("PreCompact", trigger, trigger=trigger, custom_instructions="")
+        id = self.session.id
+        self.emit(StatusMessage(status="compacting", uuid=new_uuid(), session_id=id))
+        self.emit(StatusMessage(status=None, uuid=new_uuid(), session_id=id))
+        metadata = CompactMetadata(trigger=trigger, pre_tokens=before)
+        boundary = CompactBoundaryMessage(compact_metadata=metadata, uuid=new_uuid(), session_id=id)
+        self.emit(boundary)
+
+    async def retry(self, *, attempt: int = 1, status: int = 529, seconds: float = 0.0) -> None:
+        """Let the API fail once, to be tried again."""
+        self.emit(
+            APIRetryMessage(
+                attempt=attempt,
+                max_retries=10,
+                retry_delay_ms=int(seconds * 1000),
+                error_status=status,
+                error="overloaded" if status == 529 else "rate_limit",
+                uuid=new_uuid(),
+                session_id=self.session.id,
+            )
+        )
+        await self.sleep(seconds)
+
+    def output(self, value: Any) -> None:
+        """Give the structured output that a JSON Schema has asked for, at the end of the turn."""
+        self.structured = value
+
+    async def hand_in(self) -> None:
+        """Use the tool that structured output is given with, if there is some."""
+        if self.structured is not None:
+            words = "Structured output provided successfully"
+            await self.use(STRUCTURED_OUTPUT, self.structured, result=words)
+            self.last_text = ""
+
+    # --- ways to end a turn ----------------------------------------------------------------------
+
+    def reach_max_turns(self) -> None:
+        """End the turn: too many calls of the model."""
+        raise EndTurn("error_max_turns", "Reached maximum number of turns", "max_turns")
+
+    def exhaust_budget(self) -> None:
+        """End the turn: too much money."""
+        raise EndTurn("error_max_budget_usd", "Reached maximum budget", "budget_exhausted")
+
+    async def fail(self, text: str, *, status: int = 400) -> None:
+        """End the turn with an error of the API, which is a success that is an error."""
+        self.api_error_status = status
+        self.voice.close("end_turn")
+        self.last_text = f"API Error: {status} {text}"
+        self.voice.fail(self.last_text, status)
+        raise EndTurn("success", self.last_text, "api_error")
+
+
+def _as_text(output: Any) -> str:
+    if isinstance(output, str):
+        return output
+    if isinstance(output, list):
+        texts = [item.get("text", "") for item in output if isinstance(item, dict)]
+        return "\n".join(text for text in texts if text)
+    return msgspec.json.encode(output).decode()

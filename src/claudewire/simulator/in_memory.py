@@ -1,0 +1,268 @@
+"""The simulated CLI in this process: a transport with the engine behind it.
+
+There is no task and no thread: the engine runs when something is sent to it or received from it.
+So it can be used on any event loop, and nothing is left when it is dropped.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.lowlevel
+
+from ..errors import TransportClosed
+from ..wire import MODERN
+from .actions import (
+    Action,
+    CloseOutput,
+    Exit,
+    Kill,
+    LeaveGrandchild,
+    Pause,
+    ResumeInput,
+    StopInput,
+    Write,
+    WriteError,
+)
+from .engine import Engine, Scenario
+from .personas import LATEST, persona
+from .simulation import Refusal, Simulation
+
+if TYPE_CHECKING:
+    from .faults import Fault
+
+__all__ = ["ARGV", "SimulatedCLI"]
+
+ARGV = (
+    "--output-format=stream-json",
+    "--input-format=stream-json",
+    "--verbose",
+    "--permission-prompt-tool=stdio",
+)
+"""How an SDK calls the CLI."""
+
+PIPE = 65536
+"""What a pipe takes before the writer has to wait for the reader."""
+
+
+class SimulatedCLI:
+    """A `claude` that lives in memory, as a transport.
+
+    Args:
+        scenario: what the agent does in each turn; the demo agent if not given.
+        argv: the command line; what an SDK would say, if not given.
+        version: the CLI version to play.
+        dialect: the dialect to speak, `modern` being that of the real CLI, or `auto` to speak as
+            it is spoken to.
+        faults: what goes wrong.
+        cwd: its working directory.
+        env: its environment, empty unless given. Sessions are kept only where
+            `CLAUDE_CONFIG_DIR` or `HOME` says.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario | None = None,
+        *,
+        argv: Sequence[str] = (),
+        version: str = LATEST.version,
+        dialect: str = MODERN.name,
+        faults: Sequence[Fault] = (),
+        cwd: str | os.PathLike[str] = ".",
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        _check(scenario, faults)
+        self._simulation = Simulation(scenario, persona(version).version, dialect, faults)
+        self._argv = [*ARGV, *argv]
+        self._cwd = os.path.abspath(cwd)
+        self._env = env or {}
+        self._engine: Engine | None = None
+        self._to_do: deque[Action] = deque()
+        self._paused_until = self._stdout_held_until = -math.inf
+        self._stdout: deque[bytes] = deque()
+        self._stderr: deque[bytes] = deque()
+        self._stdout_open = self._reading = True
+        self._input_ended = False
+        self._unread: list[bytes] = []
+        self._status: int | None = None
+        self._changed = anyio.Event()
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine, once it has been started: None when the command line was refused."""
+        self._start()
+        return self._engine
+
+    async def send(self, data: bytes) -> None:
+        """Write to the CLI's stdin. If the CLI does not read it, this waits as a full pipe does."""
+        await self._until(lambda: self._takes(len(data)))
+        if self._status is not None:
+            raise TransportClosed(f"The simulated CLI has exited with status {self._status}")
+        if self._input_ended:
+            raise TransportClosed("The stdin of the simulated CLI is closed")
+        if data:
+            self._feed(data)
+
+    async def send_eof(self) -> None:
+        """Close the CLI's stdin."""
+        await self._until(lambda: True)
+        if not self._input_ended and self._status is None:
+            self._input_ended = True
+            self._feed(b"")
+
+    async def receive(self) -> bytes:
+        """Wait for what the CLI writes to stdout, one write at a time; `b""` at its end."""
+        await self._until(lambda: bool(self._stdout) or not self._has_stdout())
+        return self._stdout.popleft() if self._stdout else b""
+
+    async def receive_stderr(self) -> bytes:
+        """Wait for what the CLI writes to stderr; `b""` at its end."""
+        await self._until(lambda: bool(self._stderr) or self._status is not None)
+        data = self._stderr.popleft() if self._stderr else b""
+        self._carry_out()  # there is room for more
+        return data
+
+    async def wait(self) -> int | None:
+        """Wait until the CLI has exited."""
+        await self._until(lambda: self._status is not None)
+        return self._status
+
+    async def aclose(self) -> None:
+        """End the CLI, whatever it is doing, and whatever it has left behind."""
+        self._start()
+        self._stdout_open = False
+        self._end(-9)
+
+    # --- inside: what is true --------------------------------------------------------------------
+
+    def _takes(self, size: int) -> bool:
+        """Whether something of this size can be sent now, or never any more."""
+        room = PIPE - sum(map(len, self._unread))
+        return self._reading or size <= room or self._status is not None
+
+    def _has_stdout(self) -> bool:
+        """Whether somebody might still write to stdout."""
+        held = self._stdout_held_until > anyio.current_time()
+        return self._stdout_open and (self._status is None or held)
+
+    def _is_stuck(self) -> bool:
+        """Whether the CLI cannot go on now: it pauses, or nobody reads its stderr."""
+        full = sum(map(len, self._stderr)) > PIPE
+        return full or self._paused_until > anyio.current_time()
+
+    # --- inside: what happens --------------------------------------------------------------------
+
+    def _start(self) -> None:
+        if self._engine is not None or self._status is not None:
+            return
+        started = self._simulation.engine(
+            self._argv, cwd=self._cwd, env=self._env, clock=anyio.current_time
+        )
+        if isinstance(started, Refusal):
+            self._do(Write(started.stdout.encode()))
+            self._do(WriteError(started.stderr.encode()))
+            self._end(started.status)
+        else:
+            self._engine = started
+            started.start()
+            self._carry_out()
+
+    async def _until(self, done: Callable[[], bool]) -> None:
+        """Start the CLI if need be, and let it go on until something is true."""
+        self._start()
+        await anyio.lowlevel.checkpoint()
+        while not done():
+            with anyio.move_on_after(self._next_event()):
+                await self._changed.wait()
+            if self._engine is not None and self._status is None:
+                self._engine.wake()
+                self._carry_out()
+
+    def _next_event(self) -> float:
+        """In how many seconds something happens by itself."""
+        if self._is_due():
+            return 0.0
+        now = anyio.current_time()
+        times = [it - now for it in (self._paused_until, self._stdout_held_until) if it > now]
+        if self._engine is not None and self._engine.due_in is not None:
+            times.append(self._engine.due_in)
+        return min(times, default=math.inf)
+
+    def _is_due(self) -> bool:
+        """Whether the time for something has come since it was last looked at."""
+        if self._status is not None:
+            return not self._has_stdout()
+        return bool(self._to_do) and not self._is_stuck()
+
+    def _feed(self, data: bytes) -> None:
+        """Give the CLI input, now or when it reads again."""
+        if self._engine is not None and self._engine.overslept:
+            self._engine.wake()  # that was to happen before this came
+        self._unread.append(data)
+        self._read_input()
+        self._carry_out()
+        self._wake()  # even if nothing was done, time may have been set for something
+
+    def _read_input(self) -> None:
+        while self._unread and self._reading and self._engine is not None:
+            data = self._unread.pop(0)
+            if not self._engine.input_ended:
+                self._engine.feed(data)
+
+    def _carry_out(self) -> None:
+        if self._engine is None:
+            return
+        self._to_do += self._engine.take()
+        acted = False
+        while self._to_do and self._status is None and not self._is_stuck():
+            self._do(self._to_do.popleft())
+            self._to_do += self._engine.take()
+            acted = True
+        if acted:  # and not otherwise: those who wait would keep each other awake
+            self._wake()
+
+    def _do(self, action: Action) -> None:
+        if isinstance(action, Write | WriteError):
+            self._write(action)
+        elif isinstance(action, Pause):
+            seconds = math.inf if action.seconds is None else action.seconds
+            self._paused_until = anyio.current_time() + seconds
+        elif isinstance(action, Exit):
+            self._end(action.status)
+        elif isinstance(action, Kill):
+            self._end(-action.signal)
+        elif isinstance(action, CloseOutput):
+            self._stdout_open = False
+        elif isinstance(action, StopInput | ResumeInput):
+            self._reading = isinstance(action, ResumeInput)
+            self._read_input()
+        elif isinstance(action, LeaveGrandchild):
+            self._stdout_held_until = anyio.current_time() + action.seconds
+        # There are no signals in memory to be ignored.
+
+    def _write(self, action: Write | WriteError) -> None:
+        chunks = self._stderr if isinstance(action, WriteError) else self._stdout
+        if action.data and (self._stdout_open or chunks is self._stderr):
+            chunks.append(action.data)
+
+    def _end(self, status: int) -> None:
+        if self._status is None:
+            self._status = status
+        self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+
+def _check(scenario: object, faults: object) -> None:
+    """Refuse here what would fail in the middle of a session."""
+    if scenario is not None and not callable(scenario):
+        raise TypeError(f"A scenario is an async function of a Chat, not {scenario!r}")
+    if isinstance(faults, str):
+        raise TypeError(f"faults is a list of faults; `parse_faults({faults!r})` makes one")

@@ -1,0 +1,253 @@
+"""Who decides whether a tool may run: the mode, the rules, or somebody at the other end."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..wire import (
+    AddRules,
+    CanUseTool,
+    McpServerProvenance,
+    PermissionDeniedMessage,
+    PermissionRequestHookSpecificOutput,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    PermissionRule,
+    PermissionUpdate,
+    SetMode,
+    StatusMessage,
+)
+from .hooks import call_hooks
+from .progress import set_state
+from .state import STRUCTURED_OUTPUT, WANT_A_PERSON, new_uuid
+from .waiting import Interrupted, Refused, StreamClosed
+
+if TYPE_CHECKING:
+    from .engine import Engine
+    from .state import Session
+
+__all__ = ["Decision", "apply_update", "decide", "rules", "set_mode"]
+
+HARMLESS = frozenset({"Read", "Glob", "Grep", "LS", "TodoWrite", "Task"})
+EDITS = frozenset({"Edit", "Write", "NotebookEdit"})
+
+NO_STREAM = "Tool permission stream closed before response received"
+NO_INPUT = (
+    "The canUseTool callback returned an invalid permission result: updatedInput is required "
+    "when behavior is allow"
+)
+
+
+class Decision(NamedTuple):
+    """Whether a tool runs, with which input, and what the model is told if it does not."""
+
+    allowed: bool
+    input: dict[str, Any]
+    message: str = ""
+    source: str = "config"
+    """Who has decided: `config`, `hook`, `user_temporary` or `user_reject`."""
+    reason: str | None = None
+    """By what the configuration has decided: `rule`, `mode`, `hook`, …"""
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """What is said of it beside the tool's result."""
+        decision = {"decision": "accept" if self.allowed else "reject", "source": self.source}
+        if self.reason is not None:
+            decision["reason_type"] = self.reason
+        if self.allowed:
+            return {"permission_decision": decision}
+        unasked = self.source == "config" and self.reason is None
+        kind = "user-rejected" if unasked else "permission-rule"
+        return {"non_execution_kind": kind, "permission_decision": decision}
+
+
+async def decide(engine: Engine, name: str, input: dict[str, Any], tool_use_id: str) -> Decision:
+    """Decide over one use of a tool, asking the SDK if nothing else decides."""
+    session = engine.session
+    if name == "AskUserQuestion" and not session.persona.asks_questions:
+        message = f"<tool_use_error>Error: No such tool available: {name}</tool_use_error>"
+        return Decision(False, input, message, reason="other")
+    if _matches_any(session.flags.disallowed_tools, name, input):
+        message = f"Permission to use {name} has been denied."
+        return Decision(False, input, message, reason="rule")
+    reason = _allowed_by(engine, name, input)
+    if name not in WANT_A_PERSON and reason is not None:
+        return Decision(True, input, reason=reason)
+    if not session.can_ask or session.mode == "dontAsk":
+        return _deny_unasked(engine, name, input, tool_use_id)
+    return await _ask(engine, name, input, tool_use_id)
+
+
+def _allowed_by(engine: Engine, name: str, input: dict[str, Any]) -> str | None:
+    """Say what lets the tool run without asking: the mode, a rule, or that it does no harm."""
+    session = engine.session
+    if session.mode == "bypassPermissions":
+        return "mode"
+    if session.mode == "acceptEdits" and name in EDITS:
+        return "mode"
+    if _matches_any(rules(session), name, input):
+        return "rule"
+    return "other" if name in HARMLESS or name == STRUCTURED_OUTPUT else None
+
+
+def rules(session: Session) -> list[str]:
+    """What may run without asking, as rules are written."""
+    return [*(session.flags.allowed_tools or ()), *(_written(rule) for rule in session.rules)]
+
+
+def _written(rule: tuple[str, str]) -> str:
+    tool, content = rule
+    return f"{tool}({content})" if content else tool
+
+
+def _matches_any(rules: Any, name: str, input: dict[str, Any]) -> bool:
+    return any(_matches(rule, name, input) for rule in rules or ())
+
+
+def _matches(rule: str, name: str, input: dict[str, Any]) -> bool:
+    tool, _, content = rule.rstrip(")").partition("(")
+    if tool != name and not (tool.startswith("mcp__") and name.startswith(f"{tool}__")):
+        return False
+    subject = _subject(input)
+    if content.endswith(":*"):
+        prefix = content[:-2]
+        return subject == prefix or subject.startswith(f"{prefix} ")
+    return not content or fnmatchcase(subject, content)
+
+
+def _subject(input: dict[str, Any]) -> str:
+    """What the tool is used on: what rules speak of and people are shown."""
+    return str(input.get("command") or input.get("file_path") or input.get("path") or "")
+
+
+def _deny_unasked(engine: Engine, name: str, input: dict[str, Any], tool_use_id: str) -> Decision:
+    message = f"Claude requested permissions to use {name}, but you haven't granted it yet."
+    engine.send(
+        PermissionDeniedMessage(
+            tool_name=name,
+            tool_use_id=tool_use_id,
+            message=message,
+            uuid=new_uuid(),
+            session_id=engine.session.id,
+        )
+    )
+    return Decision(False, input, message)
+
+
+async def _ask(engine: Engine, name: str, input: dict[str, Any], tool_use_id: str) -> Decision:
+    persona = engine.session.persona
+    body = CanUseTool(
+        name,
+        input,
+        permission_suggestions=_suggestions(name, input),
+        tool_use_id=tool_use_id if persona.tool_use_id else None,
+        **(_explanation(name, input) if persona.narrates else {}),
+    )
+    set_state(engine, "requires_action")
+    try:
+        answer = await _answered(engine, body)
+    except StreamClosed:
+        return Decision(False, input, NO_STREAM)
+    except Refused as error:
+        return Decision(False, input, f"Tool permission request failed: Error: {error}")
+    finally:
+        set_state(engine, "running")
+    return _take(engine, answer, input)
+
+
+def _explanation(name: str, input: dict[str, Any]) -> dict[str, Any]:
+    """What the newest CLI tells those who have to decide."""
+    if name in WANT_A_PERSON:
+        return {"display_name": name, "requires_user_interaction": True}
+    if name.startswith("mcp__"):
+        _, server, tool = name.split("__", 2)
+        return {
+            "display_name": tool.title(),
+            "mcp_server": McpServerProvenance(server, "sdk"),
+            "server_policy_ask_only": True,
+        }
+    told: dict[str, Any] = {
+        "display_name": name,
+        "description": input.get("description") or _subject(input) or None,
+    }
+    if name in EDITS:
+        told["server_policy_ask_only"] = True
+    elif name == "Bash":
+        told["decision_reason"] = "This command requires approval"
+        told["decision_reason_type"] = "other"
+    return told
+
+
+async def _answered(engine: Engine, body: CanUseTool) -> Any:
+    """Ask the SDK and, at the same time, its hooks: whoever decides first has decided."""
+    if engine.input_ended or "PermissionRequest" not in (engine.session.setup.hooks or ()):
+        return await engine.ask(body)
+    id = engine.put(body)
+    hooks = engine.spawn(_ask_hooks(engine, id, body))
+    try:
+        return await engine.answer_to(id)
+    finally:
+        engine.give_up(hooks)
+
+
+async def _ask_hooks(engine: Engine, id: str, body: CanUseTool) -> None:
+    hooks = await call_hooks(
+        engine,
+        "PermissionRequest",
+        body.tool_name,
+        tool_name=body.tool_name,
+        tool_input=body.input,
+        permission_suggestions=body.permission_suggestions,
+    )
+    for output in hooks.specific:
+        if isinstance(output, PermissionRequestHookSpecificOutput):
+            engine.decide(id, output.decision)
+
+
+def _take(engine: Engine, answer: Any, input: dict[str, Any]) -> Decision:
+    if isinstance(answer, PermissionResultDeny):
+        if answer.interrupt:
+            raise Interrupted
+        message = answer.message or "Permission denied"
+        return Decision(False, input, message, source="user_reject")
+    if not isinstance(answer, PermissionResultAllow):
+        text = "canUseTool callback returned an invalid permission result"
+        return Decision(False, input, text)
+    if answer.updated_input is None and engine.session.persona.needs_updated_input:
+        return Decision(False, input, NO_INPUT)
+    for update in answer.updated_permissions or ():
+        apply_update(engine, update)
+    given = input if answer.updated_input is None else answer.updated_input
+    return Decision(True, given, source="user_temporary")
+
+
+def apply_update(engine: Engine, update: PermissionUpdate) -> None:
+    """Remember a rule, or change the mode, as the answer to a permission request may say."""
+    session = engine.session
+    if isinstance(update, AddRules) and update.behavior == "allow":
+        session.rules += [(rule.tool_name, rule.rule_content or "") for rule in update.rules]
+    elif isinstance(update, SetMode):
+        set_mode(engine, update.mode)
+
+
+def set_mode(engine: Engine, mode: str) -> None:
+    """Change the permission mode and, if this version does, say so."""
+    engine.session.mode = mode
+    if engine.session.persona.narrates:
+        engine.send(
+            StatusMessage(
+                status=None, permission_mode=mode, uuid=new_uuid(), session_id=engine.session.id
+            )
+        )
+
+
+def _suggestions(name: str, input: dict[str, Any]) -> list[PermissionUpdate] | None:
+    if name in WANT_A_PERSON:
+        return None
+    if name in EDITS:
+        return [SetMode("acceptEdits", "session")]
+    command = input.get("command")
+    rule = PermissionRule(name, command if isinstance(command, str) else None)
+    return [AddRules([rule], "allow", "localSettings")]

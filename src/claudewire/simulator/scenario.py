@@ -1,0 +1,319 @@
+"""Scenarios: what the simulated agent does, in Python or as a file for other languages.
+
+In Python a scenario is an async function that is handed a `Chat`, one turn at a time. `Script`
+chooses one by the user's words. A TOML file says the same without Python:
+
+    default = "Nothing is written for that."
+
+    [[turn]]
+    match = "weather"                  # in the user's words, whatever the case; or regex = "…"
+    steps = [
+        { think = "Where is the user?" },
+        { use = "Bash", input = { command = "date" }, result = "Monday" },
+        { say = "It is {result}, and sunny." },
+    ]
+
+A step has one verb; the fields beside it are that verb's. In a text, `{prompt}` stands for the
+user's words and `{result}` for what the last tool gave.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..wire import UnknownMessage
+
+if TYPE_CHECKING:
+    from .chat import Chat
+    from .engine import Scenario
+
+__all__ = ["Script", "ScriptError", "load_scenario", "script_from_toml"]
+
+NOTHING = "This simulation has nothing to say to that: {prompt}"
+
+
+class ScriptError(ValueError):
+    """A scenario file says something that cannot be done. It tells where and what is allowed."""
+
+
+class Script:
+    """A scenario made of rules: the first whose pattern is in the user's words is played.
+
+    Example:
+        script = Script()
+
+        @script.on("weather")
+        async def _(chat):
+            await chat.say("It is sunny.")
+    """
+
+    def __init__(self, default: str = NOTHING) -> None:
+        self.default = default
+        self._rules: list[tuple[re.Pattern[str], Scenario]] = []
+
+    def on(self, words: str | re.Pattern[str]) -> Callable[[Scenario], Scenario]:
+        """Add a rule, as a decorator: plain words match in any case, a pattern as it says."""
+        pattern = re.compile(re.escape(words), re.IGNORECASE) if isinstance(words, str) else words
+
+        def add(scenario: Scenario) -> Scenario:
+            self._rules.append((pattern, scenario))
+            return scenario
+
+        return add
+
+    async def __call__(self, chat: Chat) -> None:
+        """Play the turn."""
+        for pattern, scenario in self._rules:
+            if pattern.search(chat.text):
+                await scenario(chat)
+                return
+        await chat.say(filled(self.default, chat, ""))
+
+
+def filled(text: str, chat: Chat, result: str) -> str:
+    """Put the user's words and the last tool's result into a text."""
+    return text.replace("{prompt}", chat.text).replace("{result}", result)
+
+
+def load_scenario(where: str) -> Scenario:
+    """Load a scenario: a TOML file, or `file.py:function`.
+
+    Raises:
+        ScriptError: it is not what it should be.
+        OSError: it cannot be read.
+    """
+    if where.endswith(".toml"):
+        with open(where, "rb") as file:
+            data = file.read()
+        try:
+            return script_from_toml(data.decode(), where)
+        except UnicodeDecodeError as error:
+            raise ScriptError(f"{where}: {error}") from None
+    path, _, name = where.rpartition(":")
+    if not path.endswith(".py"):
+        raise ScriptError(f"{where}: a scenario is a .toml file or file.py:function")
+    import runpy
+
+    scenario = runpy.run_path(path).get(name)
+    if not callable(scenario):
+        raise ScriptError(f"{path} has no function {name!r}")
+    loaded: Scenario = scenario
+    return loaded
+
+
+def script_from_toml(text: str, where: str = "scenario") -> Script:
+    """Make a script of the text of a TOML file.
+
+    Raises:
+        ScriptError: it is not TOML, or a turn or step in it makes no sense.
+    """
+    import tomllib
+
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScriptError(f"{where}: {error}") from None
+    _only(data, {"default", "turn"}, where)
+    script = Script(_fits(data.get("default", NOTHING), TEXT, f"{where}: default"))
+    turns = data.get("turn", [])
+    if not isinstance(turns, list):
+        raise ScriptError(f"{where}: turn must be {TABLES}")
+    for number, turn in enumerate(turns, 1):
+        place = f"{where}: turn {number}"
+        _only(turn, {"match", "regex", "steps"}, place)
+        steps = _checked_steps(turn, f"{place}: steps", f"{place}, step ")
+        script.on(_pattern(turn, place))(_player(steps))
+    return script
+
+
+def _pattern(turn: Mapping[str, Any], place: str) -> str | re.Pattern[str]:
+    if "regex" not in turn:
+        return str(_fits(turn.get("match", ""), TEXT, f"{place}: match"))
+    if "match" in turn:
+        raise ScriptError(f"{place}: match and regex, of which one is enough")
+    try:
+        return re.compile(turn["regex"])
+    except (re.error, TypeError) as error:
+        raise ScriptError(f"{place}: {turn['regex']!r} is no regular expression: {error}") from None
+
+
+def _only(table: Mapping[str, Any], known: Collection[str], place: str) -> None:
+    if not isinstance(table, dict):
+        raise ScriptError(f"{place} must be {TABLE}")
+    if unknown := set(table).difference(known):
+        names = ", ".join(sorted(known))
+        raise ScriptError(f"{place}: unknown {', '.join(sorted(unknown))}; there are {names}")
+
+
+def _fits(value: Any, kind: str, place: str) -> Any:
+    if not _KINDS[kind](value):
+        raise ScriptError(f"{place} must be {kind}")
+    return value
+
+
+def _checked_steps(table: Mapping[str, Any], place: str, prefix: str) -> list[Mapping[str, Any]]:
+    steps = table.get("steps", [])
+    if not isinstance(steps, list):
+        raise ScriptError(f"{place} must be {TABLES}")
+    return [_checked(step, f"{prefix}{at}") for at, step in enumerate(steps, 1)]
+
+
+def _checked(step: Any, place: str) -> Mapping[str, Any]:
+    verbs = [key for key in step if key in _VERBS] if isinstance(step, dict) else []
+    if len(verbs) != 1:
+        raise ScriptError(f"{place} must have one of: {', '.join(_VERBS)}")
+    _, needed, optional = _VERBS[verbs[0]]
+    fields = {**needed, **optional}
+    _only(step, fields, place)
+    for name in needed:
+        if name not in step:
+            raise ScriptError(f"{place}: {name} is missing")
+    for name, value in step.items():
+        if name != "steps":
+            _fits(value, fields[name], f"{place}: {name}")
+    if "steps" in fields:
+        _checked_steps(step, f"{place}: steps", f"{place}.")
+    checked: Mapping[str, Any] = step
+    return checked
+
+
+def _player(steps: list[Mapping[str, Any]]) -> Scenario:
+    async def play(chat: Chat) -> None:
+        result = ""
+        for step in steps:
+            verb = next(key for key in step if key in _VERBS)
+            outcome = await _VERBS[verb][0](chat, step, result)
+            result = result if outcome is None else outcome
+
+    return play
+
+
+# --- one function for each verb; what it returns is `{result}` from then on -----------------------
+
+
+async def _say(chat: Chat, step: Mapping[str, Any], result: str) -> None:
+    await chat.say(filled(step["say"], chat, result))
+
+
+async def _think(chat: Chat, step: Mapping[str, Any], result: str) -> None:
+    await chat.think(filled(step["think"], chat, result))
+
+
+async def _use(chat: Chat, step: Mapping[str, Any], result: str) -> str:
+    def fail(input: dict[str, Any]) -> None:
+        raise RuntimeError(step["error"])
+
+    outcome = await chat.use(
+        step["use"],
+        step.get("input", {}),
+        run=fail if "error" in step else None,
+        result=step.get("result", "ok"),
+        seconds=step.get("seconds", 0.0),
+    )
+    return outcome.text
+
+
+async def _ask(chat: Chat, step: Mapping[str, Any], result: str) -> str:
+    return (await chat.ask(step["ask"])).text
+
+
+async def _plan(chat: Chat, step: Mapping[str, Any], result: str) -> str:
+    return (await chat.plan(step["plan"])).text
+
+
+async def _call(chat: Chat, step: Mapping[str, Any], result: str) -> str:
+    return (await chat.call(step["call"], step["tool"], step.get("arguments", {}))).text
+
+
+async def _hook(chat: Chat, step: Mapping[str, Any], result: str) -> str:
+    return (await chat.hook(step["hook"], **step.get("fields", {}))).context
+
+
+async def _task(chat: Chat, step: Mapping[str, Any], result: str) -> None:
+    task = chat.start_task(step["task"])
+    await chat.sleep(step.get("seconds", 0.0))
+    if step.get("finish", True):
+        task.finish(step.get("summary", "done"))
+
+
+async def _subagent(chat: Chat, step: Mapping[str, Any], result: str) -> str:
+    work = _player(step.get("steps", []))
+    return (await chat.subagent(step["subagent"], step.get("prompt", chat.text), work)).text
+
+
+async def _compact(chat: Chat, step: Mapping[str, Any], result: str) -> None:
+    await chat.compact(trigger=step["compact"])
+
+
+async def _elicit(chat: Chat, step: Mapping[str, Any], result: str) -> str:
+    answer = await chat.elicit(step["elicit"], step["message"], step.get("schema", {}))
+    return str(answer.content if answer.action == "accept" else answer.action)
+
+
+async def _retry(chat: Chat, step: Mapping[str, Any], result: str) -> None:
+    await chat.retry(status=step["retry"], seconds=step.get("seconds", 0.0))
+
+
+async def _fail(chat: Chat, step: Mapping[str, Any], result: str) -> None:
+    await chat.fail(step["fail"], status=step.get("status", 400))
+
+
+async def _output(chat: Chat, step: Mapping[str, Any], result: str) -> None:
+    chat.output(step["output"])
+
+
+async def _stop(chat: Chat, step: Mapping[str, Any], result: str) -> None:
+    chat.reach_max_turns() if step["stop"] == "max_turns" else chat.exhaust_budget()
+
+
+async def _sleep(chat: Chat, step: Mapping[str, Any], result: str) -> None:
+    await chat.sleep(step["sleep"])
+
+
+async def _emit(chat: Chat, step: Mapping[str, Any], result: str) -> None:
+    chat.emit(UnknownMessage(data=step["emit"]))
+
+
+TEXT, NUMBER, FLAG, ANYTHING = "a text", "a number", "true or false", "anything"
+TABLE, TABLES, LIMIT = "a table", "a list of tables", "max_turns or budget"
+
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    TEXT: lambda it: isinstance(it, str),
+    NUMBER: lambda it: isinstance(it, int | float) and not isinstance(it, bool),
+    FLAG: lambda it: isinstance(it, bool),
+    TABLE: lambda it: isinstance(it, dict),
+    TABLES: lambda it: isinstance(it, list) and all(isinstance(each, dict) for each in it),
+    LIMIT: lambda it: it in ("max_turns", "budget"),
+    ANYTHING: lambda it: True,
+}
+
+_Play = Callable[["Chat", Mapping[str, Any], str], Awaitable[str | None]]
+
+_Fields = dict[str, str]
+
+_VERBS: dict[str, tuple[_Play, _Fields, _Fields]] = {
+    "say": (_say, {"say": TEXT}, {}),
+    "think": (_think, {"think": TEXT}, {}),
+    "use": (
+        _use,
+        {"use": TEXT},
+        {"input": TABLE, "result": ANYTHING, "error": TEXT, "seconds": NUMBER},
+    ),
+    "ask": (_ask, {"ask": TABLES}, {}),
+    "plan": (_plan, {"plan": TEXT}, {}),
+    "call": (_call, {"call": TEXT, "tool": TEXT}, {"arguments": TABLE}),
+    "hook": (_hook, {"hook": TEXT}, {"fields": TABLE}),
+    "task": (_task, {"task": TEXT}, {"seconds": NUMBER, "finish": FLAG, "summary": TEXT}),
+    "subagent": (_subagent, {"subagent": TEXT}, {"prompt": TEXT, "steps": TABLES}),
+    "compact": (_compact, {"compact": TEXT}, {}),
+    "elicit": (_elicit, {"elicit": TEXT, "message": TEXT}, {"schema": TABLE}),
+    "retry": (_retry, {"retry": NUMBER}, {"seconds": NUMBER}),
+    "fail": (_fail, {"fail": TEXT}, {"status": NUMBER}),
+    "output": (_output, {"output": ANYTHING}, {}),
+    "stop": (_stop, {"stop": LIMIT}, {}),
+    "sleep": (_sleep, {"sleep": NUMBER}, {}),
+    "emit": (_emit, {"emit": TABLE}, {}),
+}
+"""Every verb of a scenario file: what plays it, what must stand there and what may."""

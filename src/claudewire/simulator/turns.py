@@ -1,0 +1,273 @@
+"""A turn from its prompt to its result."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..wire import (
+    InformationalMessage,
+    InitMcpServer,
+    InitMessage,
+    InitPlugin,
+    NotificationMessage,
+    ResultMessage,
+    TaskNotificationOrigin,
+    TextBlock,
+    UserMessage,
+)
+from .chat import Chat
+from .full_messages import SuccessfulResult, no_subagents
+from .progress import set_state, tell_progress
+from .state import new_uuid
+from .voice import API_ERRORS, PROMPT, EndTurn
+from .waiting import Interrupted
+
+if TYPE_CHECKING:
+    from .engine import Engine
+    from .state import Session
+
+__all__ = ["AGENTS", "ALIASES", "COMMANDS", "init_message", "run_turn"]
+
+COMMANDS = ["compact", "context", "cost", "clear", "init", "review"]
+ALIASES = {"clear": ["reset", "new"]}
+AGENTS = ["general-purpose", "Explore", "Plan"]
+REJECTED = (
+    "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was "
+    "a file edit, the new_string was NOT written to the file). STOP what you are doing and wait "
+    "for the user to tell you how to proceed."
+)
+STOPPED = (
+    f"{REJECTED} Correction to the text above: this call was stopped while running, not refused "
+    "before it ran. It may have run in part or in full, and its changes may have been written."
+)
+
+
+class _End:
+    """How a turn ended."""
+
+    def __init__(self, subtype: str = "success", *, error: str = "", reason: str | None) -> None:
+        self.subtype = subtype
+        self.error = error
+        self.reason = reason
+
+
+async def run_turn(engine: Engine, prompt: UserMessage | None) -> None:
+    """Run the scenario for one prompt, or for none, and report the result."""
+    started = engine.clock()
+    chat = Chat(engine, prompt)
+    set_state(engine, "running")
+    tell_progress(engine, prompt, "started")
+    end = await _play(engine, chat)
+    for message in chat.taken[1:]:
+        tell_progress(engine, message, "completed")
+    engine.send(_finished(engine, chat, end, started))
+    tell_progress(engine, prompt, "completed")
+    if not engine.prompts:
+        set_state(engine, "idle")
+
+
+async def _play(engine: Engine, chat: Chat) -> _End:
+    try:
+        refusal = await _submit(engine, chat)
+        if refusal is not None:
+            return refusal
+        await _work(engine, chat)
+    except Interrupted:
+        return _interrupted(chat)
+    except EndTurn as end:
+        chat.voice.close("end_turn")
+        return _End(end.subtype, error=end.error, reason=end.terminal_reason)
+    except Exception as error:
+        engine.warn(f"The scenario failed.\n{traceback.format_exc()}")
+        return _End(
+            "error_during_execution", error=f"{type(error).__name__}: {error}", reason="model_error"
+        )
+    engine.session.remember("assistant", chat.last_text)
+    return _End(reason="completed")
+
+
+async def _submit(engine: Engine, chat: Chat) -> _End | None:
+    """Let the hooks see the prompt, and begin; the end at once if they refuse it."""
+    session = engine.session
+    if chat.prompt is None:
+        _announce(engine, chat)
+        return None
+    session.prompt_id = new_uuid()
+    hooks = await chat.hook("UserPromptSubmit", prompt=chat.text)
+    _announce(engine, chat)
+    if hooks.blocked is None:
+        session.remember("user", chat.text)
+        return None
+    chat.rounds = 0
+    chat.last_text = (
+        f"UserPromptSubmit operation blocked by hook:\n{hooks.blocked}\n\n"
+        f"Original prompt: {chat.text}"
+    )
+    names = {"uuid": new_uuid(), "session_id": session.id}
+    chat.emit(
+        InformationalMessage(
+            content=chat.last_text, level="warning", prevent_continuation=True, **names
+        )
+    )
+    return _End(reason=None)
+
+
+async def _work(engine: Engine, chat: Chat) -> None:
+    """Play the scenario for the prompt, and for what else comes up before the turn is over."""
+    kept_going = False
+    while True:
+        await engine.scenario(chat)
+        while chat.absorbed:
+            chat.text = chat.absorbed.pop(0).text
+            await engine.scenario(chat)
+        await chat.hand_in()
+        chat.voice.close("end_turn")
+        hooks = await chat.hook(
+            "Stop",
+            stop_hook_active=kept_going,
+            last_assistant_message=chat.last_text or None,
+            background_tasks=[],
+            session_crons=[],
+        )
+        if not hooks.blocked or hooks.stopped:
+            return
+        kept_going = True
+        chat.text = f"Stop hook feedback:\n{hooks.blocked}"
+        chat.as_user(TextBlock(chat.text), is_synthetic=True)
+        _notify(engine)
+
+
+def _notify(engine: Engine) -> None:
+    """Tell the user what the real one tells when a hook does not let the agent stop."""
+    engine.send(
+        NotificationMessage(
+            key="stop-hook-error",
+            text="Stop hook error occurred",
+            priority="immediate",
+            uuid=new_uuid(),
+            session_id=engine.session.id,
+        )
+    )
+
+
+def _announce(engine: Engine, chat: Chat) -> None:
+    """Say what the session is, at the start of the turn."""
+    session = engine.session
+    if session.turns == 0 and engine.speaks == "session":
+        engine.send(session.created())
+    session.turns += 1
+    engine.send(init_message(session, chat.prompt))
+    if chat.prompt is not None and session.flags.replay_user_messages:
+        engine.send(session.replay_of(chat.prompt))
+
+
+def init_message(session: Session, prompt: UserMessage | None = None) -> InitMessage:
+    """What the session is, as each turn begins with it."""
+    servers = [
+        InitMcpServer(name=name, status="connected", source="sdk") for name in session.mcp_tools
+    ]
+    return InitMessage(
+        cwd=session.cwd,
+        original_cwd=session.cwd,
+        additional_directories=[],
+        memory_paths={"auto": f"{session.transcript.rpartition('/')[0]}/memory/"},
+        tools=session.tools(),
+        mcp_servers=servers,
+        model=session.model,
+        permission_mode=session.mode,
+        slash_commands=COMMANDS,
+        terminal_slash_commands=[],
+        api_key_source="none",
+        claude_code_version=session.persona.version,
+        output_style="default",
+        agents=[*AGENTS, *(session.setup.agents or {})],
+        skills=[],
+        plugins=[InitPlugin("simulation", "builtin", source="simulation@builtin")],
+        fast_mode_state="off",
+        fast_mode_disabled_reason="sdk_opt_in_required",
+        view_mode="default",
+        capabilities=list(session.persona.capabilities),
+        user_message_uuids=[prompt.uuid] if prompt is not None and prompt.uuid else None,
+        uuid=new_uuid(),
+        session_id=session.id,
+    )
+
+
+def _interrupted(chat: Chat) -> _End:
+    tool = chat.tool
+    if tool is not None:
+        if not chat.tool_runs:
+            chat.deny(tool)
+        words = STOPPED if chat.tool_runs else REJECTED
+        meta = {"non_execution_kind": "user-rejected"}
+        chat.tool_result(tool.id, words, True, "User rejected tool use", meta)
+    chat.voice.close("end_turn")
+    what = " for tool use" if tool is not None else ""
+    chat.as_user(TextBlock(f"[Request interrupted by user{what}]"))
+    error = f"[ede_diagnostic] result_type=user stop_reason={chat.voice.stop_reason}"
+    reason = "aborted_streaming" if tool is None else "aborted_tools"
+    return _End("error_during_execution", error=error, reason=reason)
+
+
+def _finished(engine: Engine, chat: Chat, end: _End, started: float) -> ResultMessage:
+    session = engine.session
+    failed = end.subtype != "success" or chat.api_error_status is not None
+    session.exit_status = 1 if failed else 0
+    session.results += 1
+    elapsed = int((engine.clock() - started) * 1000)
+    ok = end.subtype == "success"
+    kind = SuccessfulResult if ok else ResultMessage
+    unreported, session.unreported = session.unreported, {}
+    return kind(
+        subtype=end.subtype,
+        is_error=failed,
+        duration_ms=elapsed,
+        duration_api_ms=elapsed,
+        num_turns=chat.rounds,
+        result=_told(chat) if ok else None,
+        errors=None if ok else [end.error],
+        stop_reason=chat.voice.stop_reason,
+        total_cost_usd=session.cost,
+        usage=chat.voice.usage,
+        model_usage=dict(session.spent),
+        model_usage_since_last_result=unreported,
+        subagent_stats=no_subagents(),
+        safety_stops=0,
+        permission_denials=chat.denials,
+        structured_output=chat.structured,
+        terminal_reason=end.reason,
+        api_error_status=chat.api_error_status,
+        api_error_type=API_ERRORS.get(chat.api_error_status) if chat.api_error_status else None,
+        result_index=session.results - 1,
+        origin=None if chat.prompt is not None else TaskNotificationOrigin(),
+        user_message_uuid=chat.prompt.uuid if chat.prompt is not None else None,
+        user_message_uuids=[it.uuid for it in chat.taken if it.uuid is not None] or None,
+        queued_turn_count=len(engine.prompts),
+        fast_mode_state="off",
+        fast_mode_disabled_reason="sdk_opt_in_required",
+        uuid=new_uuid(),
+        session_id=session.id,
+        **(_timing(chat) if ok and chat.voice.calls else {}),
+    )
+
+
+def _told(chat: Chat) -> str:
+    """What a turn has come to, in words."""
+    if chat.structured is None:
+        return chat.last_text
+    return msgspec.json.encode(chat.structured).decode()
+
+
+def _timing(chat: Chat) -> dict[str, Any]:
+    """When the model was asked and has answered: at once."""
+    names = ("ttft_ms", "ttft_stream_ms", "time_to_request_ms", "first_content_frame_ms")
+    timing: dict[str, Any] = dict.fromkeys(names, 0)
+    if chat.prompt is not None and chat.prompt.uuid is not None:
+        timing["request_sent_wall_ms"] = int(time.time() * 1000)
+        timing["first_request_input_tokens"] = PROMPT
+        timing["first_request_cache_read_input_tokens"] = 0
+    return timing

@@ -1,0 +1,291 @@
+"""How the simulated model speaks: API messages, block by block, streamed if asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..wire import (
+    APIEvent,
+    APIMessage,
+    AssistantMessage,
+    Block,
+    ContentBlockDelta,
+    ContentBlockStart,
+    ContentBlockStop,
+    Delta,
+    InputJsonDelta,
+    MessageChange,
+    MessageDelta,
+    MessageStart,
+    MessageStop,
+    SignatureDelta,
+    StatusMessage,
+    StreamEvent,
+    TextBlock,
+    TextDelta,
+    ThinkingBlock,
+    ThinkingDelta,
+    ThinkingTokensMessage,
+    ToolUseBlock,
+    Usage,
+)
+from .full_messages import FullMessage, SyntheticMessage, api_usage, nothing_used, turn_usage
+from .state import new_uuid, timestamp
+
+if TYPE_CHECKING:
+    from .engine import Engine
+
+__all__ = ["API_ERRORS", "PROMPT", "EndTurn", "Voice"]
+
+PIECE = 12
+"""How many characters a delta has: about as many as a real one."""
+
+PROMPT = 100
+"""How many tokens each call of the model takes in. It is no more than a guess."""
+
+SHOWN = "updates"
+"""How much of its thoughts the model shows, in the words of the CLI."""
+
+
+API_ERRORS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
+"""What the API calls its refusals."""
+
+
+class EndTurn(Exception):
+    """The turn is over early: with this result subtype, for this reason."""
+
+    def __init__(self, subtype: str, error: str, terminal_reason: str) -> None:
+        super().__init__(error)
+        self.subtype = subtype
+        self.error = error
+        self.terminal_reason = terminal_reason
+
+
+class Voice:
+    """The messages of one agent in one turn: the main one, or a subagent."""
+
+    def __init__(self, engine: Engine, prompt_uuid: str | None, parent: str | None = None) -> None:
+        self.engine = engine
+        self.parent = parent
+        self.calls: int = 0
+        self.usage: Usage = turn_usage(0, 0)
+        self.stop_reason: str | None = None
+        self._prompt_uuid = prompt_uuid
+        self._turn_uuids = self._prompt_uuids
+        self._message: APIMessage | None = None
+        self._index = 0
+        self._output = 0
+
+    def text(self, text: str) -> None:
+        """Say something."""
+        deltas: list[Delta] = [TextDelta(piece) for piece in pieces(text)]
+        self._block(TextBlock(""), deltas, TextBlock(text), text)
+
+    def thinking(self, text: str) -> None:
+        """Think aloud."""
+        deltas: list[Delta] = [ThinkingDelta(piece) for piece in pieces(text)]
+        deltas.append(SignatureDelta("c2ltdWxhdGVk"))
+        whole = ThinkingBlock(text, signature="c2ltdWxhdGVk")
+        self._block(ThinkingBlock("", signature=""), deltas, whole, text)
+
+    def tool_use(self, block: ToolUseBlock, written: str) -> None:
+        """Call a tool."""
+        start = ToolUseBlock(block.id, block.name, {})
+        self._block(start, [InputJsonDelta(piece) for piece in pieces(written)], block, written)
+
+    def fail(self, text: str, status: int) -> None:
+        """Say in the model's place that the API has failed."""
+        self._announce()
+        self.stop_reason = "stop_sequence"
+        message = SyntheticMessage(
+            "assistant",
+            [TextBlock(text)],
+            id=new_uuid(),
+            type="message",
+            model="<synthetic>",
+            stop_reason=self.stop_reason,
+            stop_sequence="",
+            usage=nothing_used(),
+        )
+        kinds = {429: "rate_limit", 529: "overloaded"}
+        self._send(
+            message,
+            error=kinds.get(status, "server_error" if status >= 500 else "unknown"),
+            request_id=f"req_{new_uuid().replace('-', '')[:24]}",
+            is_api_error_message=True,
+            api_error_status=status,
+            api_error_type=API_ERRORS.get(status, "api_error"),
+        )
+
+    def close(self, stop_reason: str) -> None:
+        """End the API message, if one is open, and count what it cost."""
+        if self._message is None:
+            return
+        tokens = api_usage(PROMPT, self._output)
+        self._stream(MessageDelta(MessageChange(stop_reason, None), tokens))
+        self._stream(MessageStop())
+        self._message = None
+        self.stop_reason = stop_reason
+        self.calls += 1
+        self._spend()
+
+    def check_limits(self) -> None:
+        """End the turn if another call of the model would be one too many."""
+        session = self.engine.session
+        limit, budget = session.flags.max_turns, session.flags.max_budget_usd
+        if limit and self.calls >= limit:
+            text = f"Reached maximum number of turns ({limit})"
+            raise EndTurn("error_max_turns", text, "max_turns")
+        if budget is not None and session.cost >= budget:
+            text = f"Reached maximum budget (${budget:g})"
+            raise EndTurn("error_max_budget_usd", text, "budget_exhausted")
+
+    def _spend(self) -> None:
+        cost = (PROMPT * 3 + self._output * 15) / 1_000_000
+        self.usage = turn_usage(
+            (self.usage.input_tokens or 0) + PROMPT,
+            (self.usage.output_tokens or 0) + self._output,
+        )
+        self.engine.session.spend(PROMPT, self._output, cost)
+
+    def _block(self, start: Block, deltas: list[Delta], whole: Block, text: str) -> None:
+        if self._message is None:
+            self._open()
+        self._stream(ContentBlockStart(self._index, start))
+        if isinstance(start, ThinkingBlock) and self.engine.session.persona.narrates:
+            self._count_thoughts(text)
+        for delta in deltas:
+            self._stream(ContentBlockDelta(self._index, delta))
+        self._output += max(1, len(text) // 4)
+        self._say(whole)
+        self._stream(ContentBlockStop(self._index))
+        self._index += 1
+
+    def _count_thoughts(self, text: str) -> None:
+        tokens = max(1, len(text) // 4)
+        self.engine.send(
+            ThinkingTokensMessage(
+                estimated_tokens=tokens,
+                estimated_tokens_delta=tokens,
+                user_message_uuid=self._prompt_uuid,
+                uuid=new_uuid(),
+                session_id=self.engine.session.id,
+            )
+        )
+
+    def _announce(self) -> None:
+        """Tell that the API is asked, if the SDK wants to see that much."""
+        session = self.engine.session
+        if self._streams and session.persona.narrates:
+            self.engine.send(
+                StatusMessage(
+                    status="requesting",
+                    user_message_uuids=self._turn_uuids,
+                    uuid=new_uuid(),
+                    session_id=session.id,
+                )
+            )
+
+    def _open(self) -> None:
+        self._announce()
+        self._message = APIMessage(
+            "assistant",
+            [],
+            id=f"msg_{new_uuid().replace('-', '')[:24]}",
+            type="message",
+            model=self.engine.session.model,
+            stop_sequence=None,
+            usage=api_usage(PROMPT, 1),
+        )
+        self._index = self._output = 0
+        self._stream(MessageStart(self._message))
+
+    def _say(self, block: Block) -> None:
+        opened = self._message
+        assert opened is not None
+        message = FullMessage(
+            "assistant",
+            [block],
+            id=opened.id,
+            type="message",
+            model=opened.model,
+            stop_sequence=None,
+            usage=opened.usage,
+        )
+        self._send(message, **_aside(block))
+
+    def _send(self, message: APIMessage, **fields: Any) -> None:
+        self.engine.send(
+            AssistantMessage(
+                message=message,
+                parent_tool_use_id=self.parent,
+                uuid=new_uuid(),
+                session_id=self.engine.session.id,
+                timestamp=timestamp(),
+                user_message_uuid=self._prompt_uuid,
+                user_message_uuids=self._prompt_uuids,
+                **fields,
+            )
+        )
+        self._prompt_uuid = None  # only the first message of a turn says what it answers
+
+    @property
+    def _streams(self) -> bool:
+        return self.engine.session.flags.include_partial_messages and self.parent is None
+
+    @property
+    def _prompt_uuids(self) -> list[str] | None:
+        return [self._prompt_uuid] if self._prompt_uuid else None
+
+    def _stream(self, event: APIEvent) -> None:
+        if not self._streams:
+            return
+        assert self._message is not None
+        first: dict[str, Any] = {}
+        if isinstance(event, MessageStart):
+            first = {"ttft_ms": 0, "thinking_display": SHOWN}
+            if self._prompt_uuid:
+                first["user_message_uuid"] = self._prompt_uuid
+                first["user_message_uuids"] = self._prompt_uuids
+                first["owed_rows"] = []
+        elif _is_thinking(event):
+            first = {"thinking_display": SHOWN}
+        self.engine.send(
+            StreamEvent(
+                event=event,
+                uuid=new_uuid(),
+                session_id=self.engine.session.id,
+                api_message_id=self._message.id,
+                **first,
+            )
+        )
+
+
+def _is_thinking(event: APIEvent) -> bool:
+    if isinstance(event, ContentBlockStart):
+        return isinstance(event.content_block, ThinkingBlock)
+    return isinstance(event, ContentBlockDelta) and isinstance(event.delta, ThinkingDelta)
+
+
+def _aside(block: Block) -> dict[str, Any]:
+    """What the CLI says of a block beside the message that it is in."""
+    if isinstance(block, ThinkingBlock):
+        return {"thinking_duration_ms": 0, "thinking_display": SHOWN}
+    if isinstance(block, ToolUseBlock) and block.name.startswith("mcp__"):
+        _, server, tool = block.name.split("__", 2)
+        names = {"display_name": tool.title(), "server_display_name": server, "tool_name": tool}
+        return {"tool_use_meta": [{"id": block.id, **names}]}
+    return {}
+
+
+def pieces(text: str) -> list[str]:
+    """Cut a text as a stream of deltas does."""
+    return [text[at : at + PIECE] for at in range(0, len(text), PIECE)]

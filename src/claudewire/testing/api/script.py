@@ -1,0 +1,207 @@
+r"""The script of a scripted Messages API: which reply goes with which prompt.
+
+In Python:
+
+    script = APIScript(default="I do not know.")
+    script.on("list", ToolUse("Bash", {"command": "ls"}), "There are two files.")
+    script.on(re.compile(r"retry \d"), Status(429, retry_after=0, times=2), "At last.")
+
+The same in a file, for other languages and for a process of its own:
+
+    default = "I do not know."
+
+    [[rules]]
+    contains = "list"
+    replies = [{ tool = "Bash", input = { command = "ls" } }, "There are two files."]
+
+    [[rules]]
+    matches = "retry \\d"
+    replies = [{ status = 429, retry_after = 0, times = 2 }, "At last."]
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from .forms import ReplyForm, RuleForm, ScriptForm
+from .replies import LooseReply, Reply, Step, as_step
+from .requests import APIRequest
+
+__all__ = ["APIScript", "Match", "Source"]
+
+Match = str | re.Pattern[str] | Callable[[APIRequest], bool]
+"""When a rule holds: the prompt contains a text, matches a pattern, or a function says so."""
+
+_SHOWN = 200
+"""Characters of a prompt that is quoted: enough to recognise it."""
+
+
+class _Rule(NamedTuple):
+    match: Match
+    replies: tuple[Step, ...]
+
+    def holds(self, request: APIRequest) -> bool:
+        if isinstance(self.match, str):
+            return self.match in request.prompt
+        if isinstance(self.match, re.Pattern):
+            return self.match.search(request.prompt) is not None
+        return self.match(request)
+
+    def form(self) -> RuleForm:
+        replies: list[str | ReplyForm] = [ReplyForm.of_step(step) for step in self.replies]
+        if isinstance(self.match, str):
+            return RuleForm(contains=self.match, replies=replies)
+        if isinstance(self.match, re.Pattern):
+            return RuleForm(matches=_inline_flags(self.match), replies=replies)
+        raise ValueError("A rule that is a function cannot be written down")
+
+
+class _Cursor:
+    """A place in a series of steps, each of which stays for as many times as it says."""
+
+    def __init__(self, steps: Iterator[Step]) -> None:
+        self._steps = steps
+        self._step: Step | None = None
+        self._given = 0
+
+    def next(self) -> Step | None:
+        if self._step is None or self._given == self._step.times:
+            # Clients try again, and a failure that nothing follows is not over by that.
+            last = self._step if self._step and self._step.fails else None
+            self._step = next(self._steps, last)
+            self._given = 0
+        self._given += 1
+        return self._step
+
+
+class APIScript:
+    """What the model says.
+
+    A rule holds for a turn of the conversation: its first reply answers the prompt, and the
+    others what follows from it (the results of the tools that the first one used, or the same
+    request once more after an error). A prompt that no rule is made for takes the next of the
+    script's own replies, whatever it says; when there are none left, the default. A failure that
+    comes last stays: clients try again.
+
+    Args:
+        replies: the answers to prompts without a rule, one after the other.
+        default: the answer when there is no other; None to say that there is no script.
+    """
+
+    def __init__(self, *replies: LooseReply, default: LooseReply | None = None) -> None:
+        self._replies: list[Step] | None = [as_step(reply) for reply in replies]
+        self._default = None if default is None else as_step(default)
+        self._rules: list[_Rule] = []
+        self._turns: dict[tuple[object, ...], _Cursor] = {}
+        self._rest = _Cursor(iter(self._replies))
+        self._call: Callable[[APIRequest], LooseReply | None] | None = None
+
+    @classmethod
+    def of(cls, source: Source) -> APIScript:
+        """Make a script of what stands for one."""
+        if isinstance(source, APIScript):
+            return source
+        if isinstance(source, str):
+            return cls(source)
+        if isinstance(source, Sequence):
+            return cls(*source)
+        script = cls()
+        script._replies = None
+        if callable(source):
+            script._call = source
+        else:
+            script._rest = _Cursor(as_step(reply) for reply in source)
+        return script
+
+    def on(self, match: Match, *replies: LooseReply) -> APIScript:
+        """Add a rule: for a turn like this, these replies. The first rule that holds is taken."""
+        self._rules.append(_Rule(match, tuple(as_step(reply) for reply in replies)))
+        return self
+
+    def answer(self, request: APIRequest) -> Step:
+        """Say what the answer to a request is, and remember that it was given."""
+        if self._call is not None and (loose := self._call(request)) is not None:
+            return as_step(loose)
+        for index, rule in enumerate(self._rules):
+            if rule.holds(request):
+                return self._next_of_turn(index, rule, request)
+        return self._rest.next() or self._default or _nothing("I have no script for", request)
+
+    def _next_of_turn(self, index: int, rule: _Rule, request: APIRequest) -> Step:
+        prompts = request.prompts
+        turn = (index, request.conversation, *prompts[:1], *prompts[-1:], len(prompts))
+        cursor = self._turns.setdefault(turn, _Cursor(iter(rule.replies)))
+        return cursor.next() or _nothing("My script has ended for", request)
+
+    # --- as a file -------------------------------------------------------------------------------
+
+    @classmethod
+    def load(cls, path: str | Path) -> APIScript:
+        """Read a script from a TOML file, or a JSON file of the same form.
+
+        Raises:
+            ValueError: it is not such a file; the message says where.
+        """
+        path = Path(path)
+        text = path.read_text(encoding="utf-8")
+        try:
+            parsed = msgspec.json.decode(text) if path.suffix == ".json" else tomllib.loads(text)
+            return cls.from_data(parsed)
+        except ValueError as error:
+            raise ValueError(f"{path} is no script: {error}") from error
+
+    @classmethod
+    def from_data(cls, data: Any) -> APIScript:
+        """Make a script of what a file holds.
+
+        Raises:
+            ValueError: it is not of that form; the message says where.
+        """
+        form = msgspec.convert(data, ScriptForm)
+        default = None if form.default is None else _read(form.default)
+        script = cls(*map(_read, form.replies), default=default)
+        for rule in form.rules:
+            script.on(rule.match(), *map(_read, rule.replies))
+        return script
+
+    def to_data(self) -> dict[str, Any]:
+        """Write the script down, in the form that a file has.
+
+        Raises:
+            ValueError: a part of it is a function, and cannot be written down.
+        """
+        if self._replies is None:
+            raise ValueError("Replies that a function or a generator gives cannot be written down")
+        form = ScriptForm(
+            rules=[rule.form() for rule in self._rules],
+            replies=[ReplyForm.of_step(step) for step in self._replies],
+            default=None if self._default is None else ReplyForm.of_step(self._default),
+        )
+        data: dict[str, Any] = msgspec.to_builtins(form)
+        return data
+
+
+Source = APIScript | Callable[[APIRequest], LooseReply | None] | Iterable[LooseReply]
+"""A script, or what stands for one: replies in their order, or a function that gives them."""
+
+
+def _nothing(why: str, request: APIRequest) -> Reply:
+    return Reply(f"{why}: {request.prompt[:_SHOWN]}")
+
+
+def _read(form: str | ReplyForm) -> Step:
+    return Reply(form) if isinstance(form, str) else form.read_step()
+
+
+def _inline_flags(pattern: re.Pattern[str]) -> str:
+    """Move the flags of a pattern, such as that for any case, into the pattern itself."""
+    letters = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}
+    missing = pattern.flags & ~re.compile(pattern.pattern).flags
+    flags = "".join(letter for letter, flag in letters.items() if missing & flag)
+    return f"(?{flags}){pattern.pattern}" if flags else pattern.pattern

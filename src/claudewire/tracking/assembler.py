@@ -1,0 +1,396 @@
+"""Blocks out of a turn's messages: pieces put together, and replaced by what the CLI then says.
+
+With partial messages the CLI first streams a block in pieces and then writes it as a whole, as a
+rule before it says that the block has ended; without them there is only the whole. Either way each
+block is one `LiveBlock`, which is there once and stays the same object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from ..wire import (
+    AssistantMessage,
+    Block,
+    ContentBlockDelta,
+    ContentBlockStart,
+    ContentBlockStop,
+    Message,
+    MessageStart,
+    ModelRefusalFallbackMessage,
+    ResultMessage,
+    StreamEvent,
+    UserMessage,
+)
+from .blocks import (
+    BlockChange,
+    LiveBlock,
+    begin,
+    confirm,
+    finish,
+    grow,
+    kind_of,
+    kind_of_delta,
+    may_be,
+    text_in,
+    tool_use_id_of,
+)
+
+__all__ = ["Assembler", "BlockChange", "LiveBlock"]
+
+Changed = Sequence[LiveBlock]
+
+SYNTHETIC = "<synthetic>"
+"""The model of what the CLI says in the model's place."""
+
+
+class _Spoken:
+    """One message of the model, as far as it is known."""
+
+    __slots__ = ("blocks", "id")
+
+    def __init__(self, id: str | None) -> None:
+        self.id = id
+        self.blocks: list[LiveBlock] = []
+
+    def at(self, index: int) -> LiveBlock | None:
+        return next((live for live in self.blocks if live.index == index), None)
+
+    def find(self, block: Block) -> LiveBlock | None:
+        """Find the block in pieces that the CLI now gives as a whole."""
+        kind, tool, text = kind_of(block), tool_use_id_of(block), text_in(block)
+        known = next((live for live in self.blocks if tool and live.tool_use_id == tool), None)
+        if known is not None:
+            return known
+        waiting = [
+            live
+            for live in self.blocks
+            if may_be(live, kind) and not live.confirmed and live.tool_use_id is None
+        ]
+        same = next((live for live in waiting if live.text == text), None)
+        # The CLI leaves out empty blocks, so the first that waits is not always the one.
+        growing = [live for live in waiting if not live.complete]
+        return same or next(iter(growing[-1:] or waiting), None)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a block of it has not come as a whole."""
+        return any(not live.confirmed for live in self.blocks)
+
+    @property
+    def abandoned(self) -> list[LiveBlock]:
+        """What of it does not count, if another message now begins.
+
+        A message that was torn in the middle of a block is asked for again, as a whole; one whose
+        tool has already run is not.
+        """
+        torn = [live for live in self.blocks if not (live.complete or live.aborted)]
+        empty = [live for live in torn if not (live.text or live.input_json)]
+        if len(torn) > len(empty) and not any(live.result for live in self.blocks):
+            return self.blocks
+        return empty
+
+
+class _Voice:
+    """The model in one conversation: the main one, or a subagent's."""
+
+    __slots__ = ("current", "open", "spoken")
+
+    def __init__(self) -> None:
+        self.spoken: dict[str, _Spoken] = {}
+        self.current: _Spoken | None = None
+        """The message that is being streamed."""
+        self.open: dict[int, LiveBlock] = {}
+        """Its blocks, by index."""
+
+    def begin(self, id: str | None) -> _Spoken:
+        self.current = self.know(id)
+        self.open = {}
+        return self.current
+
+    def know(self, id: str | None) -> _Spoken:
+        """Find a message, or make it."""
+        return _Spoken(None) if id is None else self.spoken.setdefault(id, _Spoken(id))
+
+    def name(self, spoken: _Spoken, id: str | None) -> None:
+        """Learn the id of a message whose beginning was never seen."""
+        if id is not None and spoken.id is None:
+            self.spoken[id] = spoken
+            spoken.id = id
+            for live in spoken.blocks:
+                live.message_id = id
+
+    def forget_removed(self) -> None:
+        self.open = {index: live for index, live in self.open.items() if live.change != "removed"}
+        for spoken in (*self.spoken.values(), *([self.current] if self.current else ())):
+            spoken.blocks = [live for live in spoken.blocks if live.change != "removed"]
+
+
+class Assembler:
+    """Puts a turn's messages together to blocks.
+
+        assembler = Assembler()
+        for message in messages:
+            for block in assembler.note(message):
+                print(block.change, block.kind, block.added)
+
+    A block that an interrupt cuts off stays, `aborted`. One whose message the CLI gave up and asked
+    for again, or took back, is removed: what replaces it comes as a block of its own.
+    """
+
+    def __init__(self) -> None:
+        self._voices: dict[str | None, _Voice] = {}
+        self._blocks: list[LiveBlock] = []
+        self._lines: dict[str, list[LiveBlock]] = {}
+        self._tools: dict[str, LiveBlock] = {}
+        self._count = 0
+
+    @property
+    def blocks(self) -> list[LiveBlock]:
+        """The blocks of the main conversation, in order."""
+        return self.of(None)
+
+    @property
+    def all_blocks(self) -> list[LiveBlock]:
+        """All blocks, also those of subagents, in the order in which they began."""
+        return list(self._blocks)
+
+    @property
+    def agents(self) -> list[str]:
+        """The subagents that have said something, each by the tool call that started it."""
+        return [agent for agent in self._voices if agent is not None]
+
+    def of(self, agent: str | None) -> list[LiveBlock]:
+        """Give the blocks of one subagent, or, for None, of the main conversation."""
+        return [live for live in self._blocks if live.agent == agent]
+
+    @property
+    def text(self) -> str:
+        """What was said in the main conversation, with an empty line between messages."""
+        return "\n\n".join(self._texts())
+
+    @property
+    def last_text(self) -> str:
+        """What the last message of the main conversation that says anything says."""
+        return next(reversed(list(self._texts())), "")
+
+    def _texts(self) -> Iterator[str]:
+        spoken: dict[str, list[str]] = {}
+        for live in self._blocks:
+            if live.agent is None and live.kind == "text":
+                spoken.setdefault(live.message_id or live.id, []).append(live.text)
+        return (text for parts in spoken.values() if (text := "".join(parts)))
+
+    # --- what happens ----------------------------------------------------------------------------
+
+    def note(self, message: Message) -> Changed:
+        """Take in the next message; give the blocks that it has changed.
+
+        Each tells how, in `change` and `added`, until it changes again.
+        """
+        handler = _HANDLERS.get(type(message))
+        return () if handler is None else handler(self, message)
+
+    def cut(self) -> Changed:
+        """Nothing more will come: what is not complete stays as it is, aborted."""
+        return [live for voice in self._voices.values() for live in _cut(voice)]
+
+    def _voice(self, agent: str | None) -> _Voice:
+        voice = self._voices.get(agent)
+        if voice is None:
+            voice = self._voices[agent] = _Voice()
+        return voice
+
+    def _new(self, spoken: _Spoken, kind: str, agent: str | None, index: int) -> LiveBlock:
+        self._count += 1
+        live = LiveBlock(f"block-{self._count}", kind, agent, spoken.id, index)
+        spoken.blocks.append(live)
+        self._blocks.append(live)
+        return live
+
+    def _remove(self, blocks: Iterable[LiveBlock]) -> list[LiveBlock]:
+        gone = list(blocks)
+        for live in gone:
+            live.change, live.added = "removed", ""
+            self._tools.pop(live.tool_use_id or "", None)
+        if gone:
+            self._blocks = [live for live in self._blocks if live.change != "removed"]
+            for voice in self._voices.values():
+                voice.forget_removed()
+        return gone
+
+    def _take_back(self, lines: Iterable[str] | None) -> list[LiveBlock]:
+        """Forget what some earlier lines said."""
+        return self._remove([live for uuid in lines or () for live in self._lines.pop(uuid, ())])
+
+    def _give_up(self, voice: _Voice) -> list[LiveBlock]:
+        """Forget the message that was being streamed, if another begins in the middle of it."""
+        return [] if voice.current is None else self._remove(voice.current.abandoned)
+
+    # --- pieces ----------------------------------------------------------------------------------
+
+    def _stream(self, message: StreamEvent) -> Changed:
+        event = message.event
+        if type(event) is ContentBlockDelta:
+            return self._grow(message, event)
+        handler = _EVENTS.get(type(event))
+        return () if handler is None else handler(self, message, event)
+
+    def _grow(self, message: StreamEvent, event: ContentBlockDelta) -> Changed:
+        voice = self._voices.get(message.parent_tool_use_id)
+        live = voice.open.get(event.index) if voice is not None else None
+        id = message.api_message_id
+        if live is None or (id is not None and id != live.message_id):
+            live = self._start_late(message, event)
+        # What came as a whole needs no pieces.
+        if live.complete:
+            return ()
+        grow(live, event.delta)
+        return (live,)
+
+    def _start_late(self, message: StreamEvent, event: ContentBlockDelta) -> LiveBlock:
+        """Begin a block whose beginning was never seen."""
+        voice, spoken = self._streaming(message)
+        live = spoken.at(event.index) or self._new(
+            spoken, kind_of_delta(event.delta), message.parent_tool_use_id, event.index
+        )
+        voice.open[event.index] = live
+        return live
+
+    def _streaming(self, message: StreamEvent) -> tuple[_Voice, _Spoken]:
+        """Find the message that a piece belongs to; begin one whose beginning was never seen."""
+        voice = self._voice(message.parent_tool_use_id)
+        spoken, id = voice.current, message.api_message_id
+        if spoken is None or (id is not None and spoken.id not in (None, id)):
+            spoken = voice.begin(id)
+        voice.name(spoken, id)
+        return voice, spoken
+
+    def _message_start(self, message: StreamEvent, event: MessageStart) -> Changed:
+        voice = self._voice(message.parent_tool_use_id)
+        gone = self._give_up(voice)
+        # Content that is already there will come in pieces all the same.
+        voice.begin(event.message.id)
+        return gone
+
+    def _start(self, message: StreamEvent, event: ContentBlockStart) -> Changed:
+        voice, spoken = self._streaming(message)
+        gone: Changed = ()
+        if event.index in voice.open:
+            gone = self._give_up(voice)
+            spoken = voice.begin(message.api_message_id)
+        live = spoken.at(event.index)
+        if live is None:
+            live = self._new(spoken, "", message.parent_tool_use_id, event.index)
+            begin(live, event.content_block)
+            self._know_tool(live)
+        voice.open[event.index] = live
+        return (*gone, *(() if live.complete else (live,)))
+
+    def _stop(self, message: StreamEvent, event: ContentBlockStop) -> Changed:
+        voice = self._voices.get(message.parent_tool_use_id)
+        live = voice.open.get(event.index) if voice is not None else None
+        if live is None or live.complete or not finish(live):
+            return ()
+        return (live, *self._know_result(live))
+
+    # --- wholes ----------------------------------------------------------------------------------
+
+    def _assistant(self, message: AssistantMessage) -> Changed:
+        changed = self._take_back(message.supersedes)
+        spoken = self._spoken(message, changed)
+        blocks = self._places(spoken, message)
+        if message.uuid is not None:
+            self._lines[message.uuid] = blocks
+        for live, block in zip(blocks, message.content, strict=True):
+            confirm(live, block, aborted=message.aborted is True)
+            self._know_tool(live)
+            changed += (live, *self._know_result(live))
+        return changed
+
+    def _spoken(self, message: AssistantMessage, changed: list[LiveBlock]) -> _Spoken:
+        """Find the message that a line is a part of."""
+        voice, id = self._voice(message.parent_tool_use_id), message.message_id
+        current = voice.current
+        if id is not None and id in voice.spoken:
+            return voice.spoken[id]
+        if current is not None and (id is None or current.id is None) and current.waits:
+            voice.name(current, id)
+            return current
+        if message.model == SYNTHETIC:
+            changed += _cut(voice)
+            return voice.know(id)
+        changed += self._give_up(voice)
+        # Pieces that come now are of this message, even if its beginning was never seen.
+        return voice.begin(id)
+
+    def _places(self, spoken: _Spoken, message: AssistantMessage) -> list[LiveBlock]:
+        """Find or make a block for each that a line holds."""
+        content = message.content
+        places = self._lines.get(message.uuid or "", [])[: len(content)]
+        for index in range(len(places), len(content)):
+            live = _repeated(spoken, index, content) or spoken.find(content[index])
+            if live is None or live in places:
+                kind, last = kind_of(content[index]), max([-1, *(it.index for it in spoken.blocks)])
+                live = self._new(spoken, kind, message.parent_tool_use_id, last + 1)
+            places.append(live)
+        return places
+
+    # --- results of tools ------------------------------------------------------------------------
+
+    def _know_tool(self, live: LiveBlock) -> None:
+        if live.tool_use_id is not None:
+            self._tools[live.tool_use_id] = live
+
+    def _know_result(self, live: LiveBlock) -> Changed:
+        """The API's own tools have their results in the same message."""
+        return () if live.block is None else self._attach(live.block)
+
+    def _attach(self, block: Block, output: Any = None) -> Changed:
+        tool = getattr(block, "tool_use_id", None)
+        live = None if tool is None else self._tools.get(tool)
+        if live is None:
+            return ()
+        live.result, live.output = block, output
+        live.change, live.added = "result", ""
+        return (live,)
+
+    def _user(self, message: UserMessage) -> Changed:
+        content = message.content
+        if isinstance(content, str):
+            return ()
+        results = [block for block in content if hasattr(block, "tool_use_id")]
+        # With several results in one line nobody knows whose the output is.
+        output = message.tool_use_result if len(results) == 1 else None
+        return [live for block in results for live in self._attach(block, output)]
+
+    def _refused(self, message: ModelRefusalFallbackMessage) -> Changed:
+        return self._take_back(message.retracted_message_uuids)
+
+
+def _cut(voice: _Voice) -> list[LiveBlock]:
+    cut = [live for live in voice.open.values() if not (live.complete or live.aborted)]
+    for live in cut:
+        live.aborted, live.change, live.added = True, "cut", ""
+    return cut
+
+
+def _repeated(spoken: _Spoken, index: int, content: list[Block]) -> LiveBlock | None:
+    """Find the block that a line repeats which has all blocks of its message so far."""
+    live = spoken.blocks[index] if len(content) > 1 and index < len(spoken.blocks) else None
+    return live if live is not None and live.confirmed and live.block == content[index] else None
+
+
+_HANDLERS: dict[type[Message], Callable[[Assembler, Any], Changed]] = {
+    StreamEvent: Assembler._stream,
+    AssistantMessage: Assembler._assistant,
+    UserMessage: Assembler._user,
+    ResultMessage: lambda assembler, _: assembler.cut(),
+    ModelRefusalFallbackMessage: Assembler._refused,
+}
+_EVENTS: dict[type, Callable[[Assembler, StreamEvent, Any], Changed]] = {
+    MessageStart: Assembler._message_start,
+    ContentBlockStart: Assembler._start,
+    ContentBlockStop: Assembler._stop,
+}

@@ -1,0 +1,180 @@
+"""Limits of our own on what a session, or a turn, may use.
+
+They know what the ledger knows. While a turn runs that is an estimate: its cost is known only if
+the prices are, from a table or from an earlier turn, and its output only with partial messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from ..errors import OptionsError
+from .ledger import Ledger
+from .totals import Totals
+
+__all__ = ["Alert", "Budget", "BudgetWatch", "Level", "Metric", "check"]
+
+Metric = Literal["cost_usd", "tokens", "output_tokens", "turns", "calls"]
+"""What is limited: dollars, all tokens, written tokens, turns, or messages of the model."""
+
+Level = Literal["warning", "soft", "hard"]
+"""How serious it is: the limit is near, or reached; and at a hard one the turn is interrupted."""
+
+METRICS: tuple[Metric, ...] = ("cost_usd", "tokens", "output_tokens", "turns", "calls")
+
+_WORDS: dict[Metric, str] = {
+    "cost_usd": "${:.4f} of ${:.4f}",
+    "tokens": "{:,} of {:,} tokens",
+    "output_tokens": "{:,} of {:,} output tokens",
+    "turns": "{:,} of {:,} turns",
+    "calls": "{:,} of {:,} calls of the model",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What may be used. Have several, for a soft limit and a hard one or for different scopes.
+
+    Attributes:
+        cost_usd: dollars, by estimate.
+        tokens: tokens of all kinds.
+        output_tokens: tokens that the model writes.
+        turns: turns, in a session.
+        calls: messages of the model.
+        per: whether each turn may use so much, or the session.
+        hard: whether to interrupt when a limit is reached; else it is only said.
+        warn_at: the parts of a limit at which to warn, each less than 1.
+
+    Raises:
+        OptionsError: it limits nothing, or a number makes no sense.
+    """
+
+    cost_usd: float | None = None
+    tokens: int | None = None
+    output_tokens: int | None = None
+    turns: int | None = None
+    calls: int | None = None
+    per: Literal["session", "turn"] = "session"
+    hard: bool = True
+    warn_at: tuple[float, ...] = (0.8,)
+
+    def __post_init__(self) -> None:
+        limits = [limit for _, limit in self.limits]
+        if not limits:
+            raise OptionsError(f"A budget limits nothing; give it one of {', '.join(METRICS)}")
+        if any(not limit > 0 for limit in limits):
+            raise OptionsError("A limit of a budget is not more than 0")
+        if any(not 0 < part < 1 for part in self.warn_at):
+            raise OptionsError(f"warn_at are parts of a limit, between 0 and 1: {self.warn_at}")
+        if self.per not in ("session", "turn"):
+            raise OptionsError(f"A budget is per session or turn, not per {self.per!r}")
+        if self.turns is not None and self.per == "turn":
+            raise OptionsError("A turn has no number of turns; limit its calls instead")
+
+    @property
+    def limits(self) -> Iterator[tuple[Metric, float]]:
+        """What is limited, and to how much."""
+        for metric in METRICS:
+            limit: float | None = getattr(self, metric)
+            if limit is not None:
+                yield metric, limit
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A limit is near, or reached.
+
+    Attributes:
+        budget: whose limit it is.
+        metric: what is limited.
+        level: warning, soft or hard.
+        part: the part of the limit that was passed; 1 is the limit itself.
+        used: how much was used.
+        limit: how much may be used.
+        turn: the turn, if the limit is for each turn.
+        estimated: whether what was used is an estimate.
+    """
+
+    budget: Budget
+    metric: Metric
+    level: Level
+    part: float
+    used: float
+    limit: float
+    turn: Hashable | None = None
+    estimated: bool = False
+
+    @property
+    def key(self) -> Hashable:
+        """What makes this the same alert as another one."""
+        return (self.budget, self.metric, self.part, self.turn)
+
+    def __str__(self) -> str:
+        amounts = _WORDS[self.metric].format(self.used, self.limit)
+        about = "about " if self.estimated else ""
+        scope = "session" if self.budget.per == "session" else "turn"
+        return f"The {scope} has used {about}{amounts}"
+
+
+def check(
+    budgets: Iterable[Budget],
+    ledger: Ledger,
+    *,
+    turn: Hashable | None = None,
+    given: Collection[Hashable] = (),
+) -> list[Alert]:
+    """Say which limits are near or reached.
+
+    Args:
+        budgets: the limits.
+        ledger: what was used.
+        turn: the turn that runs, as the ledger knows it; None to leave out limits of a turn.
+        given: keys of the alerts that were given before, which are not given again.
+    """
+    return [
+        alert
+        for budget in budgets
+        if budget.per == "session" or turn is not None
+        for alert in _alerts(budget, ledger, turn)
+        if alert.key not in given
+    ]
+
+
+def _alerts(budget: Budget, ledger: Ledger, turn: Hashable | None) -> Iterator[Alert]:
+    scope = turn if budget.per == "turn" else None
+    used = ledger.session if scope is None else ledger.turn(scope)
+    for metric, limit in budget.limits:
+        part = _passed(budget, metric, used, limit)
+        if part is not None:
+            level: Level = "warning" if part < 1 else "hard" if budget.hard else "soft"
+            amount = getattr(used, metric)
+            yield Alert(budget, metric, level, part, amount, limit, scope, used.estimated)
+
+
+def _passed(budget: Budget, metric: Metric, used: Totals, limit: float) -> float | None:
+    """Give the largest part of a limit that has been used, of those that matter."""
+    amount = getattr(used, metric) or 0
+    return max((part for part in (*budget.warn_at, 1.0) if amount >= part * limit), default=None)
+
+
+class BudgetWatch:
+    """Gives each alert once."""
+
+    def __init__(self, budgets: Iterable[Budget]) -> None:
+        self.budgets: tuple[Budget, ...] = tuple(budgets)
+        self._given: dict[Hashable, Hashable | None] = {}
+        self._seen: object = None
+
+    def check(self, ledger: Ledger, *, turn: Hashable | None = None) -> list[Alert]:
+        """Say which limits have become near, or been reached, since the last call."""
+        seen = (ledger.changes, turn)
+        if not self.budgets or seen == self._seen:
+            return []
+        self._seen = seen
+        alerts = check(self.budgets, ledger, turn=turn, given=self._given)
+        # Alerts about earlier turns are of no use any more.
+        self._given = {key: of for key, of in self._given.items() if of is None or of == turn}
+        self._given.update((alert.key, alert.turn) for alert in alerts)
+        return alerts

@@ -1,0 +1,368 @@
+"""What a session uses: tokens, money and context, by turn, model and subagent.
+
+Two things are added up, because neither is enough. At the end of a turn the CLI reports what each
+model has used since the process was started, subagents and its own small calls included: the
+difference from the last report is the turn's. Until then only the messages tell, each counted once
+however many lines it has; and they still do where a CLI reports nothing, or leaves out what it
+broke off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..wire import (
+    APIRetryMessage,
+    AssistantMessage,
+    CompactBoundaryMessage,
+    ContextUsage,
+    ContextUsageResult,
+    ConversationResetMessage,
+    Message,
+    MessageDelta,
+    MessageStart,
+    ModelUsage,
+    RateLimitEvent,
+    ResultMessage,
+    StreamEvent,
+    ToolResultBlock,
+    ToolUseBlock,
+    Usage,
+    UserMessage,
+)
+from .quota import Context, RateLimit, Retry
+from .reported import Models, Reports, convert
+from .totals import NOTHING, Price, PriceTable, Totals
+
+__all__ = ["Context", "Ledger", "Price", "RateLimit", "Retry", "Totals"]
+
+KEPT = 1000
+"""How many turns, subagents and messages are remembered: a session may have any number of them."""
+
+SYNTHETIC = "<synthetic>"
+"""The model of what the CLI says in the model's place, which costs nothing."""
+
+Turn = Hashable | None
+
+
+class _Call(Struct, frozen=True, gc=False):
+    """A message of the model, and what it is known to have used so far."""
+
+    model: str
+    agent: str | None
+    totals: Totals
+
+
+class _Sums:
+    """What was used, added up in several ways."""
+
+    def __init__(self) -> None:
+        self.all = NOTHING
+        self.main = NOTHING
+        self.models: Models = {}
+        self.turns: dict[Hashable, Totals] = {}
+
+    def add(self, used: Totals, turn: Turn) -> None:
+        self.all += used
+        if turn is not None:
+            _add(self.turns, turn, used)
+
+
+class Ledger:
+    """Keeps the books of a session.
+
+    Args:
+        prices: what tokens cost, by model or the beginning of its name; instead of the costs that
+            the CLI reports. Models that are not in it keep the CLI's.
+    """
+
+    def __init__(self, *, prices: Mapping[str, Price] | None = None) -> None:
+        self._prices = PriceTable(prices)
+        self._settled = _Sums()
+        """Up to the end of the last turn."""
+        self._live = _Sums()
+        """Since then, by the messages."""
+        self._agents: dict[str, Totals] = {}
+        self._calls: dict[str, _Call] = {}
+        self._streaming: dict[str | None, str] = {}
+        self._speaks_last: dict[str, bool] = {}
+        self._main_model: str = ""
+        self._reports = Reports()
+        self._windows: dict[str, int] = {}
+        self._names: dict[str, str] = {}
+        self.changes: int = 0
+        """How often something has been added."""
+        self.context: Context = Context()
+        """How full the context of the main conversation is."""
+        self.rate_limit: RateLimit | None = None
+        """How the subscription stands with its quotas; None if nothing was said about that."""
+        self.retry: Retry | None = None
+        """That the CLI is asking the API again; None if it is not."""
+
+    # --- what was used ---------------------------------------------------------------------------
+
+    @property
+    def session(self) -> Totals:
+        """What the whole session has used, over all its processes."""
+        return self._settled.all + self._live.all
+
+    @property
+    def main(self) -> Totals:
+        """What the main conversation has used, without its share of the cost, which nobody tells.
+
+        The rest of the session's is subagents and the CLI's own calls.
+        """
+        return self._settled.main + self._live.main
+
+    @property
+    def models(self) -> Models:
+        """What each model has used."""
+        models = dict(self._settled.models)
+        for model, used in self._live.models.items():
+            _add(models, model, used)
+        return models
+
+    @property
+    def agents(self) -> dict[str, Totals]:
+        """What each subagent has used, by the tool call that started it.
+
+        The CLI does not report this, nor all that subagents say, so it is never more than an
+        estimate; `session` minus `main` has all of them.
+        """
+        return dict(self._agents)
+
+    def turn(self, turn: Hashable) -> Totals:
+        """Give what a turn has used, with all subagents that worked meanwhile."""
+        return self._settled.turns.get(turn, NOTHING) + self._live.turns.get(turn, NOTHING)
+
+    # --- what happens ----------------------------------------------------------------------------
+
+    def note(self, message: Message, turn: Turn = None) -> None:
+        """Take in the next message of the session, and which turn it belongs to."""
+        handler = _HANDLERS.get(type(message))
+        if handler is not None:
+            handler(self, message, turn)
+
+    def note_context(self, report: ContextUsageResult | ContextUsage) -> None:
+        """Take in what the CLI says about the context when it is asked."""
+        window = report.raw_max_tokens
+        if window is None and isinstance(report, ContextUsageResult):
+            window = report.max_tokens
+        self.context = Context(report.total_tokens, window or self.context.window, "report")
+
+    def restarted(self) -> None:
+        """Another process goes on with the session.
+
+        Some CLIs then report what the session has used, others what the process has: that is told
+        apart by the first report.
+        """
+        for model, used in self._live.models.items():
+            _add(self._settled.models, model, used)
+        for turn, used in self._live.turns.items():
+            _add(self._settled.turns, turn, used)
+        self._settled.all += self._live.all
+        self._settled.main += self._live.main
+        self._live = _Sums()
+        self._streaming.clear()
+        self._reports.is_of_another_process = True
+        self.retry = None
+
+    # --- messages --------------------------------------------------------------------------------
+
+    def _stream(self, message: StreamEvent, turn: Turn) -> None:
+        handler = _EVENTS.get(type(message.event))
+        if handler is not None:
+            handler(self, message, message.event, turn)
+
+    def _message_start(self, message: StreamEvent, event: MessageStart, turn: Turn) -> None:
+        agent, said = message.parent_tool_use_id, event.message
+        self._goes_on(agent)
+        if said.id is not None:
+            self._streaming[agent] = said.id
+            self._count(said.id, said.model, agent, said.usage, turn)
+
+    def _message_delta(self, message: StreamEvent, event: MessageDelta, turn: Turn) -> None:
+        agent = message.parent_tool_use_id
+        id = message.api_message_id or self._streaming.get(agent)
+        if id is not None:
+            self._count(id, None, agent, event.usage, turn)
+
+    def _assistant(self, message: AssistantMessage, turn: Turn) -> None:
+        agent = message.parent_tool_use_id
+        self._goes_on(agent)
+        if message.context_usage is not None:
+            self.note_context(message.context_usage)
+        id = message.message_id or message.uuid
+        if id is not None and message.model != SYNTHETIC:
+            self._count(id, message.model, agent, message.usage, turn)
+        if agent is not None:
+            calls = any(type(block) is ToolUseBlock for block in message.content)
+            _keep(self._speaks_last, agent, not calls)
+
+    def _goes_on(self, agent: str | None) -> None:
+        if agent is None:
+            self.retry = None
+
+    def _user(self, message: UserMessage, turn: Turn) -> None:
+        """Count a subagent's last words, of which this is the only trace."""
+        output = message.tool_use_result
+        if not isinstance(output, dict) or not isinstance(message.content, list):
+            return
+        usage, model = convert(output.get("usage"), Usage), output.get("resolvedModel")
+        for block in message.content:
+            if type(block) is ToolResultBlock and usage is not None and "agentId" in output:
+                agent = block.tool_use_id
+                if not self._speaks_last.get(agent):
+                    self._count(f"{agent} last", model, agent, usage, turn)
+
+    def _count(
+        self, id: str, model: str | None, agent: str | None, usage: Usage | None, turn: Turn
+    ) -> None:
+        """Count what a message has used beyond what is known of it."""
+        known = self._calls.get(id)
+        before = NOTHING if known is None else known.totals
+        now = before if usage is None else before.at_least(Totals.of(usage))
+        if known is not None and now == before:
+            return
+        name = known.model if known is not None else self._name(model)
+        _keep(self._calls, id, _Call(name, agent, now))
+        more = now - before
+        cost = self._prices.cost(name, more)
+        self._add_live(
+            name,
+            agent,
+            replace(more, cost_usd=cost, calls=int(known is None), estimated=True),
+            turn,
+        )
+        if agent is None:
+            self._main_model = name
+            self.context = Context(now.tokens, self._window(name), "message")
+
+    def _add_live(self, model: str, agent: str | None, used: Totals, turn: Turn) -> None:
+        self.changes += 1
+        self._live.add(used, turn)
+        _add(self._live.models, model, used)
+        if agent is None:
+            self._live.main += replace(used, cost_usd=None)
+        else:
+            _keep(self._agents, agent, self._agents.get(agent, NOTHING) + used)
+
+    def _name(self, model: str | None) -> str:
+        name = model or self._main_model
+        return self._names.get(name, name)
+
+    def _window(self, model: str) -> int | None:
+        return self._windows.get(model, self.context.window)
+
+    # --- the end of a turn -----------------------------------------------------------------------
+
+    def _result(self, message: ResultMessage, turn: Turn) -> None:
+        self.retry = None
+        live, main = self._live, None if message.usage is None else Totals.of(message.usage)
+        reported, rest = self._reports.read(message, main)
+        self._learn(message.model_usage or {})
+        if reported is None:
+            models, missing = self._unpriced(live.models, rest), _beyond(main, live.main)
+        else:
+            models = self._with_calls(reported)
+            # What was broken off is not reported, and was paid for all the same.
+            missing = NOTHING if main is None else _beyond(live.main, main)
+        if missing.tokens:
+            cost = self._prices.cost(self._main_model, missing)
+            _add(models, self._main_model, replace(missing, cost_usd=cost, estimated=True))
+        self._settle(models, rest, turn)
+        self._settle_main(main)
+        self.context = replace(self.context, window=self._window(self._main_model))
+
+    def _unpriced(self, models: Models, cost: float | None) -> Models:
+        """Give sums of messages without estimates of a cost that is known as a whole."""
+        if cost is None:
+            return dict(models)
+        return {model: replace(used, cost_usd=None) for model, used in models.items()}
+
+    def _with_calls(self, models: Models) -> Models:
+        """Add what is in no report: the user's own prices, and how many messages there were."""
+        known: Models = {}
+        for model, used in models.items():
+            price = self._prices.given(model)
+            known[model] = used if price is None else replace(used, cost_usd=price.of(used))
+        for model, used in self._live.models.items():
+            _add(known, self._names.get(model, model), Totals(calls=used.calls))
+        return known
+
+    def _settle(self, models: Models, rest: float | None, turn: Turn) -> None:
+        self.changes += 1
+        settled = self._settled
+        settled.add(sum(models.values(), Totals(cost_usd=rest, turns=1)), turn)
+        while len(settled.turns) > KEPT:
+            del settled.turns[next(iter(settled.turns))]
+        for model, part in models.items():
+            _add(settled.models, model, part)
+
+    def _settle_main(self, main: Totals | None) -> None:
+        live = self._live.main
+        if main is not None:
+            live = replace(main.at_least(live), calls=live.calls, estimated=not main.covers(live))
+        self._settled.main += live
+        self._live = _Sums()
+
+    def _learn(self, usage: Mapping[str, ModelUsage]) -> None:
+        """Learn windows and prices. Some models have one name in reports, another in messages."""
+        for model, used in usage.items():
+            for name in {model, model.partition("[")[0], used.canonical_model or model}:
+                self._names[name] = model
+                self._prices.learn(name, Totals.of_model(used))
+                if used.context_window is not None:
+                    self._windows[name] = used.context_window
+
+    # --- what else is said -----------------------------------------------------------------------
+
+    def _retry(self, message: APIRetryMessage, turn: Turn) -> None:
+        self.retry = Retry.said_by(message)
+
+    def _rate_limit(self, message: RateLimitEvent, turn: Turn) -> None:
+        info = message.rate_limit_info
+        self.rate_limit = (self.rate_limit or RateLimit(info)).followed_by(info)
+
+    def _compacted(self, message: CompactBoundaryMessage, turn: Turn) -> None:
+        data = message.compact_metadata
+        tokens = None if data is None else data.post_tokens
+        self.context = Context(tokens, self.context.window, "compaction")
+
+    def _reset(self, message: ConversationResetMessage, turn: Turn) -> None:
+        self.context = Context(window=self.context.window)
+
+
+def _beyond(one: Totals | None, other: Totals) -> Totals:
+    """Give what one is more than another, of each kind of tokens."""
+    return NOTHING if one is None else replace(other.at_least(one) - other, calls=0, cost_usd=None)
+
+
+def _add(sums: dict[Any, Totals], key: Hashable, used: Totals) -> None:
+    sums[key] = sums.get(key, NOTHING) + used
+
+
+def _keep(book: dict[str, Any], key: str, value: Any) -> None:
+    book[key] = value
+    if len(book) > KEPT:
+        del book[next(iter(book))]
+
+
+_HANDLERS: dict[type[Message], Callable[[Ledger, Any, Turn], None]] = {
+    StreamEvent: Ledger._stream,
+    AssistantMessage: Ledger._assistant,
+    UserMessage: Ledger._user,
+    ResultMessage: Ledger._result,
+    APIRetryMessage: Ledger._retry,
+    RateLimitEvent: Ledger._rate_limit,
+    CompactBoundaryMessage: Ledger._compacted,
+    ConversationResetMessage: Ledger._reset,
+}
+_EVENTS: dict[type, Callable[[Ledger, StreamEvent, Any, Turn], None]] = {
+    MessageStart: Ledger._message_start,
+    MessageDelta: Ledger._message_delta,
+}

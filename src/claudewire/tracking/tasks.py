@@ -1,0 +1,393 @@
+"""What runs beside the conversation: shells in the background, subagents, workflows.
+
+A new CLI says which tasks run in the background whenever that changes; this counts, whatever else
+was said or left unsaid. Of tasks in the foreground, and where a CLI does not say it, a task is
+known by its beginning and its end, each told in one of several ways; and of subagents of older
+CLIs, only by the tool call and its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..wire import (
+    AssistantMessage,
+    BackgroundTasksChangedMessage,
+    Message,
+    ResultMessage,
+    SessionStateChangedMessage,
+    TaskNotificationMessage,
+    TaskProgressMessage,
+    TaskStartedMessage,
+    TaskUpdatedMessage,
+    ToolProgressMessage,
+    ToolResultBlock,
+    ToolUseBlock,
+    UserMessage,
+)
+from ..wire import BackgroundTask as Listed
+from .background_task import BackgroundTask, launched_by
+
+__all__ = ["BackgroundTask", "TaskTable"]
+
+KEPT = 200
+"""How many tasks are remembered after they ended: as many as somebody will look at."""
+
+CALLS = 1000
+"""How many tool calls of subagents are remembered: more than are ever under way."""
+
+DEFAULT_AGENT = "general-purpose"
+"""The kind of subagent that is started when none is named."""
+
+AGENT_TOOLS = frozenset({"Agent", "Task"})
+"""The tool that starts a subagent, by its names."""
+
+_LIVE = frozenset({"pending", "running", "paused"})
+_OVER = frozenset({"completed", "failed", "killed", "stopped", "cancelled"})
+
+LOST = "lost"
+"""The status of a task whose process has gone away."""
+ENDED = "ended"
+"""The status of a task that runs no more, and of which nothing else was said."""
+
+
+Changed = Sequence[BackgroundTask]
+
+
+class TaskTable:
+    """All tasks of a session: those that run, and the last that ended.
+
+    Iterate it for all of them in the order of their beginnings. A task is a snapshot: ask again
+    for what has become of it.
+    """
+
+    def __init__(self, *, kept: int = KEPT) -> None:
+        self._kept = kept
+        self._tasks: dict[str, BackgroundTask] = {}
+        self._names: dict[str, str] = {}
+        """Every name of a task, its tool call's among them, and the id it goes by."""
+        self._listed: set[str] = set()
+        self._callers: dict[str, str] = {}
+        """The tool calls of subagents, and who has made them."""
+        self._clock = 0
+        self.state: str | None = None
+        """What the session said it is: running, requires_action or idle; None if it does not."""
+
+    def __iter__(self) -> Iterator[BackgroundTask]:
+        return iter(sorted(self._tasks.values(), key=lambda task: task.started))
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def get(self, id: str) -> BackgroundTask | None:
+        """Find a task by its id, or by the tool call that started it."""
+        return self._tasks.get(self._names.get(id, id))
+
+    @property
+    def running(self) -> list[BackgroundTask]:
+        """The tasks that have not ended."""
+        return [task for task in self if task.running]
+
+    @property
+    def agents(self) -> list[BackgroundTask]:
+        """The subagents."""
+        return [task for task in self if task.is_agent]
+
+    def children(self, id: str | None = None) -> list[BackgroundTask]:
+        """The tasks that one has started, or, for None, that the main conversation has."""
+        return [task for task in self if task.parent == id]
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way, as far as the CLI tells.
+
+        Ambient tasks do not count, nor those of which the CLI would never tell the end.
+        """
+        busy = any(task.running and task.reported and not task.ambient for task in self)
+        return not busy and self.state in (None, "idle")
+
+    # --- what happens ----------------------------------------------------------------------------
+
+    def note(self, message: Message) -> Changed:
+        """Take in the next message of the session; give the tasks that it has changed."""
+        handler = _HANDLERS.get(type(message))
+        return () if handler is None else handler(self, message)
+
+    def restarted(self) -> Changed:
+        """The process has gone, and with it all that it was running."""
+        self.state = None
+        self._listed.clear()
+        return [self._end(task, LOST) for task in self.running]
+
+    def _set(self, task: BackgroundTask, **fields: Any) -> BackgroundTask:
+        """Change a task. What is None stays as it was."""
+        known = {name: value for name, value in fields.items() if value is not None}
+        self._tasks[task.id] = task = replace(task, **known)
+        return task
+
+    def _begin(self, id: str, tool_use_id: str | None = None, **fields: Any) -> BackgroundTask:
+        """Find a task by any of its names, or add it; then change it."""
+        self._clock += 1
+        task = self.get(id)
+        called = None if tool_use_id in (None, id) else self._tasks.get(str(tool_use_id))
+        if called is not None:
+            task = self._identify(called, id, task)
+        if task is None:
+            task = BackgroundTask(id, started=self._clock)
+        self._names.update(dict.fromkeys([name for name in (id, tool_use_id) if name], task.id))
+        parent = fields.pop("parent", None) or self._owner(tool_use_id)
+        return self._set(task, tool_use_id=tool_use_id, parent=parent, **fields)
+
+    def _identify(
+        self, called: BackgroundTask, id: str, known: BackgroundTask | None
+    ) -> BackgroundTask:
+        """Learn the id of a task that was known by its tool call alone."""
+        del self._tasks[called.id]
+        for child in self.children(called.id):
+            self._set(child, parent=id)
+        if known is None:
+            return replace(called, id=id)
+        parent = known.parent or called.parent
+        return replace(known, started=min(known.started, called.started), parent=parent)
+
+    def _owner(self, tool_use_id: str | None) -> str | None:
+        """Give the id of the subagent that has made a tool call."""
+        agent = None if tool_use_id is None else self._callers.get(tool_use_id)
+        return None if agent is None else self._names.get(agent, agent)
+
+    def _end(self, task: BackgroundTask, status: str, **fields: Any) -> BackgroundTask:
+        self._clock += 1
+        ended = task.ended or self._clock
+        task = replace(self._set(task, **fields), status=status, ended=ended, retry=None)
+        self._tasks[task.id] = task
+        self._forget()
+        return task
+
+    def _forget(self) -> None:
+        over = sorted((task.ended, task.id) for task in self._tasks.values() if task.ended)
+        for _, id in over[: max(0, len(over) - self._kept)]:
+            del self._tasks[id]
+            self._names = {name: known for name, known in self._names.items() if known != id}
+
+    def _is_old(self, task: BackgroundTask | None, run: str | None) -> bool:
+        """Whether a message is about an earlier run; the ids of runs sort as they began."""
+        return task is not None and None not in (task.run, run) and str(run) < str(task.run)
+
+    # --- what the CLI says about tasks -----------------------------------------------------------
+
+    def _started(self, message: TaskStartedMessage) -> Changed:
+        known = self.get(message.task_id)
+        if self._is_old(known, message.run_id):
+            return ()
+        task = self._begin(
+            message.task_id,
+            message.tool_use_id,
+            description=message.description,
+            subagent_type=message.subagent_type,
+            background=message.is_backgrounded,
+            kind=message.task_type,
+            parent=message.parent_task_id,
+            ambient=message.ambient,
+            run=message.run_id,
+            reported=True,
+            last=message,
+        )
+        # What has ended may begin again, as another run.
+        again = known is not None and (message.run_id is None or known.run != message.run_id)
+        if task.running or again:
+            self._tasks[task.id] = task = replace(task, status="running", ended=None)
+        return (task,)
+
+    def _progressed(self, message: TaskProgressMessage) -> Changed:
+        if self._is_old(self.get(message.task_id), message.run_id):
+            return ()
+        task = self._begin(
+            message.task_id,
+            message.tool_use_id,
+            subagent_type=message.subagent_type,
+            run=message.run_id,
+            usage=message.usage,
+            last_tool=message.last_tool_name,
+            summary=message.summary or message.description,
+            reported=True,
+            last=message,
+        )
+        self._tasks[task.id] = task = replace(task, retry=None)
+        return (task,)
+
+    def _updated(self, message: TaskUpdatedMessage) -> Changed:
+        patch = message.patch
+        if patch is None or self._is_old(self.get(message.task_id), message.run_id):
+            return ()
+        task = self._begin(
+            message.task_id,
+            description=patch.description,
+            background=patch.is_backgrounded,
+            error=patch.error,
+            run=message.run_id,
+            reported=True,
+            last=message,
+        )
+        status = patch.status
+        if status in _OVER or (status not in _LIVE and patch.end_time is not None):
+            return (self._end(task, status or ENDED),)
+        return (self._set(task, status=status) if task.running else task,)
+
+    def _notified(self, message: TaskNotificationMessage) -> Changed:
+        if self._is_old(self.get(message.task_id), message.run_id):
+            return ()
+        task = self._begin(message.task_id, message.tool_use_id, reported=True, run=message.run_id)
+        return (
+            self._end(
+                task,
+                message.status or ENDED,
+                usage=message.usage,
+                summary=message.summary,
+                output_file=message.output_file or None,
+                ambient=message.ambient,
+                last=message,
+            ),
+        )
+
+    def _tasks_changed(self, message: BackgroundTasksChangedMessage) -> Changed:
+        """Let exactly these tasks run in the background."""
+        live = {item.task_id: item for item in message.tasks}
+        gone = [
+            task
+            for task in self.running
+            if task.id not in live and (task.background is True or task.id in self._listed)
+        ]
+        changed = [self._end(task, ENDED) for task in gone if task.reported]
+        changed += [self._list(item, message) for item in live.values()]
+        self._listed = set(live)
+        return changed
+
+    def _list(self, item: Listed, message: BackgroundTasksChangedMessage) -> BackgroundTask:
+        task = self._begin(
+            item.task_id,
+            kind=item.task_type,
+            subagent_type=item.subagent_type,
+            description=item.description,
+            parent=item.parent_task_id,
+            ambient=item.ambient,
+            run=item.run_id,
+            background=True,
+            reported=True,
+            last=message,
+        )
+        if not task.running:
+            self._tasks[task.id] = task = replace(task, status="running", ended=None)
+        return task
+
+    def _tool_progress(self, message: ToolProgressMessage) -> Changed:
+        retry = message.subagent_retry
+        task = self.get((retry and retry.agent_id) or message.task_id or message.tool_use_id)
+        if task is None or not task.running or task.retry == retry:
+            return ()
+        self._tasks[task.id] = task = replace(task, retry=retry, last=message)
+        return (task,)
+
+    # --- what the conversation tells -------------------------------------------------------------
+
+    def _assistant(self, message: AssistantMessage) -> Changed:
+        changed = self._speaker(message)
+        for block in message.content:
+            if type(block) is ToolUseBlock:
+                if message.parent_tool_use_id is not None:
+                    self._remember_caller(block.id, message.parent_tool_use_id)
+                if block.name in AGENT_TOOLS and self.get(block.id) is None:
+                    changed.append(self._call(block, message))
+        return changed
+
+    def _speaker(self, message: AssistantMessage) -> list[BackgroundTask]:
+        """Know the subagent that says something, even if its beginning was never seen."""
+        agent = message.parent_tool_use_id
+        if agent is None:
+            return []
+        known = self.get(agent)
+        if known is not None:
+            waits = known.running and known.status == "pending"
+            return [self._set(known, status="running", last=message)] if waits else []
+        return [
+            self._begin(
+                message.agent_id or agent,
+                agent,
+                kind="local_agent",
+                subagent_type=message.subagent_type or DEFAULT_AGENT,
+                description=message.task_description,
+                last=message,
+            )
+        ]
+
+    def _remember_caller(self, tool_use_id: str, agent: str) -> None:
+        self._callers[tool_use_id] = agent
+        if len(self._callers) > CALLS:
+            del self._callers[next(iter(self._callers))]
+
+    def _call(self, block: ToolUseBlock, message: AssistantMessage) -> BackgroundTask:
+        """A subagent is to be started."""
+        asked = block.input.get("run_in_background")
+        return self._begin(
+            block.id,
+            block.id,
+            kind="local_agent",
+            subagent_type=str(block.input.get("subagent_type") or DEFAULT_AGENT),
+            description=str(block.input.get("description") or ""),
+            background=asked if isinstance(asked, bool) else None,
+            status="pending",
+            last=message,
+        )
+
+    def _user(self, message: UserMessage) -> Changed:
+        content = message.content
+        if isinstance(content, str):
+            return ()
+        results = [block for block in content if type(block) is ToolResultBlock]
+        changed: list[BackgroundTask] = []
+        for block in results:
+            output = message.tool_use_result if len(results) == 1 else None
+            changed += self._result(block, output, message)
+        return changed
+
+    def _result(self, block: ToolResultBlock, output: Any, message: UserMessage) -> Changed:
+        launched = launched_by(output)
+        if launched is not None:
+            # The call is over, and what it has started is not.
+            id, kind = launched
+            task = self._begin(id, block.tool_use_id, kind=kind, background=True, last=message)
+            return (self._set(task, status="running") if task.running else task,)
+        called = self.get(block.tool_use_id)
+        if called is None or not called.running or (called.background and called.reported):
+            return ()
+        return (self._end(called, "failed" if block.is_error else "completed", last=message),)
+
+    def _over(self, message: ResultMessage) -> Changed:
+        """A turn has ended, and with it whatever it waited for."""
+        return [self._end(task, ENDED) for task in self.running if self._is_waited_for(task)]
+
+    def _is_waited_for(self, task: BackgroundTask) -> bool:
+        """Whether the main conversation does not go on without a task."""
+        if task.background or (task.background is None and task.reported):
+            return False
+        parent = None if task.parent is None else self._tasks.get(task.parent)
+        return parent is None or not parent.running or self._is_waited_for(parent)
+
+    def _state_changed(self, message: SessionStateChangedMessage) -> Changed:
+        self.state = message.state
+        return ()
+
+
+_HANDLERS: dict[type[Message], Callable[[TaskTable, Any], Changed]] = {
+    BackgroundTasksChangedMessage: TaskTable._tasks_changed,
+    TaskStartedMessage: TaskTable._started,
+    TaskProgressMessage: TaskTable._progressed,
+    TaskUpdatedMessage: TaskTable._updated,
+    TaskNotificationMessage: TaskTable._notified,
+    ToolProgressMessage: TaskTable._tool_progress,
+    SessionStateChangedMessage: TaskTable._state_changed,
+    AssistantMessage: TaskTable._assistant,
+    UserMessage: TaskTable._user,
+    ResultMessage: TaskTable._over,
+}

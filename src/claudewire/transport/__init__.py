@@ -1,0 +1,30 @@
+"""Moves bytes between a session and a CLI: a process, memory, a recording.
+
+A transport knows nothing about lines or messages. What operating systems do differently is in
+`platforms`. It uses `errors`, `concurrency` and `wire`. Start with `base`, then `process`.
+"""
+
+from __future__ import annotations
+
+from .base import MemoryTransport, Transport, memory_pair
+from .platforms import lock_exclusively
+from .process import Launch, spawn
+from .recording import Direction, Recording, RecordingError, RecordingTransport
+from .replay import Match, ReplayMismatch, ReplayTransport, ReplayUnfinished
+
+__all__ = [
+    "Direction",
+    "Launch",
+    "Match",
+    "MemoryTransport",
+    "Recording",
+    "RecordingError",
+    "RecordingTransport",
+    "ReplayMismatch",
+    "ReplayTransport",
+    "ReplayUnfinished",
+    "Transport",
+    "lock_exclusively",
+    "memory_pair",
+    "spawn",
+]

@@ -1,0 +1,190 @@
+"""Ties the life of our children to ours, also when we are killed with SIGKILL. POSIX only.
+
+One small shell per host process, started with the first child. It reads on its stdin which process
+groups there are. However we end, the kernel closes our end of that pipe: then the guardian ends
+every group that is still listed, and itself. It is in a session of its own, so that what a
+terminal or a supervisor sends to us does not reach it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import subprocess
+import threading
+from contextlib import suppress
+from typing import Any
+
+__all__ = ["Guardian", "forget", "guardian", "watch"]
+
+_os: Any = os
+"""For a type checker: not all of it is there on every platform."""
+
+log: logging.Logger = logging.getLogger("claudewire.transport")
+
+_SCRIPT = """\
+trap '' HUP INT QUIT TERM PIPE USR1 USR2 TSTP
+groups=' '
+while read -r sign group; do
+    case $sign in
+        +) groups="$groups$group " ;;
+        -) case $groups in
+            *" $group "*) groups="${groups%%" $group "*} ${groups#*" $group "}" ;;
+        esac ;;
+    esac
+done
+for group in $groups; do
+    kill -s TERM -- "-$group"
+    kill -s CONT -- "-$group"
+done 2>/dev/null
+tries=20
+while [ "$tries" -gt 0 ]; do
+    left=' '
+    for group in $groups; do
+        kill -s 0 -- "-$group" 2>/dev/null && left="$left$group "
+    done
+    groups=$left
+    [ "$groups" = ' ' ] && exit 0
+    tries=$((tries - 1))
+    sleep 0.1 2>/dev/null || sleep 1
+done
+for group in $groups; do kill -s KILL -- "-$group"; done 2>/dev/null
+"""
+"""A group that has gone is taken from the list at once, so that its number, should it be given to
+another, is not hit. Two seconds pass between TERM and KILL."""
+
+_SHELL = "/bin/sh"
+_PATIENCE = 2.0
+"""Seconds to wait for the guardian's own end, when we end in good order."""
+
+
+class Guardian:
+    """The shell, and the list of what it guards. Safe to be used from several threads."""
+
+    def __init__(self) -> None:
+        # Re-entrant: the garbage collector may forget a group in the middle of anything.
+        self._lock = threading.RLock()
+        self._groups: set[int] = set()
+        self._shell: subprocess.Popen[bytes] | None = None
+        self._pipe: int | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of the shell; None while there is none."""
+        return None if self._shell is None else self._shell.pid
+
+    def watch(self, group: int) -> None:
+        """End this process group when we end."""
+        with self._lock:
+            self._groups.add(group)
+            self._tell(f"+ {group}\n")
+
+    def forget(self, group: int) -> None:
+        """Leave this group alone from now on. To be called before its leader is reaped."""
+        with self._lock:
+            if group in self._groups:
+                self._groups.discard(group)
+                self._tell(f"- {group}\n")
+
+    def _tell(self, line: str) -> None:
+        if self._pipe is not None:
+            try:
+                os.write(self._pipe, line.encode())
+            except OSError:
+                # Killed by somebody, or it hangs: another one takes its place.
+                log.warning("The guardian of the child processes is gone; another is started")
+                self._dismiss()
+            else:
+                return
+        if self._groups:
+            self._start()
+
+    def _start(self) -> None:
+        ours, theirs = None, None
+        try:
+            theirs, ours = os.pipe()
+            _os.set_blocking(ours, False)
+            self._shell = _shell(theirs)
+            os.write(ours, "".join(f"+ {group}\n" for group in self._groups).encode())
+            self._pipe, ours = ours, None
+        except OSError as error:
+            log.warning("No guardian: children may outlive us if we are killed (%s)", error)
+        finally:
+            for end in (ours, theirs):
+                if end is not None:
+                    os.close(end)
+
+    def _dismiss(self) -> None:
+        """Make it end without doing anything, and whatever it is doing."""
+        shell, self._shell = self._shell, None
+        if shell is not None:
+            shell.kill()
+            shell.wait()
+        self._close()
+
+    def _close(self) -> None:
+        pipe, self._pipe = self._pipe, None
+        if pipe is not None:
+            os.close(pipe)
+
+    def end(self) -> None:
+        """End the guardian, and with it what is still listed."""
+        with self._lock:
+            self._close()
+            shell, self._shell = self._shell, None
+            if shell is not None:
+                with suppress(subprocess.TimeoutExpired):
+                    shell.wait(0 if self._groups else _PATIENCE)
+                # It ends by itself, and is nobody's to wait for.
+                shell.returncode = shell.returncode or 0
+            self._groups.clear()
+
+    def abandon(self) -> None:
+        """Let go of it in a forked child: it is the parent's, and must see the parent's end."""
+        with suppress(OSError):
+            self._close()
+        if self._shell is not None:
+            self._shell.returncode = 0
+            self._shell = None
+
+
+def _shell(stdin: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [_SHELL, "-c", _SCRIPT, "claudewire-guardian"],
+        stdin=stdin,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={"PATH": "/usr/bin:/bin"},
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+_guardian = Guardian()
+
+
+def guardian() -> Guardian:
+    """The guardian of this process."""
+    return _guardian
+
+
+def watch(group: int) -> None:
+    """End this process group when this process ends, however it does."""
+    _guardian.watch(group)
+
+
+def forget(group: int) -> None:
+    """Leave this group alone from now on. To be called before its leader is reaped."""
+    _guardian.forget(group)
+
+
+def _new_after_fork() -> None:
+    global _guardian
+    _guardian.abandon()
+    _guardian = Guardian()
+
+
+atexit.register(lambda: _guardian.end())
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_new_after_fork)

@@ -1,0 +1,309 @@
+"""A CLI as a process: started, talked to, and ended with all that it has started.
+
+    transport = await spawn(Launch(argv=("claude", …), env=env))
+    ...
+    await transport.aclose()      # bounded and complete, whoever cancels it
+
+How it ends: its input is closed, its group gets SIGTERM, and after a while SIGKILL. Then it is
+verified that nothing of the group is left. What the process had written can still be received.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.lowlevel
+
+from ..errors import CLIError, Evidence
+from .pipes import Inlet, Outlet, Readiness
+from .platforms import Child, start
+from .spawn_errors import explained
+
+if TYPE_CHECKING:
+    from .base import Transport
+
+__all__ = ["Cleanup", "Launch", "ProcessTransport", "spawn"]
+
+log: logging.Logger = logging.getLogger("claudewire.transport")
+
+Cleanup = Path | Callable[[], object]
+"""A file to be deleted, or something to be called."""
+
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
+"""Seconds between two looks at a group that is dying."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How to start a CLI.
+
+    Attributes:
+        argv: the program, with its path, and its arguments.
+        env: all of its environment.
+        cwd: where it runs; None for where we run.
+        cleanup: what to do when it has ended, or could not be started: private temporary files to
+            be deleted, functions to be called.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(repr=False)
+    cwd: Path | None = None
+    cleanup: tuple[Cleanup, ...] = ()
+
+
+async def spawn(
+    launch: Launch,
+    *,
+    terminate_after: float = 5.0,
+    kill_after: float = 5.0,
+    user: str | int | None = None,
+    threads: bool | None = None,
+) -> ProcessTransport:
+    """Start a CLI.
+
+    Args:
+        launch: what to start.
+        terminate_after: how many seconds a process that is closed has, after SIGTERM, before it
+            is killed.
+        kill_after: how many seconds the end of a killed process is waited for.
+        user: as whom it runs. POSIX, and needs privileges.
+        threads: whether threads do the waiting; None to do what suits the platform.
+
+    Raises:
+        OptionsError: the working directory, the user or an argument is not possible.
+        CLIError: it cannot be started; its cause says why.
+    """
+    cleanup = _CleanUp(launch.cleanup)
+    try:
+        await anyio.lowlevel.checkpoint()
+        # In this thread, and nothing is awaited after it: there is no moment at which the process
+        # runs and nobody owns it.
+        child = start(launch.argv, env=launch.env, cwd=launch.cwd, user=user, threads=threads)
+    except (OSError, ValueError, LookupError) as error:
+        cleanup()
+        raise explained(error, launch.argv, launch.env, launch.cwd) from error
+    except BaseException:
+        cleanup()
+        raise
+    log.debug("Started %s, pid %d", launch.argv[0], child.pid)
+    return ProcessTransport(child, cleanup, terminate_after, kill_after)
+
+
+class _CleanUp:
+    """What to do in the end, once."""
+
+    def __init__(self, steps: tuple[Cleanup, ...]) -> None:
+        self._steps = list(steps)
+
+    def __call__(self) -> None:
+        while self._steps:
+            step = self._steps.pop()
+            try:
+                if isinstance(step, Path):
+                    step.unlink(missing_ok=True)
+                else:
+                    step()
+            except Exception:
+                log.exception("Could not clean up after a CLI")
+
+
+class ProcessTransport:
+    """A running process as a transport. Made by `spawn`.
+
+    It can be received from, sent to, waited for and closed by different tasks at the same time,
+    all of one event loop. One that is forgotten is killed, with a ResourceWarning, when it is
+    garbage-collected or when the interpreter ends.
+    """
+
+    def __init__(
+        self, child: Child, cleanup: Callable[[], None], terminate_after: float, kill_after: float
+    ) -> None:
+        self._child = child
+        self._cleanup = cleanup
+        self._terminate_after = terminate_after
+        self._kill_after = kill_after
+        self._stdin = Outlet(child.stdin)
+        self._stdout = Inlet(child.stdout)
+        self._stderr = Inlet(child.stderr)
+        self._exited = Readiness(child.exited, anyio.wait_readable)
+        self._is_closing = False
+        self._closed = anyio.Event()
+        self._when_forgotten = weakref.finalize(self, _forgotten, child, cleanup)
+
+    # --- what it is ------------------------------------------------------------------------------
+
+    @property
+    def pid(self) -> int:
+        """The process id. On POSIX also that of its process group."""
+        return self._child.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it has not exited."""
+        return not self._child.poll()
+
+    @property
+    def returncode(self) -> int | None:
+        """How it exited, negative for a signal; None if it has not, or that is not known."""
+        self._child.poll()
+        return self._child.returncode
+
+    def __repr__(self) -> str:
+        state = "running" if self.is_alive else f"exited with {self.returncode}"
+        return f"<{type(self).__name__} pid={self.pid} {state}>"
+
+    # --- bytes -----------------------------------------------------------------------------------
+
+    async def send(self, data: bytes) -> None:
+        """Write all of `data`.
+
+        If this is cancelled, either nothing of it was written or the rest will be, before
+        anything else.
+
+        Raises:
+            TransportClosed: nobody will read it.
+        """
+        await self._stdin.send(data)
+
+    async def send_eof(self) -> None:
+        """Close its input, after all that was to be sent. The other direction stays open."""
+        await self._stdin.send_eof()
+
+    async def receive(self) -> bytes:
+        """Wait for some bytes; `b""` when there will be no more. One that is cancelled loses none.
+
+        The end comes when all have let go of the output: the process, and those of its children
+        that have it. It comes with `aclose` at the latest.
+        """
+        return await self._stdout.receive()
+
+    async def receive_stderr(self) -> bytes:
+        """Wait for some bytes of stderr; `b""` when there will be no more."""
+        return await self._stderr.receive()
+
+    # --- its end ---------------------------------------------------------------------------------
+
+    async def wait(self) -> int | None:
+        """Wait until it has exited; give its exit status, negative for a signal.
+
+        None if nobody knows: somebody else in this process has waited for it.
+        """
+        await anyio.lowlevel.checkpoint()
+        while not self._child.poll() and not self._closed.is_set():
+            await self._exited.wait()
+        return self._child.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal to the process alone; nothing happens if it has exited."""
+        self._child.send_signal(number)
+
+    def kill_now(self) -> None:
+        """Kill it with all that it has started, here and now, from any thread.
+
+        For when there is no event loop, or no time. What it has written can still be received,
+        and `aclose` still has to be called where that is possible.
+        """
+        self._child.end_now()
+        if self._child.poll():
+            self._cleanup()
+
+    async def aclose(self) -> None:
+        """End it with all that it has started, and let go of everything.
+
+        It takes `terminate_after` and twice `kill_after` seconds at most. Cancelling does not
+        shorten it, because then somebody would be left behind; if a task of asyncio is cancelled
+        by force, the process is killed at once.
+
+        Raises:
+            CLIError: something did not die. All else has been done.
+        """
+        with anyio.CancelScope(shield=True):
+            if self._is_closing:
+                await self._closed.wait()
+                return
+            self._is_closing = True
+            try:
+                await self._end()
+            except BaseException:
+                self.kill_now()
+                raise
+            finally:
+                self._let_go()
+
+    async def _end(self) -> None:
+        self._stdin.close()
+        async with anyio.create_task_group() as tasks:
+            # Whoever cannot get rid of what it has to say cannot end.
+            tasks.start_soon(self._stdout.soak_up)
+            tasks.start_soon(self._stderr.soak_up)
+            await self._end_process()
+            await self._take_what_lags()
+            tasks.cancel_scope.cancel()
+        if self._child.left():
+            raise self._immortal()
+
+    async def _end_process(self) -> None:
+        if self.is_alive:
+            self._child.terminate()
+            with anyio.move_on_after(self._terminate_after):
+                await self.wait()
+        if self.is_alive:
+            log.warning("Process %d did not end by SIGTERM and is killed", self.pid)
+        self._child.kill()
+        with anyio.move_on_after(self._kill_after):
+            await self.wait()
+        self._child.release()
+        with anyio.move_on_after(self._kill_after):
+            await self._see_the_others_off()
+
+    async def _see_the_others_off(self) -> None:
+        pause = _SHORTEST_PAUSE
+        while self._child.left():
+            self._child.kill()
+            await anyio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _take_what_lags(self) -> None:
+        for inlet in (self._stdout, self._stderr):
+            if inlet.lag:
+                with anyio.move_on_after(inlet.lag):
+                    await inlet.soak_up()
+
+    def _immortal(self) -> CLIError:
+        message = f"Process {self.pid}, or something that it has started, cannot be killed"
+        log.error(message)
+        return CLIError(message, evidence=Evidence(pid=self.pid))
+
+    def _let_go(self) -> None:
+        for stream in (self._stdin, self._stdout, self._stderr):
+            stream.close()
+        self._exited.close()
+        self._child.close()
+        self._cleanup()
+        self._when_forgotten.detach()
+        self._closed.set()
+
+
+def _forgotten(child: Child, cleanup: Callable[[], None]) -> None:
+    if not child.is_ours:
+        return
+    was_killed = child.is_released
+    child.end_now()
+    child.close()
+    cleanup()
+    if not was_killed:
+        message = f"The process {child.pid} was never closed; now it has been killed"
+        warnings.warn(message, ResourceWarning, stacklevel=2)
+
+
+if TYPE_CHECKING:
+
+    def _is_a_transport(process: ProcessTransport) -> Transport:
+        return process

@@ -1,0 +1,385 @@
+r"""Recordings: a conversation with the CLI as a file, without its secrets.
+
+A recording is JSON Lines. The first line is the header, then comes one object per line of the
+conversation, in the order in which the application saw it:
+
+    {"claudewire": 1, "redacted": true, "cli_version": "2.1.325", "argv": ["claude", "-p"]}
+    {"t": 0.0, "dir": ">", "line": "{\"type\":\"user\", …}"}
+    {"t": 0.7, "dir": "<", "line": "{\"type\":\"assistant\", …}"}
+    {"t": 0.7, "dir": "!", "line": "a warning", "partial": true}
+    {"t": 0.8, "dir": ">", "eof": true}
+    {"t": 0.9, "exit": 0}
+
+`t` counts the seconds since the start. `>` is what the application sent, `<` what the CLI wrote
+and `!` its stderr. `partial` marks a last line that had no newline. A byte that is not UTF-8
+stands in `line` as the escape of a lone surrogate, `\udc80` to `\udcff`, so nothing is lost.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, cast
+
+from ..errors import Redact, Redactor, redact
+from ..wire import Connection, Error, Event, Lines, LocalProtocolError, Role
+from .base import Transport
+
+__all__ = [
+    "Direction",
+    "Entry",
+    "Recorder",
+    "Recording",
+    "RecordingError",
+    "RecordingTransport",
+    "Redact",
+    "Redactor",
+    "redact",
+]
+
+VERSION = 1
+
+Direction = Literal[">", "<", "!"]
+_DIRECTIONS: tuple[Direction, ...] = (">", "<", "!")
+
+
+class RecordingError(Error):
+    """This is not a recording, or a damaged one. `number` is the line of the file, from 1."""
+
+    def __init__(self, number: int, reason: str) -> None:
+        super().__init__(f"line {number} of the recording: {reason}")
+        self.number = number
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One thing that happened: a line, the end of a direction, or the exit of the CLI."""
+
+    t: float = 0.0
+    dir: Direction | None = None
+    """Who spoke; None for the exit."""
+    line: bytes | None = None
+    """Without its newline; None for the end of this direction and for the exit."""
+    partial: bool = False
+    exit: int | None = None
+    """The status, if this is the exit and there was one."""
+    number: int = 0
+    """The line in the file. It is no part of what was recorded."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether this is the end of a direction."""
+        return self.dir is not None and self.line is None
+
+    def is_line(self, direction: Direction) -> bool:
+        """Whether this is a line that went this way."""
+        return self.dir == direction and self.line is not None
+
+    @property
+    def text(self) -> str:
+        """The line as text; a byte that is not UTF-8 becomes a lone surrogate."""
+        return (self.line or b"").decode("utf-8", "surrogateescape")
+
+    @property
+    def data(self) -> bytes:
+        """The line as it went over the wire."""
+        return (self.line or b"") + (b"" if self.partial else b"\n")
+
+    def dump(self) -> bytes:
+        """Write this as one line of a recording."""
+        obj: dict[str, Any] = {"t": self.t}
+        if self.dir is None:
+            obj["exit"] = self.exit
+        elif self.line is None:
+            obj |= {"dir": self.dir, "eof": True}
+        else:
+            obj |= {"dir": self.dir, "line": self.text}
+        if self.partial:
+            obj["partial"] = True
+        return _dump(obj)
+
+
+def _dump(obj: Mapping[str, Any]) -> bytes:
+    return json.dumps(obj).encode() + b"\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A conversation that was recorded."""
+
+    entries: Sequence[Entry] = ()
+    header: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, source: str | os.PathLike[str] | bytes | Iterable[str | bytes]) -> Recording:
+        """Read a recording: from a file, from its content, or from its lines.
+
+        Half a line at the very end is left out: whoever recorded died while writing it.
+
+        Raises:
+            RecordingError: it is none.
+            OSError: the file cannot be read.
+        """
+        if isinstance(source, str | os.PathLike):
+            source = Path(source).read_bytes()
+        if isinstance(source, bytes):
+            source = source.split(b"\n")[: None if _is_object(source) else -1]
+        objects = _objects(source)
+        first, header = next(objects, (1, {}))
+        version = header.pop("claudewire", None)
+        if version != VERSION:
+            said = "no header" if version is None else f"version {version!r}"
+            raise RecordingError(first, f'{said}; expected {{"claudewire": {VERSION}}} to begin it')
+        entries: list[Entry] = []
+        for number, obj in objects:
+            entries.append(_entry(number, obj, entries[-1].t if entries else 0.0))
+        return cls(tuple(entries), header)
+
+    def dump(self) -> bytes:
+        """Write it as the content of a file."""
+        header = _dump({"claudewire": VERSION, **self.header})
+        return header + b"".join(entry.dump() for entry in self.entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def lines(self, direction: Direction) -> list[bytes]:
+        """All lines of one direction, without their newlines."""
+        return [entry.line or b"" for entry in self.entries if entry.is_line(direction)]
+
+    def messages(self) -> list[Event]:
+        """What the CLI wrote, as a connection would have given it to the application."""
+        client, cli = Connection(Role.CLIENT), Connection(Role.CLI)
+        found: list[Event] = []
+        for entry in self.entries:
+            if entry.line is None or entry.dir == "!":
+                continue
+            hearer, speaker = (client, cli) if entry.dir == "<" else (cli, client)
+            events = hearer.receive_data(entry.line + b"\n")
+            for event in events:
+                # The speaker has to know what it asked, or nobody can tell what is answered.
+                with suppress(LocalProtocolError):
+                    speaker.send(event)
+            if hearer is client:
+                found += events
+        return found
+
+
+def _is_object(data: bytes) -> bool:
+    """Whether the last line is whole. A file that ends in a newline has an empty one there."""
+    try:
+        return isinstance(json.loads(data.rpartition(b"\n")[2]), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _objects(lines: Iterable[str | bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            obj = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise RecordingError(number, f"not JSON: {error}") from None
+        if not isinstance(obj, dict):
+            raise RecordingError(number, f"expected an object, got {line[:40]!r}")
+        yield number, obj
+
+
+def _entry(number: int, obj: dict[str, Any], before: float) -> Entry:
+    t = obj.get("t", before)  # can be left out in a recording written by hand
+    if not isinstance(t, int | float) or isinstance(t, bool) or not math.isfinite(t):
+        raise RecordingError(number, f'"t" must be a number, not {t!r}')
+    if "exit" in obj:
+        status = obj["exit"]
+        if status is not None and type(status) is not int:
+            raise RecordingError(number, f'"exit" must be a whole number, not {status!r}')
+        return Entry(t=t, exit=status, number=number)
+    direction = obj.get("dir")
+    if direction not in _DIRECTIONS:
+        raise RecordingError(number, f'"dir" must be ">", "<" or "!", not {direction!r}')
+    if obj.get("eof") is True:
+        return Entry(t=t, dir=direction, number=number)
+    line = _line(number, obj.get("line"))
+    return Entry(t=t, dir=direction, line=line, partial=obj.get("partial") is True, number=number)
+
+
+def _line(number: int, line: Any) -> bytes:
+    if not isinstance(line, str) or "\n" in line:
+        raise RecordingError(number, '"line" must be a text without a newline, or "eof" true')
+    try:
+        return line.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise RecordingError(number, f'"line" is not what bytes can be read as: {error}') from None
+
+
+# --- recording -----------------------------------------------------------------------------------
+
+
+class Recorder:
+    """Writes a recording while it happens. After each line the file is complete so far.
+
+    Args:
+        sink: a path, to be written anew, or a binary file, which stays open.
+        header: what else to say at the beginning, such as `argv` and `cli_version`.
+        redactor: what takes out the secrets; True for a `Redactor`, False for nothing. It is given
+            whole lines, and has to leave JSON what it gets as JSON.
+        clock: gives seconds.
+    """
+
+    def __init__(
+        self,
+        sink: str | os.PathLike[str] | BinaryIO,
+        *,
+        header: Mapping[str, Any] | None = None,
+        redactor: Redact | bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._redact: Redact = redactor if callable(redactor) else _REDACTORS[redactor]()
+        self._clock = clock
+        self._start = clock()
+        # Nothing is too long to be kept: the application gets it as well.
+        self._lines = {direction: Lines(sys.maxsize) for direction in _DIRECTIONS}
+        self._ended: set[Direction] = set()
+        self._exited = False
+        self._owned = isinstance(sink, str | os.PathLike)
+        self._file: BinaryIO | None
+        if isinstance(sink, str | os.PathLike):
+            self._file = Path(sink).open("wb")  # noqa: SIM115 (until `close`)
+        else:
+            self._file = sink
+        self._write(_dump({"claudewire": VERSION, **self._head(header or {}, bool(redactor))}))
+
+    def feed(self, direction: Direction, data: bytes) -> None:
+        """Record what went one way; lines are written when they are complete."""
+        self._add(direction, self._lines[direction].feed(data))
+
+    def end(self, direction: Direction) -> None:
+        """Record that nothing more will go this way."""
+        if direction not in self._ended:
+            self._ended.add(direction)
+            self._add(direction, self._lines[direction].end(), partial=True)
+            self._put(Entry(t=self._t(), dir=direction))
+
+    def exit(self, status: int | None) -> None:
+        """Record that the CLI has gone."""
+        if not self._exited:
+            self._exited = True
+            self._put(Entry(t=self._t(), exit=status))
+
+    def close(self) -> None:
+        """Write down unfinished lines. Nothing is recorded any more."""
+        for direction, lines in self._lines.items():
+            self._add(direction, lines.end(), partial=True)
+        if self._owned and self._file is not None:
+            self._file.close()
+        self._file = None
+
+    def _t(self) -> float:
+        return round(self._clock() - self._start, 6)
+
+    def _add(
+        self, direction: Direction, lines: Iterable[bytes | Event], partial: bool = False
+    ) -> None:
+        for line in lines:
+            text = self._redact(cast("bytes", line).decode("utf-8", "surrogateescape"))
+            redacted = text.encode("utf-8", "surrogateescape")
+            self._put(Entry(t=self._t(), dir=direction, line=redacted, partial=partial))
+
+    def _put(self, entry: Entry) -> None:
+        self._write(entry.dump())
+
+    def _write(self, line: bytes) -> None:
+        if self._file is not None:
+            self._file.write(line)
+            self._file.flush()
+
+    def _head(self, header: Mapping[str, Any], redacted: bool) -> dict[str, Any]:
+        head = dict(header)
+        if "argv" in head:
+            head["argv"] = self._argv(head["argv"])
+        return {"redacted": redacted, **json.loads(self._redact(json.dumps(head)))}
+
+    def _argv(self, argv: Iterable[str]) -> list[str]:
+        """Show each argument under the name of the option before it: that tells what it is."""
+        name, shown = "", []
+        for argument in argv:
+            (value,) = json.loads(self._redact(json.dumps({name: argument}))).values()
+            shown.append(value)
+            name = argument if argument.startswith("-") else ""
+        return shown
+
+
+def _keep(text: str) -> str:
+    return text
+
+
+_REDACTORS: dict[bool, Callable[[], Redact]] = {True: Redactor, False: lambda: _keep}
+
+
+class RecordingTransport:
+    """Carries another transport's bytes untouched and at once, and records them.
+
+    It takes what a `Recorder` takes. If the recording cannot be written, that is raised: half a
+    recording that looks whole would be worse.
+    """
+
+    def __init__(
+        self,
+        inner: Transport,
+        sink: str | os.PathLike[str] | BinaryIO,
+        *,
+        header: Mapping[str, Any] | None = None,
+        redactor: Redact | bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._inner = inner
+        self._recorder = Recorder(sink, header=header, redactor=redactor, clock=clock)
+
+    async def send(self, data: bytes) -> None:
+        """Write all of `data`."""
+        # Recorded first: the answer may be read before the writing has come back.
+        self._recorder.feed(">", data)
+        await self._inner.send(data)
+
+    async def send_eof(self) -> None:
+        """Say that nothing more will be sent."""
+        self._recorder.end(">")
+        await self._inner.send_eof()
+
+    async def receive(self) -> bytes:
+        """Wait for some bytes; `b""` when there will be no more."""
+        return self._received("<", await self._inner.receive())
+
+    async def receive_stderr(self) -> bytes:
+        """Wait for some bytes of stderr; `b""` when there will be no more."""
+        return self._received("!", await self._inner.receive_stderr())
+
+    async def wait(self) -> int | None:
+        """Wait until the peer has gone; give its exit status."""
+        status = await self._inner.wait()
+        self._recorder.exit(status)
+        return status
+
+    async def aclose(self) -> None:
+        """Let go of everything, and finish the recording."""
+        self._recorder.close()
+        await self._inner.aclose()
+
+    def _received(self, direction: Direction, data: bytes) -> bytes:
+        if data:
+            self._recorder.feed(direction, data)
+        else:
+            self._recorder.end(direction)
+        return data

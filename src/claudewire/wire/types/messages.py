@@ -1,0 +1,444 @@
+"""What the CLI says, one class for each `type`; what the user says is one of them.
+
+The many kinds of `system` message are elsewhere; here is only what they have in common.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from .base import UNKNOWN, Message, Number, Record, Unknown, nullable
+from .blocks import Block, Content, TextBlock, text_of
+from .origins import MessageOrigin
+from .stream import APIEvent, APIMessage, ContentBlockDelta, ErrorInfo, MessageParam, TextDelta
+from .usage import ContextUsage, ModelUsage, RateLimitInfo, Usage, UsageReport
+
+__all__ = [
+    "MESSAGES",
+    "ActiveGoal",
+    "ActiveGoalMessage",
+    "AssistantMessage",
+    "AuthStatusMessage",
+    "CommandLifecycleMessage",
+    "ConversationResetMessage",
+    "DeferredToolUse",
+    "ErrorMessage",
+    "InvalidConfigFile",
+    "KeepAlive",
+    "PermissionDenial",
+    "PromptSuggestionMessage",
+    "RateLimitEvent",
+    "ResultMessage",
+    "SessionCreatedMessage",
+    "StreamEvent",
+    "SubagentRetry",
+    "SystemMessage",
+    "ToolProgressMessage",
+    "ToolUseSummaryMessage",
+    "TranscriptMirrorMessage",
+    "UnknownMessage",
+    "UnknownSystemMessage",
+    "UserMessage",
+]
+
+
+class AssistantMessage(Message, tag="assistant", kw_only=True):
+    """The model said something or calls a tool.
+
+    The CLI writes one line for each complete block: several lines may share a `message_id`, and
+    only the last of them has the final usage.
+    """
+
+    message: APIMessage
+    parent_tool_use_id: str | None = nullable()
+    """The tool call that started the subagent which says this; None in the main conversation."""
+    error: str | None = None
+    """Set on what the CLI says in the model's place when the API failed: `rate_limit`, …"""
+    is_api_error_message: bool | None = None
+    api_error_status: int | None = None
+    api_error_type: str | None = None
+    request_id: str | None = None
+    """The API's id of the request."""
+    user_message_uuid: str | None = None
+    user_message_uuids: list[str] | None = None
+    resume_reason: str | None = None
+    resumed_from_incomplete_thinking: bool | None = None
+    supersedes: list[str] | None = None
+    """Uuids of earlier lines that this one replaces."""
+    aborted: bool | None = None
+    thinking_duration_ms: Number | None = None
+    thinking_display: Any = None
+    agent_id: str | None = None
+    subagent_type: str | None = None
+    task_description: str | None = None
+    timestamp: str | None = None
+    context_usage: ContextUsage | None = None
+    usage_report: UsageReport | None = None
+    tool_use_meta: Any = None
+
+    @property
+    def content(self) -> list[Block]:
+        """The blocks of the message."""
+        content = self.message.content
+        return [TextBlock(content)] if isinstance(content, str) else content
+
+    @property
+    def text(self) -> str:
+        """The text of the message, without thinking and tool calls."""
+        return text_of(self.message.content)
+
+    @property
+    def model(self) -> str | None:
+        """The model that said it; `<synthetic>` if it was the CLI."""
+        return self.message.model
+
+    @property
+    def message_id(self) -> str | None:
+        """The API's id of the message."""
+        return self.message.id
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the message has used so far."""
+        return self.message.usage
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the model stopped; None while it has not."""
+        return self.message.stop_reason
+
+
+class UserMessage(Message, tag="user", kw_only=True):
+    """What the user says, and what the CLI says in the user's place: tool results above all."""
+
+    message: MessageParam
+    parent_tool_use_id: str | None = nullable()
+    """The tool call that started the subagent which is told this."""
+    is_replay: bool | None = msgspec.field(name="isReplay", default=None)
+    """It was said before: the CLI repeats its input, or what the session began with."""
+    is_synthetic: bool | None = msgspec.field(name="isSynthetic", default=None)
+    tool_use_result: Any = None
+    """All that the tool returned, of which the model sees only a text; a string for an error."""
+    tool_result_meta: Any = None
+    priority: str | None = None
+    """`now`, `next` or `later`: where it goes in the queue."""
+    origin: MessageOrigin | None = None
+    should_query: bool | None = msgspec.field(name="shouldQuery", default=None)
+    """False: remember it, but do not answer yet."""
+    timestamp: str | None = None
+    client_composed: bool | None = None
+    """True: deliver it as it is, with mentions and slash commands unexpanded."""
+    pasted_content: list[Content] | None = None
+    inline_pastes: list[str] | None = None
+    file_attachments: list[Any] | None = None
+    agent_id: str | None = None
+    subagent_type: str | None = None
+    task_description: str | None = None
+
+    @classmethod
+    def of(cls, content: Content, **fields: Any) -> UserMessage:
+        """Make a message in the user's role."""
+        return cls(message=MessageParam("user", content), **fields)
+
+    @property
+    def content(self) -> Content:
+        """What is said: a string or blocks."""
+        return self.message.content
+
+    @property
+    def text(self) -> str:
+        """The text of the message, without pictures and tool results."""
+        return text_of(self.message.content)
+
+
+class PermissionDenial(Record):
+    """A tool call that was not allowed."""
+
+    tool_name: str
+    tool_use_id: str | None = None
+    tool_input: dict[str, Any] | None = None
+
+
+class DeferredToolUse(Record):
+    """A tool call that a hook put off."""
+
+    id: str
+    name: str
+    input: dict[str, Any]
+
+
+class InvalidConfigFile(Record):
+    """The configuration file that the CLI could not read."""
+
+    path: str
+    is_global: bool | None = None
+    backup_searched: bool | None = None
+    backup_path: str | None = None
+
+
+class ResultMessage(Message, tag="result", kw_only=True):
+    """A turn is over, well or badly: ask `ok`."""
+
+    subtype: str
+    """`success`, `error_during_execution`, `error_max_turns`, `error_max_budget_usd`, …"""
+    is_error: bool | None = None
+    """Also true with `success`, when the API failed."""
+    result: str | None = None
+    """The last text of the turn, or the text of the error."""
+    structured_output: Any = None
+    errors: list[str] | None = None
+    api_error_status: int | None = None
+    api_error_type: str | None = None
+    stop_reason: str | UnsetType | None = UNSET
+    """Why the model stopped; unset by CLIs that do not say so here."""
+    terminal_reason: str | None = None
+    """`completed`, `max_turns`, `api_error`, `aborted_tools`, `budget_exhausted`, …"""
+    startup_failure_reason: str | None = None
+    invalid_config_file: InvalidConfigFile | None = None
+
+    num_turns: int | None = None
+    total_cost_usd: float | None = None
+    """What the process has cost since its start, by estimate."""
+    usage: Usage | None = None
+    """What this turn used, without subagents."""
+    model_usage: dict[str, ModelUsage] | None = msgspec.field(name="modelUsage", default=None)
+    """What each model has used since the process was started."""
+    model_usage_since_last_result: Any = None
+    subagent_stats: Any = None
+    permission_denials: list[PermissionDenial] | None = None
+    deferred_tool_use: DeferredToolUse | None = None
+    safety_stops: Any = None
+
+    user_message_uuid: str | None = None
+    user_message_uuids: list[str] | None = None
+    """The uuids of all user messages that this turn answers."""
+    origin: MessageOrigin | None = None
+    resume_reason: str | None = None
+    local_command: str | None = None
+    """The slash command that was answered without the model."""
+    queued_turn_count: int | None = None
+    result_index: int | None = None
+    credential_expires_at: str | None = None
+    fast_mode_state: str | None = None
+    """`off`, `cooldown` or `on`."""
+    fast_mode_disabled_reason: str | None = None
+
+    duration_ms: Number | None = None
+    duration_api_ms: Number | None = None
+    ttft_ms: Number | None = None
+    ttft_stream_ms: Number | None = None
+    time_to_request_ms: Number | None = None
+    time_to_request_from_spawn_ms: Number | None = None
+    first_request_input_tokens: int | None = None
+    first_request_cache_read_input_tokens: int | None = None
+    time_origin_ms: Number | None = None
+    request_sent_wall_ms: Number | None = None
+    first_content_frame_ms: Number | None = None
+    first_stream_post_ms: Number | None = None
+    first_stream_post_ack_ms: Number | None = None
+    first_stream_post_queue_wait_ms: Number | None = None
+    first_stream_post_queued_behind: str | None = None
+    first_stream_post_wall_ms: Number | None = None
+    first_text_post_ms: Number | None = None
+    first_text_post_queue_wait_ms: Number | None = None
+    first_text_post_queued_behind: str | None = None
+    first_text_post_wall_ms: Number | None = None
+    warm_spare_claimed: bool | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the turn did what it was asked to."""
+        return self.subtype == "success" and not self.is_error
+
+    @property
+    def text(self) -> str:
+        """The last text of the turn; empty if there is none."""
+        return self.result or ""
+
+
+class StreamEvent(Message, tag="stream_event", kw_only=True):
+    """A piece of a message while it is being written."""
+
+    event: APIEvent
+    parent_tool_use_id: str | None = nullable()
+    ttft_ms: Number | None = None
+    user_message_uuid: str | None = None
+    user_message_uuids: list[str] | None = None
+    resume_reason: str | None = None
+    api_message_id: str | None = None
+    thinking_display: Any = None
+    owed_rows: Any = None
+
+    @property
+    def text(self) -> str:
+        """The text that this event adds; empty if it adds something else."""
+        event = self.event
+        if isinstance(event, ContentBlockDelta) and isinstance(event.delta, TextDelta):
+            return event.delta.text
+        return ""
+
+
+class SubagentRetry(Record):
+    """A subagent asks the API again."""
+
+    agent_id: str | None = None
+    attempt: int | None = None
+    max_retries: int | None = None
+    retry_delay_ms: Number | None = None
+    error_status: int | None = nullable()
+    error_category: str | None = None
+
+
+class ToolProgressMessage(Message, tag="tool_progress", kw_only=True):
+    """A tool is still running."""
+
+    tool_use_id: str
+    tool_name: str | None = None
+    parent_tool_use_id: str | None = nullable()
+    elapsed_time_seconds: Number | None = None
+    task_id: str | None = None
+    heartbeat: bool | None = None
+    subagent_type: str | None = None
+    subagent_retry: SubagentRetry | None = None
+
+
+class ToolUseSummaryMessage(Message, tag="tool_use_summary", kw_only=True):
+    """In a few words, what the last tool calls did."""
+
+    summary: str
+    preceding_tool_use_ids: list[str] | None = None
+
+
+class AuthStatusMessage(Message, tag="auth_status", kw_only=True):
+    """How signing in goes."""
+
+    is_authenticating: bool | None = msgspec.field(name="isAuthenticating", default=None)
+    output: list[str] | None = None
+    error: str | None = None
+
+
+class RateLimitEvent(Message, tag="rate_limit_event", kw_only=True):
+    """The subscription came closer to its limit, or away from it."""
+
+    rate_limit_info: RateLimitInfo
+
+
+class PromptSuggestionMessage(Message, tag="prompt_suggestion", kw_only=True):
+    """What the user might say next. It comes after the result."""
+
+    suggestion: str
+
+
+class ConversationResetMessage(Message, tag="conversation_reset", kw_only=True):
+    """The conversation was cleared and goes on under another id."""
+
+    new_conversation_id: str
+    trigger: str | None = None
+    """`clear`, `plan_mode_exit`, `fresh_session` or `onboarding`."""
+    user_message_uuid: str | None = None
+    timestamp: str | None = None
+
+
+class ActiveGoal(Record):
+    """What the model works towards until it is reached."""
+
+    condition: str
+    iterations: int | None = None
+    set_at: Number | None = None
+    tokens_at_start: int | None = None
+    last_reason: str | None = None
+
+
+class ActiveGoalMessage(Message, tag="active_goal", kw_only=True):
+    """A goal was set, or, with None, is no more."""
+
+    value: ActiveGoal | None = nullable()
+
+
+class CommandLifecycleMessage(Message, tag="command_lifecycle", kw_only=True):
+    """How far a user message that had a uuid has come."""
+
+    command_uuid: str | None = None
+    state: str | None = None
+    """`queued`, `started`, then `completed`, `cancelled`, `discarded` or `refused`."""
+
+
+class TranscriptMirrorMessage(Message, tag="transcript_mirror", kw_only=True):
+    """Lines that the CLI adds to a transcript file, for whoever keeps a copy."""
+
+    file_path: str | None = msgspec.field(name="filePath", default=None)
+    entries: list[Any] | None = None
+
+
+class KeepAlive(Message, tag="keep_alive", kw_only=True):
+    """Nothing has happened, and the peer is still there."""
+
+
+class ErrorMessage(Message, tag="error", kw_only=True):
+    """The CLI could make nothing of what it was sent."""
+
+    error: ErrorInfo
+
+
+class SessionCreatedMessage(Message, tag="session.created", kw_only=True):
+    """The conversation exists. Only the `session` dialect says so."""
+
+
+def always(value: str) -> Any:
+    """Declare a field that has this value unless told otherwise, and is always written."""
+    return msgspec.field(default_factory=lambda: value)
+
+
+class SystemMessage(Message, tag="system", kw_only=True):
+    """News about the session rather than a part of the conversation."""
+
+    @property
+    def subtype(self) -> str | None:
+        """What the news is about. Every kind of system message has its own."""
+        return None
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The whole JSON object."""
+        return self.raw
+
+
+class UnknownMessage(Unknown, Message, tag=UNKNOWN, kw_only=True):
+    """A message of a type that this version does not know."""
+
+    kind: str | None = None
+    """The `type` that the peer wrote."""
+    data: dict[str, Any]
+    """The whole JSON object."""
+
+
+class UnknownSystemMessage(Unknown, SystemMessage, kw_only=True):
+    """A system message of a subtype that this version does not know."""
+
+    subtype: str | None = None
+    data: dict[str, Any]
+    """The whole JSON object."""
+
+
+MESSAGES: tuple[type[Message], ...] = (
+    AssistantMessage,
+    UserMessage,
+    ResultMessage,
+    StreamEvent,
+    ToolProgressMessage,
+    ToolUseSummaryMessage,
+    AuthStatusMessage,
+    RateLimitEvent,
+    PromptSuggestionMessage,
+    ConversationResetMessage,
+    ActiveGoalMessage,
+    CommandLifecycleMessage,
+    TranscriptMirrorMessage,
+    KeepAlive,
+    ErrorMessage,
+    SessionCreatedMessage,
+)
+"""Every kind of message that its `type` alone tells apart."""

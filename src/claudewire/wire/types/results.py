@@ -1,0 +1,378 @@
+"""What a granted request brings: the payloads of successful answers, in both directions.
+
+Every field of what the CLI answers is optional: older ones know fewer, and some answer with
+nothing at all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from .base import UNKNOWN, Number, Record, Unknown, nullable
+from .system import SlashCommand
+
+__all__ = [
+    "AccountInfo",
+    "Ack",
+    "AgentInfo",
+    "BackgroundTasksResult",
+    "BinaryVersionResult",
+    "CancelAsyncMessageResult",
+    "DialogCancelled",
+    "DialogCompleted",
+    "DialogResult",
+    "ElicitationResult",
+    "FileSuggestion",
+    "FileSuggestionsResult",
+    "GenerateSessionTitleResult",
+    "InitializeResult",
+    "InterruptResult",
+    "ListModelsResult",
+    "McpCallResult",
+    "McpResponse",
+    "McpServerStatus",
+    "McpSetServersResult",
+    "McpStaging",
+    "McpStatusResult",
+    "McpToolInfo",
+    "ModelInfo",
+    "PluginInfo",
+    "ReadFileResult",
+    "ReadResourceResult",
+    "RegisterRepoRootResult",
+    "ReloadOutputStylesResult",
+    "ReloadPluginsResult",
+    "ReloadSkillsResult",
+    "ResourceContents",
+    "RewindFilesResult",
+    "SessionCostResult",
+    "SetModelResult",
+    "SetPermissionModeResult",
+    "SideQuestionResult",
+    "TaskOutputResult",
+    "UnknownDialogResult",
+]
+
+
+class Ack(Record):
+    """It was done; there is nothing more to say."""
+
+
+# What the CLI answers.
+
+
+class AgentInfo(Record):
+    """A subagent that the model may call."""
+
+    name: str
+    description: str | None = None
+    model: str | None = None
+
+
+class ModelInfo(Record, rename="camel"):
+    """A model that may be chosen, by its `value`."""
+
+    value: str
+    display_name: str | None = None
+    description: str | None = None
+    resolved_model: str | None = None
+    supports_effort: bool | None = None
+    supported_effort_levels: list[str] | None = None
+    supports_adaptive_thinking: bool | None = None
+    supports_fast_mode: bool | None = None
+    supports_auto_mode: bool | None = None
+    supports_thinking_off: bool | None = None
+
+
+class AccountInfo(Record, rename="camel"):
+    """On whose account the model is called."""
+
+    email: str | None = None
+    organization: str | None = None
+    subscription_type: str | None = None
+    token_source: str | None = None
+    api_key_source: str | None = None
+    api_provider: str | None = None
+    """firstParty, bedrock, vertex, foundry, anthropicAws, anthropicGoogleCloud, mantle, gateway."""
+
+
+class InitializeResult(Record):
+    """What the session has to offer."""
+
+    commands: list[SlashCommand] | None = None
+    agents: list[AgentInfo] | None = None
+    output_style: str | None = None
+    available_output_styles: list[str] | None = None
+    models: list[ModelInfo] | None = None
+    account: AccountInfo | None = None
+    hooks_applied: bool | None = None
+    hook_on_failure_supported: bool | None = None
+    plugins_applied: bool | None = None
+    sdk_mcp_manifests_parked: dict[str, str] | None = None
+    claude_code_version: str | None = None
+    fast_mode_state: str | None = None
+    fast_mode_disabled_reason: str | None = None
+    # Not documented, but written by the CLI.
+    pid: int | None = None
+    current_permission_mode: str | None = None
+    session_state: str | None = None
+    capabilities: list[str] | None = None
+
+
+class InterruptResult(Record):
+    """Which prompts, by uuid, still wait for their turn, and which were dropped with this one."""
+
+    still_queued: list[str] | None = None
+    cancelled: list[str] | None = None
+
+
+class SetPermissionModeResult(Record):
+    """The mode from now on."""
+
+    mode: str | None = None
+
+
+class SetModelResult(Record):
+    """The model from now on."""
+
+    model: str | None = None
+
+
+class McpToolInfo(Record):
+    """A tool that an MCP server offers."""
+
+    name: str
+    description: str | None = None
+    annotations: dict[str, Any] | None = None
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+
+class McpServerStatus(Record):
+    """How an MCP server is doing."""
+
+    name: str
+    status: str | None = None
+    """connected, failed, needs-auth, pending or disabled."""
+    server_info: dict[str, Any] | None = msgspec.field(name="serverInfo", default=None)
+    error: str | None = None
+    config: dict[str, Any] | None = None
+    scope: str | None = None
+    source: str | None = None
+    transport: str | None = None
+    tools: list[McpToolInfo] | None = None
+
+
+class McpStatusResult(Record, rename="camel"):
+    """How all MCP servers are doing."""
+
+    mcp_servers: list[McpServerStatus] | None = None
+
+
+class SessionCostResult(Record):
+    """What the session has cost, in words."""
+
+    text: str | None = None
+
+
+class ListModelsResult(Record):
+    """The models that may be chosen."""
+
+    models: list[ModelInfo] | None = None
+
+
+class BinaryVersionResult(Record, rename="camel"):
+    """Which CLI this is."""
+
+    version: str | None = None
+    build_time: str | None = None
+
+
+class McpStaging(Record):
+    """What became of the files of a tool call."""
+
+    ok: bool
+    outputs: list[dict[str, Any]] | None = None
+    inputs_used: list[dict[str, Any]] | None = None
+    error_code: str | None = None
+    """expired, input_missing, output_too_large, output_conflict, timeout or tool_error."""
+    detail: str | None = None
+    retryable: bool | None = None
+
+
+class McpCallResult(Record):
+    """What a tool has returned; `content` is a list of MCP content."""
+
+    content: Any = None
+    structured_content: Any = msgspec.field(name="structuredContent", default=None)
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+    staging: McpStaging | None = None
+
+
+class FileSuggestion(Record):
+    """A file that may be meant."""
+
+    path: str
+    score: Number | None = None
+
+
+class FileSuggestionsResult(Record):
+    """Files that may be meant, the likeliest first."""
+
+    suggestions: list[FileSuggestion] | None = None
+    cwd: str | None = None
+
+
+class RewindFilesResult(Record, rename="camel"):
+    """Whether files can be put back, and what that changes."""
+
+    can_rewind: bool | None = None
+    error: str | None = None
+    files_changed: list[str] | None = None
+    insertions: int | None = None
+    deletions: int | None = None
+    skipped_links: Any = None
+
+
+class CancelAsyncMessageResult(Record):
+    """Whether the prompt was still there to be dropped."""
+
+    cancelled: bool | None = None
+
+
+class ReadFileResult(Record, rename="camel"):
+    """The contents of a file, as text or as base64."""
+
+    contents: str | None = None
+    abs_path: str | None = None
+    truncated: bool | None = None
+    encoding: str | None = None
+    lossy: bool | None = None
+
+
+class McpSetServersResult(Record):
+    """Which MCP servers came and went, and why others did not."""
+
+    added: list[str] | None = None
+    removed: list[str] | None = None
+    errors: dict[str, str] | None = None
+
+
+class RegisterRepoRootResult(Record):
+    """The directory, as the CLI calls it."""
+
+    directory: str | None = None
+
+
+class PluginInfo(Record):
+    """A plugin that was loaded."""
+
+    name: str
+    path: str | None = None
+    source: str | None = None
+    version: str | None = None
+
+
+class ReloadPluginsResult(Record):
+    """What the session has to offer after its plugins were loaded again."""
+
+    commands: list[SlashCommand] | None = None
+    agents: list[AgentInfo] | None = None
+    plugins: list[PluginInfo] | None = None
+    mcp_servers: list[McpServerStatus] | None = msgspec.field(name="mcpServers", default=None)
+    error_count: int | None = None
+    held: bool | None = None
+    cache_impact: dict[str, Any] | None = None
+
+
+class ReloadSkillsResult(Record):
+    """The skills after they were loaded again."""
+
+    skills: list[SlashCommand] | None = None
+
+
+class ReloadOutputStylesResult(Record):
+    """The output styles after they were loaded again."""
+
+    available_output_styles: list[str] | None = None
+
+
+class BackgroundTasksResult(Record):
+    """Whether anything was put in the background."""
+
+    backgrounded: bool | None = None
+
+
+class TaskOutputResult(Record):
+    """The end of what a task has printed."""
+
+    output: str | None = None
+    total_bytes: int | None = None
+    truncated: bool | None = None
+
+
+class ResourceContents(Record):
+    """A piece of an MCP resource: text, or bytes as base64."""
+
+    uri: str
+    mime_type: str | None = msgspec.field(name="mimeType", default=None)
+    text: str | None = None
+    blob: str | None = None
+    meta: dict[str, Any] | None = msgspec.field(name="_meta", default=None)
+
+
+class ReadResourceResult(Record):
+    """An MCP resource."""
+
+    contents: list[ResourceContents] | None = None
+
+
+class SideQuestionResult(Record):
+    """What the model says; `synthetic` if it was not the model that said it."""
+
+    response: str | None = nullable()
+    synthetic: bool | None = None
+    usage: dict[str, Any] | None = None
+
+
+class GenerateSessionTitleResult(Record):
+    """A title for the session."""
+
+    title: str | None = nullable()
+
+
+# What the host answers.
+
+
+class McpResponse(Record):
+    """A JSON-RPC message from an MCP server inside the host. Only the CLI leaves it out."""
+
+    mcp_response: dict[str, Any] | None = None
+
+
+class ElicitationResult(Record):
+    """What the user tells an MCP server."""
+
+    action: str
+    """accept, decline or cancel."""
+    content: dict[str, Any] | None = None
+
+
+class DialogCompleted(Record, tag="completed", tag_field="behavior"):
+    """The user has gone through the dialog."""
+
+    result: Any = nullable()
+
+
+class DialogCancelled(Record, tag="cancelled", tag_field="behavior"):
+    """The user has left the dialog."""
+
+
+class UnknownDialogResult(Unknown, Record, tag=UNKNOWN, tag_field="behavior"):
+    """An end of a dialog that this version does not know."""
+
+    raw: dict[str, Any]
+
+
+DialogResult = DialogCompleted | DialogCancelled | UnknownDialogResult

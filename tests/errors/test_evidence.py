@@ -1,0 +1,94 @@
+"""What an error can show: the last lines both ways, the end of stderr, how it ended, no secrets."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from tests.helpers import messages as saying
+
+from claudewire.errors import (
+    Cause,
+    CLIError,
+    CLINotFoundError,
+    Evidence,
+    RequestTimeout,
+    SessionClosed,
+    Witness,
+)
+from claudewire.errors.evidence import LINE, LINES, STDERR
+from claudewire.wire import Connection, Event, Role
+
+SECRET = "sk-ant-api03-" + "a" * 40
+
+
+def received(*texts: str) -> list[Event]:
+    cli, client = Connection(Role.CLI), Connection(Role.CLIENT)
+    return [event for it in texts for event in client.receive_data(cli.send(saying.text(it)))]
+
+
+def test_the_last_lines_are_kept_each_way() -> None:
+    witness = Witness(("claude", "--verbose"), 42)
+    witness.received(received(*(f"word {number}" for number in range(LINES + 5))))
+    for number in range(LINES + 5):
+        witness.sent(b'{"number":%d}\n' % number)
+    evidence = witness.evidence()
+    assert (evidence.argv, evidence.pid) == (("claude", "--verbose"), 42)
+    assert len(evidence.received) == len(evidence.sent) == LINES
+    assert evidence.sent[0] == '{"number":5}'
+    assert "word 24" in evidence.received[-1]
+
+
+def test_long_lines_are_cut() -> None:
+    witness = Witness()
+    witness.sent(b"x" * 1_000_000)
+    (line,) = witness.evidence().sent
+    assert len(line) < LINE + 50
+    assert "characters" in line
+
+
+def test_the_end_of_stderr_is_kept() -> None:
+    witness = Witness()
+    for number in range(3000):
+        witness.heard(b"%d%s\n" % (number, b"." * 100))
+    stderr = witness.evidence().stderr
+    assert len(stderr) <= STDERR
+    assert stderr.startswith("." * 10) or stderr[0].isdigit()
+    assert stderr.endswith("2999" + "." * 100 + "\n")
+    assert witness.heard("é".encode()[:1]) == ""
+    assert witness.heard("é".encode()[1:]) == "é"
+
+
+def test_secrets_are_taken_out() -> None:
+    witness = Witness(("claude", f"--key={SECRET}"))
+    witness.sent(f'{{"key":"{SECRET}"}}'.encode())
+    witness.received(received(SECRET))
+    witness.heard(SECRET.encode())
+    assert SECRET not in repr(witness.evidence())
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "signal_number", "words"),
+    [
+        (None, None, None, ""),
+        (0, 0, None, "exit code 0"),
+        (3, 3, None, "exit code 3"),
+        (-9, None, 9, "killed by SIGKILL"),
+        (-250, None, 250, "killed by signal 250"),
+    ],
+)
+def test_how_it_ended_is_said_in_words(
+    status: int | None, code: int | None, signal_number: int | None, words: str
+) -> None:
+    evidence = Witness().evidence(status)
+    assert (evidence.exit_code, evidence.signal) == (code, signal_number)
+    assert evidence.how_it_ended() == words
+
+
+def test_an_error_says_what_happened_why_and_what_to_do() -> None:
+    evidence = Evidence(signal=signal.SIGKILL, stderr="out of memory\n")
+    error = CLIError("It is gone", cause=Cause.KILLED, evidence=evidence, advice="Get more.")
+    assert str(error) == "It is gone (killed by SIGKILL)\nstderr: out of memory\nGet more."
+    assert str(SessionClosed("It is over")) == "It is over"
+    assert CLINotFoundError("There is none", advice="Install it").cause is Cause.NOT_FOUND
+    assert isinstance(RequestTimeout("Too late", request="x"), TimeoutError)

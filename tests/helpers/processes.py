@@ -1,0 +1,109 @@
+"""Small programs to be started by tests, and ways to look at processes from outside."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import anyio
+
+from claudewire.transport import Launch, spawn
+from claudewire.transport.process import ProcessTransport
+
+ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+PATIENCE = 60
+"""Seconds that anything may take; a busy machine is slow."""
+
+
+def python(code: str, *arguments: str) -> tuple[str, ...]:
+    """A program in Python that starts fast."""
+    return (sys.executable, "-I", "-S", "-c", dedent(code), *arguments)
+
+
+def shell(code: str) -> tuple[str, ...]:
+    return ("/bin/sh", "-c", dedent(code))
+
+
+@asynccontextmanager
+async def running(argv: tuple[str, ...], **options: Any) -> AsyncIterator[ProcessTransport]:
+    """Start a program, and close it in the end. All of it is bounded."""
+    with anyio.fail_after(PATIENCE):
+        process = await spawn(Launch(argv, ENV), **options)
+        try:
+            yield process
+        finally:
+            await process.aclose()
+
+
+async def everything(receive: Callable[[], Awaitable[bytes]]) -> bytes:
+    """Receive until the end."""
+    chunks = []
+    while chunk := await receive():
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+async def line(process: ProcessTransport) -> bytes:
+    """Receive one line, when it is known that nothing comes after it."""
+    received = b""
+    while not received.endswith(b"\n"):
+        chunk = await process.receive()
+        assert chunk, f"ended after {received!r}"
+        received += chunk
+    return received[:-1]
+
+
+async def numbers(process: ProcessTransport) -> list[int]:
+    """Receive a line of numbers."""
+    return [int(word) for word in (await line(process)).split()]
+
+
+def is_alive(pid: int) -> bool:
+    """Say whether a process runs. A dead one that was not reaped does not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    return stat[stat.rindex(b")") + 2 :].split()[0] not in (b"Z", b"X")
+
+
+def group_of(pid: int) -> set[int]:
+    """The processes of a group that run."""
+    found = set()
+    for name in os.listdir("/proc"):
+        with suppress(OSError, ValueError):
+            if os.getpgid(int(name)) == pid and is_alive(int(name)):
+                found.add(int(name))
+    return found
+
+
+async def death(pid: int) -> None:
+    """Wait until a process, whosever it is, has ended."""
+    with suppress(ProcessLookupError):
+        pidfd = os.pidfd_open(pid)
+        try:
+            await anyio.wait_readable(pidfd)
+        finally:
+            os.close(pidfd)
+
+
+def descriptors() -> set[str]:
+    """The open file descriptors of this process."""
+    return set(os.listdir("/proc/self/fd"))
+
+
+@contextmanager
+def killed_in_the_end(pid: int) -> Iterator[None]:
+    """For a process that is nobody's any more, with its group if it leads one."""
+    try:
+        yield
+    finally:
+        for member in {pid, *group_of(pid)}:
+            with suppress(ProcessLookupError):
+                os.kill(member, signal.SIGKILL)

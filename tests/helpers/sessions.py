@@ -1,0 +1,77 @@
+"""Sessions that tests open: quick to give up, over a pair in memory or with a simulated CLI."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+from tests.helpers.peer import SOON, Peer
+
+from claudewire.options import Options, Timeouts
+from claudewire.people import PermissionHandler, PermissionRequest, PermissionResult
+from claudewire.session import Session
+from claudewire.testing import Chat, SimulatedCLI
+from claudewire.transport import Launch
+
+SOME_CLI = [sys.executable]
+"""A program that is there, where none is to be started."""
+
+QUICK = Timeouts(start=SOON, request=SOON, exit=0.05, drain=0.05, interrupt=SOON)
+
+
+def options(**changes: Any) -> Options:
+    return Options(**{"timeouts": QUICK, **changes})
+
+
+def session_with(peer: Peer, **changes: Any) -> Session:
+    return Session(options(**changes), transport=peer.transport)
+
+
+def simulated(
+    scenario: Callable[[Chat], Awaitable[None]] | None = None,
+    *,
+    on_permission: PermissionHandler | None = None,
+    **cli: Any,
+) -> Session:
+    changes = {} if on_permission is None else {"on_permission": on_permission}
+    return Session(options(**changes), transport=SimulatedCLI(scenario, **cli))
+
+
+def same_session(launch: Launch) -> list[str]:
+    """The argument that makes a CLI without a memory have the conversation that is resumed."""
+    resumed = [it.partition("=")[2] for it in launch.argv if it.startswith("--resume=")]
+    return [f"--session-id={id}" for id in resumed]
+
+
+async def opened(peer: Peer, **changes: Any) -> Session:
+    """Open a session with a peer that welcomes it."""
+    session = session_with(peer, **changes)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(peer.welcome)
+            await session.start()
+    return session
+
+
+async def soon(true: Callable[[], object]) -> None:
+    """Let others go on until something is true."""
+    with anyio.fail_after(SOON):
+        while not true():
+            await anyio.lowlevel.checkpoint()
+
+
+async def allow(request: PermissionRequest) -> PermissionResult:
+    return request.allow()
+
+
+async def never(request: PermissionRequest) -> PermissionResult:
+    """A person who thinks."""
+    await anyio.sleep_forever()
+    raise AssertionError
+
+
+async def echo(chat: Chat) -> None:
+    await chat.say(f"You said {chat.text}.")

@@ -1,0 +1,572 @@
+"""From options to a command line, private files and the opening request."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.options.every_option import AGENT, MESSAGE, SCHEMA, SESSION, alone, every_option
+
+from claudewire.errors import CLIError, OptionsError
+from claudewire.launch import initialize_request
+from claudewire.launch.argv import FIXED, PrivateFiles, arguments, check_length, redacted
+from claudewire.launch.command_length import LINUX_WORD, WINDOWS_LINE
+from claudewire.options import CLIOptions, Options, option_of
+from claudewire.options.support import needed_version, needs, unsupported
+from claudewire.options.versions import FIXED_FLAGS, MEASURED, TABLE
+from claudewire.simulator.flag_table import OPTIONS as SIMULATED
+from claudewire.simulator.flags import Flags, parse
+from claudewire.simulator.in_memory import ARGV
+from claudewire.wire import Connection, HookMatcher, McpServerManifest, Role, SdkMcpServerConfig
+
+NAMES = [field.name for field in fields(CLIOptions)]
+
+
+def words(**given: Any) -> list[str]:
+    """The words that options add, without private files."""
+    with PrivateFiles() as files:
+        said = arguments(Options(**given), files)
+        assert files.folder is None
+    return list(said[len(FIXED) :])
+
+
+def value_of(said: tuple[str, ...], flag: str) -> str:
+    for word, following in zip(said, (*said[1:], ""), strict=True):
+        if word == flag:
+            return following
+        if word.startswith(f"{flag}="):
+            return word.partition("=")[2]
+    raise AssertionError(f"{flag} is not in {said}")
+
+
+def opening(**given: Any) -> dict[str, Any]:
+    return dict(json.loads(msgspec.json.encode(initialize_request(Options(**given)))))
+
+
+# --- the command line ----------------------------------------------------------------------------
+
+
+def test_it_begins_with_how_we_talk() -> None:
+    assert words() == []
+    assert FIXED == ARGV
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"model": "opus"}, ["--model=opus"]),
+        ({"model": "-x --dangerous"}, ["--model=-x --dangerous"]),
+        ({"fallback_model": "haiku"}, ["--fallback-model=haiku"]),
+        ({"fallback_model": ["haiku", "sonnet"]}, ["--fallback-model=haiku,sonnet"]),
+        ({"effort": "max"}, ["--effort=max"]),
+        ({"thinking": "adaptive"}, ["--thinking=adaptive"]),
+        ({"thinking": "disabled"}, ["--thinking=disabled"]),
+        ({"thinking": 2048}, ["--max-thinking-tokens=2048"]),
+        ({"thinking_display": "omitted"}, ["--thinking-display=omitted"]),
+        ({"max_turns": 1}, ["--max-turns=1"]),
+        ({"max_budget_usd": 0.25}, ["--max-budget-usd=0.25"]),
+        ({"task_budget": 9}, ["--task-budget=9"]),
+        ({"autocompact": "auto"}, ["--autocompact=auto"]),
+        ({"autocompact": 200_000}, ["--autocompact=200000"]),
+        ({"advisor": "opus"}, ["--advisor=opus"]),
+        # Joined with a comma they would be one beta with a strange name.
+        ({"betas": ["a", "b"]}, ["--betas=a", "--betas=b"]),
+        ({"tools": []}, ["--tools="]),
+        ({"tools": "default"}, ["--tools=default"]),
+        ({"tools": ["Read", "Bash"]}, ["--tools=Read", "--tools=Bash"]),
+        (
+            {"allowed_tools": ["Bash(a, b)", "Read"]},
+            ["--allowedTools=Bash(a, b)", "--allowedTools=Read"],
+        ),
+        (
+            {"disallowed_tools": ["Bash", "Read"]},
+            ["--disallowedTools=Bash", "--disallowedTools=Read"],
+        ),
+        ({"skills": "all"}, ["--allowedTools=Skill"]),
+        ({"skills": ["pdf", "a:b"]}, ["--allowedTools=Skill(pdf)", "--allowedTools=Skill(a:b)"]),
+        ({"skills": []}, []),
+        ({"permission_mode": "plan"}, ["--permission-mode=plan"]),
+        ({"permission_mode": "manual"}, ["--permission-mode=default"]),
+        ({"permission_prompts": "none"}, ["--permission-prompts=none"]),
+        ({"allow_dangerously_skip_permissions": True}, ["--allow-dangerously-skip-permissions"]),
+        ({"exclude_dynamic_sections": True}, ["--exclude-dynamic-system-prompt-sections"]),
+        ({"system_prompt_snapshot": True}, ["--system-prompt-snapshot=on"]),
+        ({"system_prompt_snapshot": False}, ["--system-prompt-snapshot=off"]),
+        ({"strict_mcp_config": True}, ["--strict-mcp-config"]),
+        ({"agent": "poet"}, ["--agent=poet"]),
+        ({"plugin_urls": ["http://x/y.zip"]}, ["--plugin-url=http://x/y.zip"]),
+        ({"plugin_delivery": "initialize"}, ["--await-initialize"]),
+        (
+            {"managed_settings": {"a": 1}},
+            ["--await-initialize", "--managed-settings-in-initialize"],
+        ),
+        (
+            {"managed_settings": {}, "plugin_delivery": "initialize"},
+            ["--await-initialize", "--managed-settings-in-initialize"],
+        ),
+        ({"disable_slash_commands": True}, ["--disable-slash-commands"]),
+        # As one word 1.0.128 ignores it.
+        ({"setting_sources": ["user", "local"]}, ["--setting-sources", "user,local"]),
+        ({"setting_sources": []}, ["--setting-sources", ""]),
+        ({"bare": True}, ["--bare"]),
+        ({"safe_mode": True}, ["--safe-mode"]),
+        ({"restricted": True}, ["--restricted"]),
+        ({"resume": SESSION}, [f"--resume={SESSION}"]),
+        ({"resume": "--version"}, ["--resume=--version"]),
+        ({"continue_conversation": True}, ["--continue"]),
+        ({"continue_conversation": True, "fork_session": True}, ["--continue", "--fork-session"]),
+        ({"session_id": SESSION}, [f"--session-id={SESSION}"]),
+        (
+            {"resume": SESSION, "resume_session_at": MESSAGE, "resume_drops_turn": MESSAGE},
+            [
+                f"--resume={SESSION}",
+                f"--resume-session-at={MESSAGE}",
+                f"--resume-drops-turn={MESSAGE}",
+            ],
+        ),
+        ({"persist_session": False}, ["--no-session-persistence"]),
+        ({"session_mirror": True}, ["--session-mirror"]),
+        ({"include_partial_messages": True}, ["--include-partial-messages"]),
+        ({"include_hook_events": True}, ["--include-hook-events"]),
+        ({"forward_subagent_text": True}, ["--forward-subagent-text"]),
+        ({"replay_user_messages": True}, ["--replay-user-messages"]),
+        ({"prompt_suggestions": True}, ["--prompt-suggestions"]),
+        ({"enable_auth_status": True}, ["--enable-auth-status"]),
+        ({"worktree": True}, ["--worktree"]),
+        ({"worktree": "side"}, ["--worktree=side"]),
+        ({"debug": True}, ["--debug"]),
+        ({"debug": "api"}, ["--debug=api"]),
+        (
+            {"extra_args": {"brief": None, "x": "-y", "z": "", "w": ["1", "2"]}},
+            ["--brief", "--x=-y", "--z=", "--w=1", "--w=2"],
+        ),
+        # These go another way.
+        (
+            {
+                "title": "T",
+                "agents": {"poet": AGENT},
+                "json_schema": SCHEMA,
+                "plan_mode_instructions": "x",
+            },
+            [],
+        ),
+        ({"cli": "simulated", "env": {"A": "b"}, "clean_env": True, "verbatim_prompts": True}, []),
+        ({"system_prompt": ["a", "b"]}, []),
+    ],
+    ids=lambda it: str(it)[:50],
+)
+def test_an_option_becomes_words(given: dict[str, Any], said: list[str]) -> None:
+    assert words(**given) == said
+
+
+def test_places_become_absolute_paths(tmp_path: Path) -> None:
+    example = every_option(tmp_path)
+    names = ("add_dirs", "project_config_root", "mcp_config", "settings", "debug_file")
+    example["plugins"] = [tmp_path / "plugin", {"path": str(tmp_path), "skip_mcp_discovery": True}]
+    said = words(**{name: example[name] for name in (*names, "plugins")})
+
+    assert sorted(said) == sorted(
+        [
+            f"--add-dir={tmp_path}/more",
+            f"--project-config-root={tmp_path}/project",
+            f"--mcp-config={tmp_path}/servers.json",
+            "--settings",
+            f"{tmp_path}/settings.json",
+            f"--debug-file={tmp_path}/debug.log",
+            f"--plugin-dir={tmp_path}/plugin",
+            f"--plugin-dir-no-mcp={tmp_path}",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"cwd": "none"}, "cwd: there is no '.*none'"),
+        ({"cwd": "file"}, "cwd: '.*file' is not a directory"),
+        ({"add_dirs": [".", "none"]}, "add_dirs: there is no"),
+        ({"project_config_root": "file"}, "project_config_root: .* is not a directory"),
+        ({"mcp_config": ["none"]}, "mcp_config: there is no"),
+        ({"mcp_config": ["."]}, "mcp_config: .* is a directory, not a file"),
+        ({"settings": "none"}, "settings: there is no"),
+        # The CLI would go on without these, and say nothing.
+        ({"plugins": ["none"]}, "plugins: there is no"),
+        ({"debug_file": "none/log"}, "debug_file: there is no"),
+        ({"system_prompt": Path("none")}, "system_prompt: there is no"),
+        ({"append_system_prompt": Path()}, "append_system_prompt: .* is a directory"),
+        ({"append_subagent_system_prompt": Path("none")}, "append_subagent_system_prompt: there"),
+        ({"settings": "file", "sandbox": {}}, "settings: .*file' is no file of settings"),
+        ({"settings": "boxed", "sandbox": {}}, "the sandbox is described twice"),
+    ],
+)
+def test_what_is_not_there_is_said_before_the_cli_is_started(
+    given: dict[str, Any], complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    (tmp_path / "boxed").write_text('{"sandbox": {}}', encoding="utf-8")
+    with pytest.raises(OptionsError, match=complaint):
+        words(**given)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.touch(mode=0o000)
+    with pytest.raises(OptionsError, match="cannot be read"):
+        words(mcp_config=[secret])
+
+
+# --- what is large or secret ---------------------------------------------------------------------
+
+SECRET = "hunter2-hunter2"
+SERVERS = {"web": {"type": "http", "url": "http://x", "headers": {"Authorization": SECRET}}}
+
+
+def secretive() -> Options:
+    return Options(
+        system_prompt=f"System {SECRET}",
+        append_system_prompt=f"Append {SECRET}",
+        append_subagent_system_prompt=f"Subagents {SECRET}",
+        mcp_servers=SERVERS,
+        settings={"env": {"TOKEN": SECRET}},
+        sandbox={"enabled": True},
+        managed_settings={"env": {"TOKEN": SECRET}},
+        agents={"poet": {**AGENT, "prompt": SECRET}},
+        json_schema={"type": "object", "title": SECRET},
+        plan_mode_instructions=SECRET,
+        title=SECRET,
+        env={"ANTHROPIC_API_KEY": SECRET},
+    )
+
+
+def test_no_secret_is_on_the_command_line_but_in_private_files() -> None:
+    with PrivateFiles() as files:
+        said = arguments(secretive(), files)
+
+        assert SECRET not in " ".join(said)
+        read = {
+            flag: Path(value_of(said, flag)).read_text(encoding="utf-8")
+            for flag in (
+                "--system-prompt-file",
+                "--append-system-prompt-file",
+                "--append-subagent-system-prompt-file",
+                "--mcp-config",
+                "--settings",
+            )
+        }
+    assert read["--system-prompt-file"] == f"System {SECRET}"
+    assert read["--append-system-prompt-file"] == f"Append {SECRET}"
+    assert read["--append-subagent-system-prompt-file"] == f"Subagents {SECRET}"
+    assert json.loads(read["--mcp-config"]) == {"mcpServers": SERVERS}
+    assert json.loads(read["--settings"]) == {
+        "env": {"TOKEN": SECRET},
+        # Whoever asked for a sandbox relies on it.
+        "sandbox": {"enabled": True, "failIfUnavailable": True},
+    }
+
+
+def test_a_sandbox_that_may_be_missing_may_be_missing() -> None:
+    with PrivateFiles() as files:
+        box = {"enabled": True, "failIfUnavailable": False}
+        said = arguments(Options(sandbox=box), files)
+        assert json.loads(Path(value_of(said, "--settings")).read_bytes()) == {"sandbox": box}
+
+
+def test_a_sandbox_joins_the_settings_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text('{"model": "opus"}', encoding="utf-8")
+    with PrivateFiles() as files:
+        said = arguments(Options(settings=path, sandbox={"enabled": False}), files)
+        merged = json.loads(Path(value_of(said, "--settings")).read_bytes())
+    assert merged == {"model": "opus", "sandbox": {"enabled": False}}
+    assert path.read_text(encoding="utf-8") == '{"model": "opus"}'
+
+
+def test_prompts_in_files_stay_there(tmp_path: Path) -> None:
+    path = tmp_path / "prompt.md"
+    path.write_text("Be a bot.", encoding="utf-8")
+    assert words(system_prompt=path) == [f"--system-prompt-file={path}"]
+
+
+def test_an_empty_system_prompt_is_one() -> None:
+    with PrivateFiles() as files:
+        said = arguments(Options(system_prompt=""), files)
+        assert Path(value_of(said, "--system-prompt-file")).read_bytes() == b""
+
+
+def test_nothing_is_in_files_for_a_cli_on_another_machine(tmp_path: Path) -> None:
+    path = tmp_path / "prompt.md"
+    path.write_text("Be a bot.", encoding="utf-8")
+    given: dict[str, Any] = {
+        "remote": True,
+        "system_prompt": path,
+        "append_system_prompt": "Be brief.",
+        "append_subagent_system_prompt": "Be there.",
+        "mcp_servers": SERVERS,
+        "mcp_config": ["~/there.json"],
+        "settings": {"model": "opus"},
+        "add_dirs": ["/not/here"],
+    }
+
+    assert words(**given) == [
+        "--add-dir=/not/here",
+        "--mcp-config=~/there.json",
+        "--append-subagent-system-prompt=Be there.",
+        "--mcp-config=" + json.dumps({"mcpServers": SERVERS}, separators=(",", ":")),
+        "--settings",
+        '{"model":"opus"}',
+    ]
+    assert opening(**given) == {
+        "subtype": "initialize",
+        "systemPrompt": "Be a bot.",
+        "appendSystemPrompt": "Be brief.",
+    }
+    assert words(remote=True, settings="/etc/there.json") == ["--settings", "/etc/there.json"]
+    assert opening(remote=True, system_prompt="")["systemPrompt"] == ""
+
+
+def test_a_prompt_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "prompt.bin"
+    path.write_bytes(b"\xff\xfe\xfd")
+    with pytest.raises(OptionsError, match=re.escape("prompt.bin' cannot be read")):
+        opening(remote=True, system_prompt=path)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_private_files_are_private() -> None:
+    with PrivateFiles() as files:
+        paths = [Path(files.write("a.json", "1")), Path(files.write("a.json", "ä\n\r\n"))]
+        folder = paths[0].parent
+
+        assert files.folder == str(folder)
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o600}
+        assert [path.read_bytes().decode() for path in paths] == ["1", "ä\n\r\n"]
+    assert not folder.exists()
+    files.delete()
+
+
+def test_private_files_do_not_outlive_their_object() -> None:
+    files = PrivateFiles()
+    path = Path(files.write("a.json", "1"))
+    del files
+    gc.collect()
+    assert not path.parent.exists()
+
+
+def test_private_files_do_not_outlive_the_interpreter() -> None:
+    code = (
+        "from claudewire.launch.private_files import PrivateFiles; "
+        "keep = PrivateFiles(); print(keep.write('a', ''))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, encoding="utf-8", timeout=60, check=True
+    )
+    assert not Path(done.stdout.strip()).exists()
+
+
+def test_a_file_that_cannot_be_written_is_an_error_with_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    with PrivateFiles() as files, pytest.raises(CLIError, match=r"handed its settings\.json"):
+        arguments(Options(settings={"a": 1}), files)
+
+
+# --- the opening ---------------------------------------------------------------------------------
+
+
+def test_by_default_the_opening_says_nothing() -> None:
+    assert opening() == {"subtype": "initialize"}
+
+
+def test_the_opening_brings_what_is_large() -> None:
+    assert opening(
+        system_prompt=["One", "Two"],
+        agents={"poet": {**AGENT, "disallowed_tools": ["Bash"]}},
+        json_schema=SCHEMA,
+        plan_mode_instructions="Plan well",
+        tool_aliases={"Bash": "mcp__x__y"},
+        title="A test",
+        skills=["pdf"],
+        agent_progress_summaries=True,
+        per_task_stop_affordance=True,
+        supported_dialog_kinds=["confirm"],
+        plugins=["/p"],
+        plugin_delivery="initialize",
+        managed_settings={"permissions": {"deny": ["Bash"]}},
+    ) == {
+        "subtype": "initialize",
+        "systemPrompt": ["One", "Two"],
+        "agents": {"poet": {**AGENT, "disallowedTools": ["Bash"]}},
+        "jsonSchema": SCHEMA,
+        "planModeInstructions": "Plan well",
+        "toolAliases": {"Bash": "mcp__x__y"},
+        "title": "A test",
+        "skills": ["pdf"],
+        "agentProgressSummaries": True,
+        "perTaskStopAffordance": True,
+        "supportedDialogKinds": ["confirm"],
+        "plugins": [{"type": "local", "path": "/p"}],
+        "managedSettings": {"permissions": {"deny": ["Bash"]}},
+    }
+    assert opening(skills="all", plugins=["/p"], system_prompt="In a file") == opening()
+
+
+def test_the_opening_takes_hooks_and_servers_of_the_host() -> None:
+    request = initialize_request(
+        Options(title="T"),
+        hooks={"PreToolUse": [HookMatcher(["hook_0"], "*")]},
+        sdk_mcp_servers=["calc"],
+        sdk_mcp_server_configs={"calc": SdkMcpServerConfig(timeout=5)},
+        sdk_mcp_server_manifests={"calc": McpServerManifest({})},
+    )
+    sent = json.loads(msgspec.json.encode(request))
+
+    assert sent["title"] == "T"
+    assert sent["hooks"]["PreToolUse"][0]["hookCallbackIds"] == ["hook_0"]
+    assert sent["sdkMcpServers"] == ["calc"]
+    assert sent["sdkMcpServerConfigs"] == {"calc": {"timeout": 5}}
+    assert sent["sdkMcpServerManifests"] == {"calc": {"initializeResult": {}}}
+
+
+def test_the_wire_takes_every_opening() -> None:
+    connection = Connection(Role.CLIENT)
+    managed = initialize_request(Options(managed_settings={"a": [1]}, agents={"poet": AGENT}))
+    line = json.loads(connection.send(connection.new_request(managed)))
+    assert line["request"]["managedSettings"] == {"a": [1]}
+
+
+# --- which CLI knows what ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_simulated_cli_knows_every_flag(name: str, tmp_path: Path) -> None:
+    with PrivateFiles() as files:
+        said = arguments(Options(**alone(every_option(tmp_path), name)), files)
+    assert isinstance(parse(said), Flags)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "extra_args"])
+def test_every_flag_that_is_said_is_in_the_table(name: str, tmp_path: Path) -> None:
+    given = alone(every_option(tmp_path), name)
+    with PrivateFiles() as files:
+        said = arguments(Options(**given), files)[len(FIXED) :]
+    for flag in (word.partition("=")[0] for word in said if word.startswith("--")):
+        ways = {way.option for way in TABLE if way.name == flag}
+        assert ways & {*given, *({"allowed_tools"} if name == "skills" else ())}
+
+
+def test_the_table_speaks_of_options_and_flags_that_exist() -> None:
+    assert {way.option for way in TABLE} <= set(NAMES)
+    assert {way.since for way in TABLE} <= set(MEASURED)
+    assert {way.name for way in TABLE if way.name.startswith("--")} <= set(SIMULATED)
+    assert {*SIMULATED, "--help"} >= FIXED_FLAGS
+    assert option_of("--model") == "model"
+    assert option_of("--brief") is None
+
+
+@pytest.mark.parametrize(
+    ("given", "version"),
+    [
+        ({}, "1.0.128"),
+        ({"model": "opus", "cwd": "."}, "1.0.128"),
+        ({"system_prompt": "x"}, "1.0.128"),
+        ({"system_prompt": "x", "remote": True}, "2.1.17"),
+        ({"system_prompt": ["x", "y"]}, "2.1.325"),
+        ({"append_system_prompt": "x"}, "2.1.17"),
+        ({"agents": {"poet": AGENT}}, "2.1.17"),
+        ({"thinking": 2048}, "2.1.17"),
+        ({"thinking": "adaptive"}, "2.1.325"),
+        ({"permission_mode": "plan"}, "1.0.128"),
+        ({"permission_mode": "dontAsk"}, "2.1.17"),
+        ({"permission_mode": "auto"}, "2.1.325"),
+        ({"fallback_model": "haiku"}, "1.0.128"),
+        ({"fallback_model": ["haiku", "opus"]}, "2.1.325"),
+        ({"plugins": ["p"]}, "2.1.17"),
+        ({"plugins": [{"path": "p", "skip_mcp_discovery": True}]}, "2.1.325"),
+        ({"title": "x", "model": "opus"}, "2.1.325"),
+    ],
+)
+def test_options_need_a_version(given: dict[str, Any], version: str) -> None:
+    assert needed_version(Options(**given)) == version
+    assert set(needs(Options(**given))) == set(given)
+
+
+def test_what_a_version_lacks_is_named() -> None:
+    given = Options(model="opus", agents={"poet": AGENT}, title="x")
+
+    assert unsupported(given, "1.0.128 (Claude Code)") == {"agents": "2.1.17", "title": "2.1.325"}
+    assert unsupported(given, "2.1.17") == {"title": "2.1.325"}
+    assert unsupported(given, "2.1.325") == unsupported(given, "3.0") == {}
+
+
+# --- length and logs -----------------------------------------------------------------------------
+
+
+def test_one_word_may_be_so_long_and_no_longer() -> None:
+    longest = "--x=" + "y" * (LINUX_WORD - 4)
+    check_length([longest], platform="linux", total=2**21)
+    with pytest.raises(OptionsError, match=r"^--x is too long .*131,072 bytes.*131,071"):
+        check_length([longest + "y"], platform="linux", total=2**21)
+    check_length([longest + "y"], platform="darwin", total=2**21)
+
+
+def test_a_variable_may_be_too_long_as_well() -> None:
+    with pytest.raises(OptionsError, match=r"env\['BIG'\] is too long"):
+        check_length(["claude"], {"BIG": "x" * LINUX_WORD}, platform="linux")
+
+
+def test_the_whole_may_be_too_long() -> None:
+    rules = [f"--allowedTools=Bash(command-{number}:*)" for number in range(1000)]
+    with pytest.raises(OptionsError, match=r"allowed_tools .* with 33,890, '/bin/claude' with 11"):
+        check_length(["/bin/claude", *rules], {"A": "b"}, platform="darwin", total=40_000)
+    check_length(rules, {"A": "b"}, platform="darwin", total=60_000)
+
+
+def test_windows_counts_the_whole_line() -> None:
+    rules = [f"--allowedTools=Bash(command-{number}:*)" for number in range(1000)]
+    with pytest.raises(OptionsError, match=r"on Windows .* 32,766.*allowed_tools"):
+        check_length(["a long program name that is said"[:25], *rules], platform="win32")
+    check_length(["x" * WINDOWS_LINE], platform="win32")
+
+
+def test_what_is_too_long_is_found_before_the_start() -> None:
+    with pytest.raises(OptionsError, match=r"append_subagent_system_prompt \(.*\) is too long"):
+        words(remote=True, append_subagent_system_prompt="x" * 200_000)
+
+
+def test_a_large_prompt_is_not_too_long() -> None:
+    with PrivateFiles() as files:
+        said = arguments(Options(system_prompt="x" * 10_000_000), files)
+    assert sum(map(len, said)) < 2000
+
+
+def test_what_is_logged_holds_no_secret() -> None:
+    shown = redacted(
+        [
+            "claude",
+            "--model=opus",
+            '--mcp-config={"mcpServers":{"a":{"headers":{"X":"hunter2"}}}}',
+            "--settings",
+            '{"env":{"X":"hunter2"}}',
+            "--append-subagent-system-prompt=hunter2",
+            "--api-key=hunter2-hunter2",
+            "--token=sk-ant-api03-hunter2",
+        ]
+    )
+
+    assert "hunter2" not in " ".join(shown)
+    assert shown[:3] == ("claude", "--model=opus", "--mcp-config=<hidden>")
+    assert shown[4] == "<hidden>"

@@ -1,0 +1,108 @@
+"""The environment that the CLI gets."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+import claudewire
+from claudewire.launch import environment as policy
+from claudewire.launch.environment import NEEDED, NEEDED_ON_WINDOWS, NOT_INHERITED, environment
+from claudewire.options import Options
+
+TOLD = {
+    "CLAUDE_CODE_ENTRYPOINT": "sdk-py",
+    "CLAUDE_AGENT_SDK_VERSION": claudewire.__version__,
+    "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1",
+}
+
+
+def made(base: dict[str, str] | None = None, **given: Any) -> dict[str, str]:
+    return environment(Options(**given), base if base is not None else {})
+
+
+def test_the_cli_is_told_who_has_started_it() -> None:
+    assert made() == TOLD
+
+
+def test_it_inherits_what_this_process_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDEWIRE_EXAMPLE", "here")
+    assert environment(Options())["CLAUDEWIRE_EXAMPLE"] == "here"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "CLAUDE_CONFIG_DIR",
+        "ANTHROPIC_API_KEY",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "ANTHROPIC_BASE_URL",
+        "CLAUDE_CODE_USE_BEDROCK",
+        "HTTPS_PROXY",
+        "TRACEPARENT",
+        "TRACESTATE",
+        "PATH",
+    ],
+)
+def test_what_configures_the_cli_is_passed_on(name: str) -> None:
+    assert made({name: "value"}) == {name: "value", **TOLD}
+
+
+@pytest.mark.parametrize("name", NOT_INHERITED)
+def test_what_another_cli_has_left_is_not_passed_on(name: str) -> None:
+    assert made({name: "left behind", "A": "b"}).get(name) == TOLD.get(name)
+
+
+@pytest.mark.parametrize("name", ["CLAUDECODE", "NODE_OPTIONS", "CLAUDE_CODE_ENTRYPOINT", *TOLD])
+def test_what_is_asked_for_wins(name: str) -> None:
+    assert made({name: "inherited"}, env={name: "mine"})[name] == "mine"
+
+
+def test_a_variable_can_be_taken_away() -> None:
+    taken = {"SECRET": None, "CLAUDE_CODE_SDK_READS_SESSION_STATE": None, "NOT_THERE": None}
+    left = made({"SECRET": "x", "A": "b"}, env=taken)
+    assert left == {name: it for name, it in {"A": "b", **TOLD}.items() if name not in taken}
+
+
+def test_a_clean_environment_holds_what_any_program_needs_and_what_is_asked_for() -> None:
+    base = {"PATH": "/bin", "HOME": "/home", "ANTHROPIC_API_KEY": "key", "CLAUDECODE": "1"}
+    clean = made(base, clean_env=True, env={"A": "b"})
+    assert clean == {"PATH": "/bin", "HOME": "/home", "A": "b", **TOLD}
+    assert made({}, clean_env=True) == TOLD
+
+
+def test_what_any_program_needs_differs_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(policy.sys, "platform", "win32")  # type: ignore[attr-defined]
+    base = {"Path": "c:/bin", "SystemRoot": "c:/windows", "HOME": "/home", "KEY": "x"}
+    clean = made(base, clean_env=True)
+    assert clean == {"Path": "c:/bin", "SystemRoot": "c:/windows", **TOLD}
+
+
+def test_the_list_of_the_clean_environment_holds_no_secret() -> None:
+    needed = {*NEEDED, *NEEDED_ON_WINDOWS}
+    assert needed.isdisjoint(NOT_INHERITED)
+    assert not [name for name in needed if "KEY" in name or "TOKEN" in name or "CLAUDE" in name]
+
+
+def test_options_become_variables(tmp_path: os.PathLike[str]) -> None:
+    variables = made(
+        cwd=tmp_path,
+        client_app="example/1.0",
+        question_preview_format="html",
+        enable_file_checkpointing=True,
+    )
+    assert variables == {
+        **TOLD,
+        "PWD": os.fspath(tmp_path),
+        "CLAUDE_AGENT_SDK_CLIENT_APP": "example/1.0",
+        "CLAUDE_CODE_QUESTION_PREVIEW_FORMAT": "html",
+        "CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING": "true",
+    }
+
+
+def test_the_base_is_left_alone() -> None:
+    base = {"CLAUDECODE": "1", "A": "b"}
+    made(base, env={"A": "c"})
+    assert base == {"CLAUDECODE": "1", "A": "b"}

@@ -1,0 +1,70 @@
+"""A CLI elsewhere is reached by a command, whatever that command does to the words it gets."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.helpers.peer import SOON
+from tests.helpers.sessions import options
+
+from claudewire import Session
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(sys.platform == "win32", reason="It needs a POSIX shell"),
+]
+
+SIMULATED = Path(sys.executable).parent / "claudewire-sim"
+RULES = ["Bash(git status:*)", "Bash(echo $HOME)", "Edit(src/**)"]
+PROMPT = 'it\'s; $(touch made-by-a-shell) `touch made-by-a-shell` "both" & more'
+
+SSH = 'shift; exec /bin/sh -c "$*"'
+"""What ssh does with a command, but for the other machine."""
+DOCKER = 'shift 2; exec "$@"'
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def program(path: Path, script: str) -> str:
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "script", "between"),
+    [
+        ("ssh", SSH, ["host"]),
+        ("ssh", SSH, ["host", "cd / && exec"]),
+        ("docker", DOCKER, ["exec", "container"]),
+    ],
+    ids=["ssh", "ssh, to a directory", "docker"],
+)
+async def test_all_words_arrive_as_they_are(
+    name: str, script: str, between: list[str], tmp_path: Path
+) -> None:
+    heard = tmp_path / "heard"
+    cli = program(tmp_path / "cli", f'printf "%s\\n" "$@" > {heard}; exec {SIMULATED} "$@"')
+    asked = options(
+        cli=[program(tmp_path / name, script), *between, cli],
+        remote=True,
+        cwd=tmp_path,
+        allowed_tools=RULES,
+        append_subagent_system_prompt=PROMPT,
+        env={"HOME": str(tmp_path)},
+    )
+    with anyio.fail_after(SOON):
+        async with Session(asked) as claude:
+            assert (await claude.send("Hello")).ok
+    words = heard.read_text(encoding="utf-8").splitlines()
+    assert [f"--allowedTools={rule}" for rule in RULES] == [
+        word for word in words if word.startswith("--allowedTools")
+    ]
+    assert f"--append-subagent-system-prompt={PROMPT}" in words
+    assert not (tmp_path / "made-by-a-shell").exists()

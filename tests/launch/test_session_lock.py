@@ -1,0 +1,409 @@
+"""One session at a time has a conversation, and it is the one that was asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from tests.helpers import messages as saying
+from tests.helpers.peer import SOON, Peer
+from tests.helpers.sessions import SOME_CLI, echo, opened, options, same_session
+
+from claudewire.errors import Cause, CLIError, Error, SessionClosed
+from claudewire.launch import Claim, claim_for
+from claudewire.launch.session_lock import SessionLock, _folder, place_of
+from claudewire.session import Session, SessionState, TurnState
+from claudewire.testing import ExitWith, SimulatedCLI
+from claudewire.transport import Launch, Transport, lock_exclusively
+
+PLACE = "/somewhere/.claude"
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def new_id() -> str:
+    return str(uuid.uuid4())
+
+
+def locks() -> list[str]:
+    return os.listdir(_folder())
+
+
+# --- locks ----------------------------------------------------------------------------------------
+
+
+def test_a_lock_is_held_once_and_leaves_nothing_behind(cache: Path) -> None:
+    id = new_id()
+    lock = SessionLock(id, PLACE)
+    assert [lock.is_held, len(locks())] == [True, 1]
+    with pytest.raises(CLIError, match=f"{id} is open already, in process {os.getpid()}") as caught:
+        SessionLock(id, PLACE)
+    assert caught.value.cause is Cause.SESSION_IN_USE
+    assert "fork_session" in caught.value.advice
+    lock.release()
+    lock.release()
+    assert [lock.is_held, len(locks())] == [False, 0]
+    SessionLock(id, PLACE).release()
+
+
+def test_equal_ids_in_other_places_do_not_clash(cache: Path) -> None:
+    id = new_id()
+    one, other = SessionLock(id, PLACE), SessionLock(id, "/elsewhere")
+    assert len(locks()) == 2
+    one.release()
+    other.release()
+
+
+def test_the_folder_is_private(cache: Path) -> None:
+    lock = SessionLock(new_id(), PLACE)
+    assert _folder().is_relative_to(cache)
+    assert _folder().stat().st_mode & 0o077 == 0
+    (path,) = _folder().iterdir()
+    assert path.stat().st_mode & 0o077 == 0
+    lock.release()
+
+
+def test_a_lock_that_is_forgotten_is_released(cache: Path) -> None:
+    id = new_id()
+    lock = SessionLock(id, PLACE)
+    del lock
+    SessionLock(id, PLACE).release()
+
+
+HOLDER = """
+import sys
+from claudewire.launch.session_lock import SessionLock
+lock = SessionLock(sys.argv[1], sys.argv[2])
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_another_process_is_kept_out_until_the_first_dies(cache: Path) -> None:
+    id = new_id()
+    command = [sys.executable, "-c", HOLDER, id, PLACE]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(CLIError, match=f"in process {holder.pid}"):
+            SessionLock(id, PLACE)
+        holder.kill()
+        holder.wait(SOON)
+        assert len(locks()) == 1  # it had no time to tidy up
+        lock = SessionLock(id, PLACE)
+    lock.release()
+    assert locks() == []
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_holds_nothing(cache: Path) -> None:
+    id = new_id()
+    lock = SessionLock(id, PLACE)
+    ours, theirs = os.pipe(), os.pipe()
+    pid = os.fork()
+    if pid == 0:  # pragma: no cover
+        try:
+            assert not lock.is_held
+            lock.release()
+            try:
+                SessionLock(id, PLACE)
+            except CLIError:
+                os.write(ours[1], b"kept out")
+            os.read(theirs[0], 1)
+        finally:
+            os._exit(0)
+    assert os.read(ours[0], 8) == b"kept out"
+    assert len(locks()) == 1
+    lock.release()
+    SessionLock(id, PLACE).release()  # although the fork lives on
+    os.write(theirs[1], b"x")
+    os.waitpid(pid, 0)
+    for end in (*ours, *theirs):
+        os.close(end)
+
+
+def test_a_file_that_its_last_holder_deletes_just_then_is_not_taken_for_the_lock(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = new_id()
+    tried: list[int] = []
+
+    def lock_after_a_while(file: int) -> bool:
+        if not tried:
+            (path,) = _folder().iterdir()
+            path.unlink()
+        tried.append(file)
+        return lock_exclusively(file)
+
+    monkeypatch.setattr("claudewire.launch.session_lock.lock_exclusively", lock_after_a_while)
+    lock = SessionLock(id, PLACE)
+    assert len(tried) == 2
+    assert len(locks()) == 1
+    lock.release()
+
+
+# --- claims ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("env", "place"),
+    [
+        ({"CLAUDE_CONFIG_DIR": "/a/b", "HOME": "/c"}, "/a/b"),
+        ({"HOME": "/c"}, "/c/.claude"),
+        ({"USERPROFILE": "/d"}, "/d/.claude"),
+        ({"CLAUDE_CONFIG_DIR": ""}, None),
+        ({}, None),
+    ],
+)
+def test_where_conversations_are_kept(env: dict[str, str | None], place: str | None) -> None:
+    assert place_of(env) == place
+
+
+def test_a_claim_goes_over_to_another_conversation(cache: Path) -> None:
+    one, other = new_id(), new_id()
+    claim = Claim(PLACE)
+    claim.expect(options(resume=one))
+    seen = [claim.session_id]
+    for id in (one, one, other, None):  # another one after /clear
+        claim.confirm(id)
+        seen.append(claim.session_id)
+    assert seen == [one, one, one, other, other]
+    assert len(locks()) == 1
+    claim.expect(options())
+    assert claim.session_id is None
+    assert locks() == []
+    claim.release()
+
+
+def test_only_an_id_is_expected_to_come_back(cache: Path) -> None:
+    for changes in ({"resume": "a title"}, {"resume": new_id(), "fork_session": True}):
+        claim = Claim(PLACE)
+        claim.expect(options(**changes))
+        before = claim.session_id
+        claim.confirm("session-1")
+        assert [before, claim.session_id] == [None, "session-1"]
+        claim.release()
+
+
+def test_an_id_for_a_new_conversation_is_locked_before_it_begins(cache: Path) -> None:
+    id = new_id()
+    claim = Claim(PLACE)
+    claim.expect(options(session_id=id))
+    assert claim.session_id == id
+    with pytest.raises(CLIError) as caught:
+        claim.confirm(new_id())
+    assert caught.value.cause is Cause.OTHER_SESSION
+    claim.release()
+
+
+def test_where_no_file_can_be_made_there_is_no_lock_but_a_warning(
+    cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache.write_text("", encoding="utf-8")  # a file and no folder
+    claim = Claim(PLACE)
+    claim.expect(options(resume=new_id()))
+    assert claim.session_id is None
+    assert "cannot be locked" in caplog.text
+
+
+async def no_transport(launch: Launch) -> Transport:
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("changes", "transport", "locked"),
+    [
+        ({"cli": SOME_CLI}, None, True),
+        ({"cli": SOME_CLI}, no_transport, True),
+        ({"cli": SOME_CLI, "shared": True}, None, False),
+        ({"cli": SOME_CLI, "persist_session": False}, None, False),
+        ({"cli": SOME_CLI}, SimulatedCLI, False),
+        ({"cli": "simulated"}, None, False),
+        ({"cli": "simulated", "env": {"HOME": "/x"}}, None, True),
+        ({"cli": "simulated"}, no_transport, True),
+    ],
+)
+def test_what_is_locked(
+    changes: dict[str, Any],
+    transport: Any,
+    locked: bool,
+    cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOME", "/nowhere")
+    given = SimulatedCLI() if transport is SimulatedCLI else transport
+    claim = claim_for(options(**changes), given)
+    claim.confirm(new_id())
+    assert (claim.session_id is not None) == locked
+    claim.release()
+
+
+# --- sessions -------------------------------------------------------------------------------------
+
+Opener = Callable[..., Session]
+
+
+@pytest.fixture
+def kept(cache: Path, tmp_path: Path) -> Opener:
+    """Sessions in memory, whose conversations are kept."""
+
+    def make(**changes: Any) -> Session:
+        return Session(
+            options(cli="simulated", env={"HOME": str(tmp_path)}, cwd=tmp_path, **changes)
+        )
+
+    return make
+
+
+@pytest.mark.anyio
+async def test_a_conversation_is_locked_when_its_id_is_known_and_until_it_is_closed(
+    kept: Opener,
+) -> None:
+    with anyio.fail_after(SOON):
+        async with kept() as session:
+            assert locks() == []
+            await session.send("hello")
+            assert len(locks()) == 1
+            another = kept(resume=session.id)
+            with pytest.raises(CLIError) as caught:
+                await another.start()
+            assert caught.value.cause is Cause.SESSION_IN_USE
+            assert another.state is SessionState.FAILED
+            assert another.failure is caught.value
+        assert locks() == []
+        await another.restart()
+        assert (await another.send("hello")).ok
+        assert another.id == session.id
+        await another.close()
+    assert locks() == []
+
+
+@pytest.mark.anyio
+async def test_a_conversation_that_is_gone_on_with_is_locked_too(kept: Opener) -> None:
+    with anyio.fail_after(SOON):
+        async with kept() as session:
+            await session.send("hello")
+            async with kept(continue_conversation=True) as another:
+                with pytest.raises(CLIError) as caught:
+                    await another.send("hello")
+                assert caught.value.cause is Cause.SESSION_IN_USE
+                assert caught.value.evidence.sent
+            assert (await session.send("again")).ok
+
+
+@pytest.mark.anyio
+async def test_a_fork_and_a_shared_session_are_let_in(kept: Opener) -> None:
+    with anyio.fail_after(SOON):
+        async with kept() as session:
+            await session.send("hello")
+            async with kept(resume=session.id, fork_session=True) as fork:
+                assert (await fork.send("hello")).ok
+                assert fork.id != session.id
+                assert len(locks()) == 2
+            async with kept(resume=session.id, shared=True) as shared:
+                assert (await shared.send("hello")).ok
+                assert shared.id == session.id
+
+
+@pytest.mark.anyio
+async def test_a_restart_keeps_the_lock(kept: Opener) -> None:
+    with anyio.fail_after(SOON):
+        async with kept() as session:
+            await session.send("hello")
+            id, before = session.id, locks()
+            await session.restart()
+            assert locks() == before
+            await session.send("again")
+            assert session.id == id
+            await session.restart(resume=False)
+            assert locks() == []
+            await session.send("anew")
+            assert session.id != id
+
+
+@pytest.mark.anyio
+async def test_a_session_that_fails_lets_go(cache: Path) -> None:
+    async def connect(launch: Launch) -> Transport:
+        return SimulatedCLI(echo, faults=[ExitWith(3, at=6)])
+
+    with anyio.fail_after(SOON):
+        session = await Session(options(cli=SOME_CLI), transport=connect).start()
+        with pytest.raises(CLIError):
+            await session.send("hello")
+        assert session.state is SessionState.FAILED
+    assert locks() == []
+
+
+@pytest.mark.anyio
+async def test_another_conversation_than_the_one_to_resume_is_an_error(cache: Path) -> None:
+    wanted, given = new_id(), new_id()
+    peer = Peer()
+    session = await opened(peer, resume=wanted)
+    with anyio.fail_after(SOON):
+        turn = session.send("hello")
+        await peer.hear_prompt()
+        # All of it comes at once: the turn would have had its result.
+        await peer.say(saying.init(session_id=given), saying.text("hi"), saying.result())
+        with pytest.raises(CLIError, match=f"{wanted} and has opened {given}") as caught:
+            await turn
+        assert caught.value.cause is Cause.OTHER_SESSION
+        assert json.loads(caught.value.evidence.sent[-1])["type"] == "user"
+        assert turn.state is TurnState.FAILED
+        peer.exit()
+        await session.close()
+        assert session.state is SessionState.FAILED
+        assert session.id is None
+        with pytest.raises(CLIError) as again:
+            session.send("more")
+        assert again.value is caught.value
+
+
+@pytest.mark.anyio
+async def test_what_is_resumed_is_confirmed_once_and_may_change_later(cache: Path) -> None:
+    wanted, cleared = new_id(), new_id()
+    peer = Peer()
+    session = await opened(peer, resume=wanted)
+    with anyio.fail_after(SOON):
+        for id in (wanted, cleared):
+            turn = session.send("hello")
+            await peer.hear_prompt()
+            await peer.say(saying.init(session_id=id), saying.result())
+            assert (await turn).ok
+            assert session.id == id
+        peer.exit()
+        await session.close()
+
+
+@pytest.mark.anyio
+async def test_a_session_that_is_closed_before_it_began_holds_nothing(kept: Opener) -> None:
+    with anyio.fail_after(SOON):
+        session = kept(resume=new_id())
+        await session.close()
+        with pytest.raises(SessionClosed):
+            await session.start()
+        failing = kept(resume=new_id())
+        with pytest.raises(Error):
+            await failing.start()  # there is no such conversation
+    assert locks() == []
+
+
+def test_a_cli_without_a_memory_can_be_told_its_session() -> None:
+    id = new_id()
+    assert same_session(Launch(("claude", f"--resume={id}"), {})) == [f"--session-id={id}"]

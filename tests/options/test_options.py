@@ -1,0 +1,640 @@
+"""Options: what they may be, that they stay as they are, and where they come from."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import re
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+from hypothesis import given as each
+from hypothesis import strategies as st
+from tests.options.every_option import AGENT, SCHEMA, SESSION, alone, every_option
+
+from claudewire.errors import Error, OptionsError
+from claudewire.launch.argv import PrivateFiles, arguments
+from claudewire.options import CLIOptions, Options, OptionsDict, thaw
+from claudewire.options.checks import CHECKS
+from claudewire.options.cli import given
+from claudewire.options.frozen import EMPTY, FrozenMap, NotJSON, freeze
+from claudewire.options.options import ALIASES
+from claudewire.options.types import CLIOptionsDict
+from claudewire.simulator.flags import Flags, parse
+from claudewire.wire import AgentDefinition, McpHttpServerConfig, PluginConfig
+
+NAMES = [field.name for field in fields(CLIOptions)]
+
+
+def options(**given: Any) -> Options:
+    return Options(**given)
+
+
+# --- the fields ----------------------------------------------------------------------------------
+
+
+def test_the_dict_for_keyword_arguments_mirrors_the_fields_of_the_cli() -> None:
+    hints = get_type_hints(CLIOptionsDict)
+    assert list(hints) == NAMES
+    assert hints == get_type_hints(CLIOptions)
+
+
+def test_the_dict_for_keyword_arguments_mirrors_all_fields_and_short_names() -> None:
+    assert OptionsDict.__required_keys__ == frozenset()
+    assert OptionsDict.__optional_keys__ == {*(it.name for it in fields(Options)), *ALIASES}
+
+
+def test_every_option_is_checked() -> None:
+    assert set(CHECKS) == set(NAMES)
+
+
+def test_every_option_is_documented() -> None:
+    source = Path(__file__).parents[2] / "src" / "claudewire" / "options" / "cli.py"
+    documented = re.findall(r'^    (\w+): .*\n    """', source.read_text(encoding="utf-8"), re.M)
+    assert documented == NAMES
+
+
+def test_there_is_an_example_of_every_option(tmp_path: Path) -> None:
+    assert set(every_option(tmp_path)) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_option_is_taken_and_kept(name: str, tmp_path: Path) -> None:
+    chosen = options(**alone(every_option(tmp_path), name))
+
+    assert name in dict(given(chosen))
+    assert chosen.replace() == chosen
+    assert hash(chosen.replace()) == hash(chosen)
+    assert chosen != Options()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_options_can_be_copied_and_sent_to_another_process(name: str, tmp_path: Path) -> None:
+    chosen = options(**alone(every_option(tmp_path), name))
+
+    assert copy.deepcopy(chosen) == chosen
+    assert pickle.loads(pickle.dumps(chosen)) == chosen
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_option_of_a_strange_type_is_refused_by_name(name: str, tmp_path: Path) -> None:
+    example = every_option(tmp_path)
+    with pytest.raises(OptionsError, match=re.escape(name)):
+        options(**{**alone(example, name), name: object()})
+
+
+def test_nothing_is_given_by_default() -> None:
+    assert list(given(Options())) == []
+    assert Options().system_prompt is None
+
+
+# --- that they stay as they are ------------------------------------------------------------------
+
+
+def test_a_field_cannot_be_set() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Options().model = "opus"  # type: ignore[misc]
+
+
+def test_what_the_caller_changes_later_changes_nothing() -> None:
+    rules, variables, dirs = ["Read"], {"A": "1"}, ["."]
+    servers: dict[str, Any] = {"files": {"command": "serve", "args": ["a"], "env": {"K": "v"}}}
+    settings: dict[str, Any] = {"permissions": {"deny": ["Bash"]}}
+    agents: dict[str, Any] = {"poet": {**AGENT, "tools": ["Read"]}}
+    made = AgentDefinition("When to", "What to", tools=["Read"])
+    agents["made"] = made
+    chosen = options(
+        allowed_tools=rules,
+        env=variables,
+        add_dirs=dirs,
+        mcp_servers=servers,
+        settings=settings,
+        agents=agents,
+    )
+    before = copy.deepcopy(chosen)
+
+    rules.append("Bash")
+    variables["A"] = "2"
+    dirs.clear()
+    servers["files"]["args"].append("b")
+    servers["files"]["env"]["K"] = "w"
+    settings["permissions"]["deny"].clear()
+    agents["poet"]["tools"].append("Bash")
+    assert made.tools is not None
+    made.tools.append("Bash")
+    agents.clear()
+
+    assert chosen == before
+    assert chosen.allowed_tools == ("Read",)
+    assert chosen.agents["made"].tools == ("Read",)  # type: ignore[union-attr]
+
+
+def test_what_is_kept_cannot_be_changed() -> None:
+    chosen = options(env={"A": "1"}, settings={"permissions": {"deny": ["Bash"]}})
+
+    with pytest.raises(TypeError):
+        chosen.env["A"] = "2"  # type: ignore[index]
+    with pytest.raises(TypeError):
+        chosen.settings["permissions"]["deny"] = ()  # type: ignore[index]
+
+
+def test_the_current_directory_may_change_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    chosen = options(cwd="here", add_dirs=["~/there"], settings="s.json", system_prompt=Path("p"))
+
+    assert chosen.cwd == str(tmp_path / "here")
+    assert chosen.add_dirs == (str(Path.home() / "there"),)
+    assert chosen.settings == str(tmp_path / "s.json")
+    assert chosen.system_prompt == tmp_path / "p"
+
+
+def test_paths_on_another_machine_are_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    chosen = options(remote=True, cwd="here", add_dirs=["~/there"], plugins=["p"])
+
+    assert chosen.cwd == str(tmp_path / "here")
+    assert chosen.add_dirs == ("~/there",)
+    assert chosen.plugins == (PluginConfig("p"),)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8")),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@each(JSON)
+def test_whatever_json_can_hold_freezes_and_thaws(value: Any) -> None:
+    frozen = freeze(value)
+
+    assert thaw(frozen) == value
+    assert freeze(frozen) == frozen
+    hash(frozen)
+
+
+def test_a_frozen_map_is_a_mapping() -> None:
+    frozen = FrozenMap({"a": 1, "b": 2})
+
+    assert frozen == {"a": 1, "b": 2}
+    assert (len(frozen), list(frozen), frozen["a"]) == (2, ["a", "b"], 1)
+    assert hash(frozen) == hash(FrozenMap({"b": 2, "a": 1})) == hash(frozen)
+    assert repr(frozen) == "{'a': 1, 'b': 2}"
+    assert EMPTY == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"a": {1, 2}}, r"\$\.a is a set"),
+        ({"a": [b"x"]}, r"\$\.a\[0\] is a bytes"),
+        ({1: "a"}, "in JSON a key is a text"),
+        ([float("nan")], r"\$\[0\] is nan"),
+        ("\ud800", r"half a character \(U\+D800\)"),
+        ({"\udfff": 1}, r"half a character \(U\+DFFF\)"),
+    ],
+)
+def test_what_json_has_no_form_for_is_named(value: Any, words: str) -> None:
+    with pytest.raises(NotJSON, match=words):
+        freeze(value)
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+ITSELF: dict[str, Any] = {}
+ITSELF["itself"] = ITSELF
+
+
+class Bytes(os.PathLike[bytes]):
+    def __fspath__(self) -> bytes:
+        return b"x"
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    # conversations
+    (
+        {"resume": SESSION, "continue_conversation": True},
+        "resume and continue_conversation name two",
+    ),
+    ({"session_id": "my-session"}, "session_id must be a UUID such as .*not 'my-session'"),
+    ({"session_id": SESSION.replace("-", "")}, "session_id must be a UUID"),
+    ({"session_id": f"{{{SESSION}}}"}, "session_id must be a UUID"),
+    ({"session_id": 7}, "session_id must be a text, not 7"),
+    ({"session_id": SESSION, "resume": SESSION}, "session_id .* also needs fork_session=True"),
+    ({"session_id": SESSION, "continue_conversation": True}, "needs fork_session=True"),
+    ({"fork_session": True}, "fork_session needs a conversation"),
+    ({"resume_session_at": SESSION}, "resume_session_at needs resume"),
+    ({"resume_drops_turn": SESSION, "resume": SESSION}, "needs resume_session_at"),
+    ({"resume": ""}, "resume is empty; leave it out"),
+    ({"session_mirror": True, "persist_session": False}, "persist_session=False keeps nothing"),
+    ({"session_mirror": True, "enable_file_checkpointing": True}, "does not work together"),
+    # the model
+    ({"model": "opus", "fallback_model": "opus"}, "fallback_model must be another .*'opus'"),
+    ({"model": "opus", "fallback_model": "haiku,opus"}, "fallback_model must be another"),
+    ({"model": "opus", "fallback_model": ["haiku", "opus"]}, "fallback_model must be another"),
+    ({"fallback_model": ["a,b"]}, "fallback_model: there is a space or a comma in 'a,b'"),
+    ({"model": 4}, "model must be a text, not 4"),
+    ({"model": "a\0b"}, "model contains a NUL"),
+    ({"model": "a\ud800"}, "model holds half a character"),
+    ({"effort": "huge"}, "effort must be one of 'low', .*'max', not 'huge'"),
+    ({"thinking": 0}, "thinking must be 1024 or more, not 0: .*'disabled' turns"),
+    ({"thinking": -5}, "thinking must be 1024 or more"),
+    ({"thinking": "enabled"}, "thinking must be one of 'adaptive', 'disabled'"),
+    ({"thinking": {"type": "adaptive"}}, "thinking must be a whole number"),
+    ({"thinking": "disabled", "thinking_display": "omitted"}, "thinking_display has nothing"),
+    ({"max_turns": 0}, "max_turns must be 1 or more, not 0"),
+    ({"max_turns": -1}, "max_turns must be 1 or more"),
+    ({"max_turns": True}, r"max_turns must be a whole number \(1 or more\), not True"),
+    ({"max_turns": 2.5}, "max_turns must be a whole number"),
+    ({"max_turns": "3"}, "max_turns must be a whole number .*not '3'"),
+    ({"max_budget_usd": 0}, "max_budget_usd must be more than 0"),
+    ({"max_budget_usd": -0.5}, "max_budget_usd must be more than 0"),
+    ({"max_budget_usd": float("inf")}, "max_budget_usd must be more than 0"),
+    ({"max_budget_usd": "1"}, "max_budget_usd must be a number of dollars"),
+    ({"task_budget": 0}, "task_budget must be 1 or more"),
+    ({"autocompact": 50_000}, "autocompact must be 100000 to 1000000, not 50000"),
+    ({"autocompact": "never"}, "autocompact must be one of 'auto'"),
+    ({"betas": ["a b"]}, "betas: there is a space or a comma"),
+    # prompts
+    ({"system_prompt": {"type": "preset"}}, "system_prompt must be a text or a Path.*own prompt"),
+    ({"system_prompt": {"file": 7}}, "system_prompt.file must be a path"),
+    ({"system_prompt": 7}, "system_prompt must be a text"),
+    ({"append_system_prompt": "a\0"}, "append_system_prompt contains a NUL"),
+    (
+        {"system_prompt": "x", "exclude_dynamic_sections": True},
+        "exclude_dynamic_sections is about the CLI's own prompt",
+    ),
+    ({"json_schema": "{}"}, "json_schema must be a mapping"),
+    ({"json_schema": {"enum": {1, 2}}}, "json_schema.enum is a set"),
+    ({"json_schema": ITSELF}, "json_schema is nested too deeply, or holds itself"),
+    # tools
+    ({"allowed_tools": "Read"}, r"allowed_tools must be a list of texts; did you mean \['Read'\]"),
+    ({"allowed_tools": [""]}, r"allowed_tools\[0\] is empty"),
+    ({"allowed_tools": b"Read"}, "allowed_tools must be a list"),
+    ({"allowed_tools": [7]}, r"allowed_tools\[0\] must be a text"),
+    ({"allowed_tools": ["Read,Edit"]}, "the rule 'Read,Edit' is not a tool's name"),
+    ({"allowed_tools": ["Read Edit"]}, "the rule 'Read Edit' is not a tool's name"),
+    ({"disallowed_tools": ["Bash("]}, "disallowed_tools: the rule .* is not"),
+    ({"disallowed_tools": ["Bash(a)b"]}, "disallowed_tools: the rule .* is not"),
+    (
+        {"allowed_tools": ["Bash(echo (a) b)"]},
+        r"would take the rule 'Bash\(echo \(a\) b\)' for several.*\{'allow': \[…\]\}",
+    ),
+    ({"disallowed_tools": ["Bash(rm 'x),y')"]}, r"for several rules.*\{'deny': \[…\]\}"),
+    ({"tools": ["Bash(git:*)"]}, "'Bash.*' is not the name of a tool; rules belong into"),
+    ({"tools": ["Read,Edit"]}, "'Read,Edit' is not the name of a tool$"),
+    ({"tools": "Read"}, "tools must be a list of texts"),
+    ({"permission_mode": "yolo"}, "permission_mode must be one of 'default'"),
+    ({"permission_mode": "bypassPermissions", "restricted": True}, "restricted refuses"),
+    ({"restricted": True, "allow_dangerously_skip_permissions": True}, "restricted refuses allow"),
+    ({"tool_aliases": {"Bash": 1}}, r"tool_aliases\['Bash'\] must be a text"),
+    ({"skills": ["a b"]}, "skills: 'a b' is not the name of a skill"),
+    ({"skills": ["x),Bash(rm:*"]}, "is not the name of a skill"),
+    ({"skills": ["--flag"]}, "is not the name of a skill"),
+    ({"skills": "pdf"}, "skills must be a list"),
+    ({"skills": ["pdf"], "disable_slash_commands": True}, "takes away all skills"),
+    ({"skills": "all", "tools": ["Read"]}, "through the tool Skill, which tools does not name"),
+    # servers, agents, plugins
+    ({"mcp_servers": "servers.json"}, r"a file goes to mcp_config=\['servers.json'\]"),
+    ({"mcp_servers": {"a": {}}}, r"mcp_servers\['a'\] needs a command .* or its url"),
+    ({"mcp_servers": {"a": {"type": "sdk", "name": "a"}}}, "a server inside this program"),
+    ({"mcp_servers": {"": {"command": "x"}}}, "the name '' in mcp_servers is empty"),
+    ({"mcp_servers": {"a": ["x"]}}, r"mcp_servers\['a'\] must be a mapping"),
+    ({"mcp_servers": ["x"]}, "mcp_servers must be a mapping"),
+    ({"mcp_servers": {"a": {"url": "x", "headers": ["y"]}}}, "must be a mapping from texts"),
+    ({"mcp_servers": {"a": McpHttpServerConfig("x", {1: "y"})}}, "in JSON a key is a text"),  # type: ignore[dict-item]
+    ({"allowed_tools": {1, "Read"}}, "must be a text, not 1"),
+    ({"mcp_config": "servers.json"}, "mcp_config must be a list of paths; did you mean"),
+    ({"mcp_config": 7}, "mcp_config must be a list of paths, not 7"),
+    ({"agents": {"a": {"prompt": "x"}}}, r"agents\['a'\] needs a description"),
+    ({"agents": {"a": {**AGENT, "colour": "red"}}}, "has no 'colour'; it may have .*background"),
+    ({"agents": {"a": {**AGENT, "tools": "Read"}}}, r"agents\['a'\] is wrong: Expected `array"),
+    ({"agents": {"a": AgentDefinition("d", 7)}}, "agents.* is wrong: Expected `str"),  # type: ignore[arg-type]
+    ({"agents": {"a": AgentDefinition("d", "p", tools={1})}}, "tools is a set"),  # type: ignore[arg-type]
+    ({"agents": {"a": {**AGENT, "tools": {"Read"}}}}, "tools is a set"),
+    ({"agents": {"a": "poet"}}, "must be an AgentDefinition or a mapping"),
+    ({"agents": {7: AGENT}}, "the name 7 in agents must be a text"),
+    ({"plugins": "dir"}, "plugins must be a list"),
+    ({"plugins": [7]}, r"plugins\[0\] must be the path of a plugin"),
+    ({"plugins": [{"type": "npm", "path": "x"}]}, "there are only local plugins, not 'npm'"),
+    ({"plugin_delivery": "post"}, "plugin_delivery must be one of 'flags', 'initialize'"),
+    # settings
+    ({"setting_sources": ["managed"]}, r"setting_sources\[0\] must be one of 'user', 'project'"),
+    ({"setting_sources": "user"}, "setting_sources must be a list"),
+    ({"settings": '{"a": '}, "settings looks like JSON, but is none"),
+    ({"settings": ["x"]}, "settings must be a path"),
+    ({"settings": {"sandbox": {}}, "sandbox": {}}, "the sandbox is described twice"),
+    ({"settings": "s.json", "sandbox": {}, "remote": True}, "a file that is not here"),
+    # the environment and the command line
+    ({"env": {"A=B": "x"}}, "the name of a variable cannot hold '=': 'A=B'"),
+    ({"env": {"": "x"}}, "the name '' in env is empty"),
+    ({"env": {"A": 1}}, r"env\['A'\] must be a text, or None"),
+    ({"env": {"A": "x\0"}}, r"env\['A'\] contains a NUL"),
+    ({"env": ["A=B"]}, "env must be a mapping"),
+    ({"cli": []}, "cli is an empty command"),
+    ({"cli": 7}, "cli must be a list"),
+    ({"cwd": ""}, "cwd must be a path, not ''"),
+    ({"cwd": "a\0b"}, "cwd must be a path"),
+    ({"cwd": "a\ud800"}, "cwd must be a path"),
+    ({"env": {"A": "a\ud800"}}, r"env\['A'\] contains a NUL or half"),
+    ({"cwd": b"x"}, "cwd must be a path, not b'x'"),
+    ({"cwd": Bytes()}, "cwd must be a path as a text, not as bytes: b'x'"),
+    ({"extra_args": {"--brief": None}}, "'--brief' is no flag; it is written without its dashes"),
+    ({"extra_args": {"brief=x": None}}, "is no flag"),
+    ({"extra_args": {"brief": True}}, r"extra_args\['brief'\] must be a text"),
+    ({"extra_args": {"brief": {"a": 1}}}, r"extra_args\['brief'\] must be a text"),
+    ({"extra_args": {"model": "opus"}}, "for --model there is the option model"),
+    ({"extra_args": {"system-prompt": "x"}}, "there is the option system_prompt"),
+    ({"extra_args": {"output-format": "text"}}, "--output-format is how we talk to the CLI"),
+    ({"extra_args": {"permission-prompt-tool": "x"}}, "is how we talk to the CLI"),
+    ({"include_partial_messages": 1}, "include_partial_messages must be True or False, not 1"),
+    ({"persist_session": None}, "persist_session must be True or False, not None"),
+    ({"debug": 2}, "debug must be True or False"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "words"), REFUSED, ids=lambda it: str(it)[:60])
+def test_what_makes_no_sense_is_refused_in_words(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(OptionsError, match=words) as caught:
+        options(**wrong)
+    assert isinstance(caught.value, Error | ValueError)
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        {"env": {"KEY": ["hunter2-secret"]}},
+        {"mcp_servers": {"a": {"url": "http://x", "headers": {"Key": ["hunter2-secret"]}}}},
+        {"mcp_servers": {"a": {"command": "x", "env": {"K": ["hunter2-secret"]}}}},
+        {"extra_args": {"x": {"k": "hunter2-secret"}}},
+    ],
+)
+def test_a_refusal_does_not_quote_what_may_be_secret(secret: dict[str, Any]) -> None:
+    with pytest.raises(OptionsError) as caught:
+        options(**secret)
+    assert "hunter2" not in str(caught.value)
+
+
+JUNK = st.recursive(
+    JSON | st.binary() | st.floats() | st.text() | st.sets(st.text() | st.integers()),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner),
+    max_leaves=8,
+)
+
+
+@each(st.sampled_from(NAMES), JUNK)
+def test_whatever_an_option_is_given_it_is_taken_or_refused_with_its_name(
+    name: str, value: Any
+) -> None:
+    try:
+        chosen = CLIOptions(**{name: value})
+    except OptionsError as error:
+        refused = str(error)
+        assert name in refused
+    else:
+        hash(chosen)
+        repr(chosen)
+        with PrivateFiles() as files, suppress(OptionsError):
+            arguments(chosen, files)
+
+
+def test_a_long_wrong_value_is_cut_short() -> None:
+    with pytest.raises(OptionsError) as caught:
+        options(effort="x" * 5000)
+    assert len(str(caught.value)) < 300
+
+
+# --- what is taken -------------------------------------------------------------------------------
+
+
+def test_rules_with_commas_in_brackets_are_taken() -> None:
+    rules = ("Bash(git log, all:*)", "mcp__x__y", "Bash(a))", "Read(/tmp/a b)", "Bash(x(y))")
+    assert options(allowed_tools=rules).allowed_tools == rules
+
+
+@each(st.text("Bash(), \tx:*'", max_size=20))
+def test_a_rule_that_is_taken_is_one_rule_to_the_cli_too(rule: str) -> None:
+    try:
+        (kept,) = options(allowed_tools=[rule]).allowed_tools
+    except OptionsError:
+        return
+    flags = parse(["--output-format=stream-json", "--verbose", f"--allowedTools={kept}"])
+    assert isinstance(flags, Flags)
+    assert flags.allowed_tools == (kept,)
+
+
+@pytest.mark.parametrize(
+    ("field", "given_as", "kept"),
+    [
+        ("session_id", uuid.UUID(SESSION), SESSION),
+        ("session_id", SESSION.upper(), SESSION.upper()),
+        ("allowed_tools", {"Read", "Edit"}, ("Edit", "Read")),
+        ("allowed_tools", [" Read "], ("Read",)),
+        ("settings", '{"a": [1]}', {"a": (1,)}),
+        ("plugins", [{"path": "/p", "skip_mcp_discovery": True}], (PluginConfig("/p", True),)),
+        ("plugins", [{"path": "/p", "skipMcpDiscovery": True}], (PluginConfig("/p", True),)),
+        ("system_prompt", "", ""),
+        ("system_prompt", ["a", "b"], ("a", "b")),
+        ("system_prompt", {"file": "/p.md"}, Path("/p.md")),
+        ("append_system_prompt", Path("/p.md"), Path("/p.md")),
+        ("thinking", 4096, 4096),
+        ("autocompact", "auto", "auto"),
+        ("skills", "all", "all"),
+        ("tools", "default", "default"),
+        ("tools", [], ()),
+        ("setting_sources", [], ()),
+        ("debug", True, True),
+        ("worktree", True, True),
+        ("cli", "simulated", "simulated"),
+        ("cli", ["ssh", "host", "claude"], ("ssh", "host", "claude")),
+        ("cli", Path("/bin/claude"), "/bin/claude"),
+        ("extra_args", {"x": ""}, {"x": ""}),
+        ("extra_args", {"x": ["a", "b"]}, {"x": ("a", "b")}),
+        ("env", {"A": None, "B": "\udcff"}, {"A": None, "B": "\udcff"}),
+        ("model", "-dash", "-dash"),
+        (
+            "mcp_servers",
+            {"a": McpHttpServerConfig("http://x", {"Authorization": "b"})},
+            {"a": {"type": "http", "url": "http://x", "headers": {"Authorization": "b"}}},
+        ),
+    ],
+)
+def test_other_forms_are_taken(field: str, given_as: Any, kept: Any) -> None:
+    assert getattr(options(**{field: given_as}), field) == kept
+
+
+def test_an_agent_may_be_spelt_as_on_the_wire_or_as_in_python() -> None:
+    wire = {**AGENT, "disallowedTools": ["Bash"], "maxTurns": 3}
+    python = {**AGENT, "disallowed_tools": ["Bash"], "max_turns": 3}
+
+    (agent,) = options(agents={"poet": wire}).agents.values()
+
+    assert isinstance(agent, AgentDefinition)
+    assert agent.max_turns == 3
+    assert list(agent.disallowed_tools or ()) == ["Bash"]
+    assert options(agents={"poet": python}) == options(agents={"poet": wire})
+
+
+# --- how they are shown --------------------------------------------------------------------------
+
+
+def test_repr_shows_what_was_given_and_no_secrets() -> None:
+    shown = repr(
+        options(
+            model="opus",
+            env={"ANTHROPIC_API_KEY": "hunter2-key"},
+            mcp_servers={"web": {"url": "http://x", "headers": {"Authorization": "hunter2-token"}}},
+            settings={"env": {"TOKEN": "hunter2-setting"}},
+            managed_settings={"k": "hunter2-managed"},
+            extra_args={"token": "hunter2-arg"},
+            agents={"poet": {**AGENT, "mcpServers": [{"s": {"env": {"K": "hunter2-agent"}}}]}},
+            cli=["docker", "run", "-e", "ANTHROPIC_API_KEY=hunter2-cli", "claude"],
+            system_prompt="Long. " * 50,
+        )
+    )
+
+    assert "hunter2" not in shown
+    assert shown.startswith("Options(cli=('docker'")
+    assert "model='opus'" in shown
+    assert "env={'ANTHROPIC_API_KEY': …}" in shown
+    assert "mcp_servers={'web': …}" in shown
+    assert len(shown) < 500
+    assert repr(Options()) == "Options()"
+
+
+# --- changes, keyword arguments and files --------------------------------------------------------
+
+
+def test_replace_gives_other_options_and_checks_them() -> None:
+    first = options(model="opus", resume=SESSION)
+    second = first.replace(resume=None, max_turns=3)
+
+    assert (first.resume, first.max_turns) == (SESSION, None)
+    assert (second.model, second.resume, second.max_turns) == ("opus", None, 3)
+    with pytest.raises(OptionsError, match="fallback_model"):
+        first.replace(fallback_model="opus")
+    with pytest.raises(OptionsError, match="no option 'modle'; did you mean model"):
+        first.replace(modle="x")
+
+
+def test_keyword_arguments_may_have_short_names() -> None:
+    given: OptionsDict = {"allow": ["Read"], "deny": ["Bash"], "model": "opus"}
+
+    assert Options.from_mapping(given) == options(
+        allowed_tools=["Read"], disallowed_tools=["Bash"], model="opus"
+    )
+    with pytest.raises(OptionsError, match="allowed_tools is given twice"):
+        Options.from_mapping({"allow": ["Read"], "allowed_tools": ["Edit"]})
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("sytem_prompt", "did you mean system_prompt or append_system_prompt"),
+        ("cli_path", "no option 'cli_path'; here it is cli$"),
+        ("output_format", "here it is json_schema"),
+        ("colour", "There is no option 'colour'$"),
+    ],
+)
+def test_an_unknown_option_is_refused_with_a_hint(name: str, words: str) -> None:
+    with pytest.raises(OptionsError, match=words):
+        Options.from_mapping({name: 1})
+
+
+FILE = """
+[tool.other]
+model = "not this one"
+
+[tool.claudewire]
+model = "opus"
+allow = ["Read", "Bash(git log:*)"]
+max_turns = 5
+system_prompt = { file = "/prompts/system.md" }
+thinking = 2048
+
+[tool.claudewire.env]
+LANG = "C"
+
+[tool.claudewire.agents.poet]
+description = "Use it for rhymes"
+prompt = "You are a poet."
+disallowed_tools = ["Bash"]
+
+[tool.claudewire.mcp_servers.files]
+command = "serve"
+args = ["--all"]
+"""
+
+
+def test_options_are_read_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text(FILE, encoding="utf-8")
+
+    read = Options.from_file(path, "tool.claudewire")
+
+    assert read == options(
+        model="opus",
+        allowed_tools=["Read", "Bash(git log:*)"],
+        max_turns=5,
+        system_prompt=Path("/prompts/system.md"),
+        thinking=2048,
+        env={"LANG": "C"},
+        agents={"poet": {**AGENT, "tools": None, "disallowed_tools": ["Bash"]}},
+        mcp_servers={"files": {"command": "serve", "args": ["--all"]}},
+    )
+
+
+def test_a_whole_file_can_be_options(tmp_path: Path) -> None:
+    path = tmp_path / "session.toml"
+    path.write_text('model = "opus"', encoding="utf-8")
+    assert Options.from_file(str(path)) == options(model="opus")
+
+
+@pytest.mark.parametrize(
+    ("text", "table", "words"),
+    [
+        ("model = ", "", "session.toml: cannot be read"),
+        ("model = 'opus'", "tool.claudewire", r"toml: there is no table \[tool.claudewire\]"),
+        ("tool = 7", "tool.claudewire", "there is no table"),
+        ("modell = 'opus'", "", "session.toml: There is no option 'modell'; did you mean model"),
+        ("max_turns = '3'", "", "session.toml: max_turns must be a whole number"),
+    ],
+)
+def test_a_wrong_file_is_refused_by_its_name(
+    text: str, table: str, words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "session.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(OptionsError, match=words):
+        Options.from_file(path, table)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OptionsError, match=r"none\.toml: cannot be read"):
+        Options.from_file(tmp_path / "none.toml")
+
+
+def test_a_mapping_that_is_no_dict_will_do() -> None:
+    class Table(Mapping[str, Any]):
+        def __getitem__(self, key: str) -> Any:
+            return {"model": "opus"}[key]
+
+        def __iter__(self) -> Any:
+            return iter(["model"])
+
+        def __len__(self) -> int:
+            return 1
+
+    assert Options.from_mapping(Table()) == options(model="opus")
+    assert options(json_schema=FrozenMap(SCHEMA)).json_schema == freeze(SCHEMA)

@@ -1,0 +1,496 @@
+"""Who decides, in which order, and what is written down about it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import pytest
+from tests.people.asking import COLOUR, SOON, ask, dialog, form, plan, use
+
+from claudewire.errors import OptionsError
+from claudewire.people import (
+    DialogRequest,
+    ElicitationRequest,
+    Inbox,
+    People,
+    PermissionDesk,
+    PermissionRequest,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    PlanRequest,
+    QuestionRequest,
+)
+from claudewire.people.desk import NOBODY
+from claudewire.people.pending import Clock, Pending, PendingState
+from claudewire.policy import DecisionRecord, Policy, digest
+from claudewire.wire import DialogCancelled, DialogCompleted, ElicitationResult, Request
+
+pytestmark = pytest.mark.anyio
+
+MAKE = use("Bash", {"command": "make"})
+
+
+@dataclass
+class Said:
+    behavior: str
+    rule: object = None
+    reason: str = ""
+
+
+class Rules:
+    """A policy that always says the same, and remembers what it was asked."""
+
+    def __init__(self, behavior: str, rule: object = None, reason: str = "") -> None:
+        self.said = Said(behavior, rule, reason)
+        self.asked: list[Any] = []
+
+    def decide(self, tool_name: str, input: dict[str, Any], /, *, cwd: str | None = None) -> Said:
+        self.asked.append((tool_name, input, cwd))
+        return self.said
+
+
+class Broken:
+    def decide(self, tool_name: str, input: dict[str, Any], /, *, cwd: str | None = None) -> Said:
+        raise RuntimeError("the rules are gone")
+
+
+def never(request: Pending[Any]) -> Any:
+    raise AssertionError("nobody was to be asked")
+
+
+async def allow(request: PermissionRequest) -> Any:
+    return request.allow()
+
+
+async def hang(request: Pending[Any]) -> Any:
+    await anyio.sleep_forever()
+
+
+async def decide(request: Request = MAKE, **options: Any) -> Any:
+    with anyio.fail_after(SOON):
+        return await PermissionDesk(People(**options), session="one", cwd="/srv").decide(request)
+
+
+def message(answer: object) -> str | None:
+    assert isinstance(answer, PermissionResultDeny)
+    return answer.message
+
+
+# --- the order -----------------------------------------------------------------------------------
+
+
+async def test_a_handler_decides() -> None:
+    answer = await decide(on_permission=allow)
+    assert answer == PermissionResultAllow({"command": "make"}, tool_use_id="toolu_1")
+
+
+async def test_a_policy_decides_before_anybody_is_asked() -> None:
+    rules = Rules("allow")
+    answer = await decide(policy=rules, on_permission=never)
+    assert answer == PermissionResultAllow({"command": "make"}, tool_use_id="toolu_1")
+    assert rules.asked == [("Bash", {"command": "make"}, "/srv")]
+    denied = await decide(policy=Rules("deny", "Bash", "No shell here"), on_permission=never)
+    assert message(denied) == "No shell here"
+    assert message(await decide(policy=Rules("deny"))) == "A rule does not allow this."
+
+
+async def test_a_policy_can_say_that_somebody_is_to_be_asked() -> None:
+    assert isinstance(await decide(policy=Rules("ask"), on_permission=allow), PermissionResultAllow)
+    assert message(await decide(policy=Rules("ask"))) == NOBODY
+
+
+async def test_a_policy_that_says_something_unheard_of_has_not_allowed_it() -> None:
+    assert message(await decide(policy=Rules("perhaps"))) == NOBODY
+
+
+async def test_a_policy_that_fails_denies(caplog: pytest.LogCaptureFixture) -> None:
+    answer = await decide(policy=Broken(), on_permission=never)
+    assert message(answer) == "The policy failed to decide about this, so the answer is no."
+    assert "the rules are gone" in caplog.text
+
+
+async def test_a_tool_that_wants_a_person_is_not_allowed_by_a_policy() -> None:
+    asked = use("Survey", {}, requires_user_interaction=True)
+    assert message(await decide(asked, policy=Rules("allow"))) == NOBODY
+    assert isinstance(
+        await decide(asked, policy=Rules("allow"), on_permission=allow), PermissionResultAllow
+    )
+
+
+@pytest.mark.parametrize("policy", [None, Rules("allow"), Rules("deny"), Broken()])
+async def test_a_question_goes_to_whoever_answers_questions(policy: Any) -> None:
+    def answer(request: QuestionRequest) -> Any:
+        return request.answer("Green")
+
+    given = await decide(ask(COLOUR), on_question=answer, on_permission=never, policy=policy)
+    assert given.updated_input["answers"] == {"Which colour?": "Green"}
+
+
+@pytest.mark.parametrize("request_", [ask(COLOUR), plan({"plan": "# Tidy up"})])
+async def test_a_rule_may_deny_questions_and_plans(request_: Request) -> None:
+    denies = Rules("deny", "*", "Nobody is to be disturbed")
+    answer = await decide(request_, on_question=never, on_plan=never, policy=denies)
+    assert message(answer) == "Nobody is to be disturbed"
+
+
+@pytest.mark.parametrize("policy", [None, Rules("allow")])
+async def test_a_question_is_never_allowed_like_a_tool(policy: Any) -> None:
+    assert message(await decide(ask(COLOUR), on_permission=allow, policy=policy)) == NOBODY
+
+    async def yes(request: Pending[Any]) -> Any:
+        return PermissionResultAllow()
+
+    assert isinstance(await decide(ask(COLOUR), on_question=yes), PermissionResultDeny)
+
+
+@pytest.mark.parametrize("policy", [None, Rules("allow"), Rules("deny")])
+async def test_a_plan_goes_to_whoever_decides_over_plans(policy: Any) -> None:
+    def approve(request: PlanRequest) -> Any:
+        return request.approve(mode="acceptEdits")
+
+    request = plan({"plan": "# Tidy up"})
+    answer = await decide(request, on_plan=approve, on_permission=never, policy=policy)
+    assert isinstance(answer, PermissionResultAllow)
+    assert message(await decide(request, on_permission=allow, policy=policy)) == NOBODY
+
+
+async def test_a_question_is_answered_as_the_cli_can_read_it() -> None:
+    people = People(on_question=lambda request: request.skip())
+    new = PermissionDesk(people, capabilities=lambda: ["ask_user_question_unanswered_v1"])
+    old = PermissionDesk(people)
+    bare = PermissionDesk(
+        People(on_question=lambda request: request.answer("Red")), form=lambda: "bare"
+    )
+    with anyio.fail_after(SOON):
+        assert isinstance(await new.decide(ask(COLOUR)), PermissionResultAllow)
+        assert isinstance(await old.decide(ask(COLOUR)), PermissionResultDeny)
+        answer = await bare.decide(ask(COLOUR))
+    assert isinstance(answer, PermissionResultAllow)
+    assert answer.updated_input == {"answers": {"Which colour?": "Red"}}
+
+
+async def test_a_person_answers_what_has_no_handler() -> None:
+    seen: list[str] = []
+
+    async def person(request: Pending[Any]) -> Any:
+        seen.append(request.kind)
+        return request.no("because")
+
+    people = People(person=person, on_permission=allow)
+    desk = PermissionDesk(people)
+    with anyio.fail_after(SOON):
+        assert isinstance(await desk.decide(MAKE), PermissionResultAllow)
+        assert message(await desk.decide(ask(COLOUR))) == "because"
+        assert message(await desk.decide(plan({}))) == "because"
+        assert await desk.elicit(form()) == ElicitationResult("decline")
+        assert await desk.dialog(dialog()) == DialogCancelled()
+    assert seen == ["question", "plan", "elicitation", "dialog"]
+
+
+async def test_forms_and_dialogs_have_handlers_of_their_own() -> None:
+    def fill_in(request: ElicitationRequest) -> Any:
+        return request.accept({})
+
+    async def show(request: DialogRequest) -> Any:
+        return request.complete(request.payload)
+
+    desk = PermissionDesk(People(on_elicitation=fill_in, on_dialog=show))
+    with anyio.fail_after(SOON):
+        assert await desk.elicit(form()) == ElicitationResult("accept", {})
+        assert await desk.dialog(dialog("trust", {"a": 1})) == DialogCompleted({"a": 1})
+
+
+async def test_what_is_no_use_of_a_tool_is_not_decided() -> None:
+    with pytest.raises(TypeError):
+        await decide(dialog())
+
+
+# --- nobody, somebody else, too late -------------------------------------------------------------
+
+
+async def test_without_anybody_the_answer_is_no(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "claudewire.people.permissions"):
+        assert message(await decide()) == NOBODY
+        desk = PermissionDesk()
+        with anyio.fail_after(SOON):
+            assert await desk.elicit(form()) == ElicitationResult("decline")
+            assert await desk.dialog(dialog()) == DialogCancelled()
+    assert "Nobody is there to decide over one/1: Bash: make" in caplog.text
+
+
+async def test_whoever_looks_into_the_inbox_decides() -> None:
+    inbox = Inbox()
+
+    def look() -> None:
+        with inbox.changes() as changes:
+            change = changes.get(SOON)
+            assert isinstance(change.request, PermissionRequest)
+            change.request.allow(input={"command": "make test"})
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    answer = await decide(person="inbox", inbox=inbox)
+    thread.join(SOON)
+    assert answer.updated_input == {"command": "make test"}
+
+
+async def test_somebody_at_the_inbox_can_be_faster_than_the_handler() -> None:
+    inbox, cancelled = Inbox(), []
+
+    async def wait(request: Pending[Any]) -> Any:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            cancelled.append(request.id)
+
+    async def look() -> None:
+        await anyio.wait_all_tasks_blocked()
+        assert inbox.answer("one/1", PermissionResultDeny("I was faster"))
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(look)
+            assert message(await decide(on_permission=wait, inbox=inbox)) == "I was faster"
+    assert cancelled == ["one/1"]
+
+
+async def test_a_handler_that_hangs_has_said_no_at_the_deadline(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    answer = await decide(on_permission=hang, deadline=0.01)
+    assert message(answer) == "nobody decided within 0.01 seconds"
+    assert "one/1: nobody decided within 0.01 seconds, so the answer is no" in caplog.text
+
+
+async def test_a_thread_that_hangs_has_said_no_at_the_deadline() -> None:
+    go_on = threading.Event()
+
+    def wait(request: PermissionRequest) -> Any:
+        go_on.wait(SOON)
+        return request.allow()
+
+    answer = await decide(on_permission=wait, deadline=0.01)
+    go_on.set()
+    assert message(answer) == "nobody decided within 0.01 seconds"
+
+
+async def test_a_handler_that_raises_has_said_no(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(request: PermissionRequest) -> Any:
+        raise RuntimeError("the secret")
+
+    assert message(await decide(on_permission=fail)) == (
+        "The application failed to decide about this, so the answer is no."
+    )
+    assert "the secret" in caplog.text
+    assert "the secret" in str(await decide(on_permission=fail, tell_errors=True))
+
+
+async def test_what_is_withdrawn_stops_its_handler() -> None:
+    inbox, ended = Inbox(), []
+    records: list[DecisionRecord] = []
+
+    async def wait(request: Pending[Any]) -> Any:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.append(request)
+
+    desk = PermissionDesk(People(on_permission=wait, inbox=inbox, audit=records.append))
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(desk.decide, MAKE)
+            await anyio.wait_all_tasks_blocked()
+            (request,) = desk.inbox.pending
+            tasks.cancel_scope.cancel()
+    assert ended == [request]
+    assert request.state is PendingState.WITHDRAWN
+    (record,) = records
+    assert (record.answer, record.decided_by) == ("deny", "nobody: withdrawn")
+
+
+async def test_a_session_that_closes_takes_back_what_it_asks() -> None:
+    inbox = Inbox()
+    desk = PermissionDesk(People(person="inbox", inbox=inbox), session="one")
+    answers: list[Any] = []
+
+    async def ask_desk() -> None:
+        answers.append(await desk.decide(MAKE))
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask_desk)
+            await anyio.wait_all_tasks_blocked()
+            assert inbox.withdraw_session("one", "the session was closed") == 1
+    assert message(answers[0]) == "the session was closed"
+
+
+async def test_many_are_asked_at_once_and_each_gets_its_own_answer() -> None:
+    async def echo(request: PermissionRequest) -> Any:
+        await anyio.lowlevel.checkpoint()
+        return request.deny(request.input["command"])
+
+    desk = PermissionDesk(People(on_permission=echo))
+    answers: dict[str, Any] = {}
+
+    async def run(number: str) -> None:
+        answers[number] = await desk.decide(use("Bash", {"command": number}, number))
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            for number in range(200):
+                tasks.start_soon(run, str(number))
+    assert {number: message(answer) for number, answer in answers.items()} == {
+        str(number): str(number) for number in range(200)
+    }
+
+
+# --- what is written down ------------------------------------------------------------------------
+
+
+async def recorded(request: Request = MAKE, **options: Any) -> DecisionRecord:
+    records: list[DecisionRecord] = []
+    await decide(request, audit=records.append, **options)
+    (record,) = records
+    return record
+
+
+async def test_a_decision_of_a_policy_is_written_down_with_its_rule() -> None:
+    inbox = Inbox(clock=Clock(lambda: 1000.0, lambda: 7.0))
+    record = await recorded(policy=Rules("deny", "Bash(make:*)", "No making"), inbox=inbox)
+    assert record == DecisionRecord(
+        when=1000.0,
+        request_id="one/1",
+        tool="Bash",
+        input_digest=digest({"command": "make"}),
+        answer="deny",
+        decided_by="rule",
+        reason="No making",
+        rule="Bash(make:*)",
+        latency=0.0,
+        session_id="one",
+    )
+    allowed = await recorded(policy=Rules("allow", None, "by default"))
+    assert (allowed.answer, allowed.decided_by, allowed.reason) == (
+        "allow",
+        "default",
+        "by default",
+    )
+
+
+async def test_a_decision_of_a_handler_is_written_down_with_its_name() -> None:
+    record = await recorded(on_permission=allow, policy=Rules("ask", "Bash", "It may do harm"))
+    assert (record.answer, record.decided_by, record.rule) == ("allow", "handler: allow", "Bash")
+    assert record.reason == "It may do harm"
+
+
+async def test_it_is_written_down_that_nobody_has_decided() -> None:
+    assert (await recorded()).decided_by == "nobody"
+    record = await recorded(on_permission=hang, deadline=0.01)
+    assert (record.decided_by, record.answer) == ("deadline", "deny")
+
+
+async def test_answers_of_every_kind_are_written_down() -> None:
+    records: list[DecisionRecord] = []
+    desk = PermissionDesk(People(audit=records.append))
+    with anyio.fail_after(SOON):
+        await desk.decide(ask(COLOUR))
+        await desk.elicit(form())
+        await desk.dialog(dialog("trust", {"folder": "/a"}))
+    assert [(it.tool, it.answer) for it in records] == [
+        ("AskUserQuestion", "deny"),
+        ("elicitation: crm", "decline"),
+        ("Dialog: trust", "cancelled"),
+    ]
+    assert records[1].input_digest == digest({"message": "Who is it?"})
+    assert records[2].input_digest == digest({"folder": "/a"})
+
+
+async def test_what_is_answered_in_the_inbox_is_written_down_so() -> None:
+    inbox = Inbox()
+    records: list[DecisionRecord] = []
+    inbox.on_change(
+        lambda change: (
+            change.request.resolve(PermissionResultDeny("no")) if change.what == "added" else None
+        )
+    )
+    await decide(person="inbox", inbox=inbox, audit=records.append)
+    assert records[0].decided_by == "person"
+
+
+async def test_a_real_policy_decides() -> None:
+    policy = Policy(allow=["Bash(make:*)"], deny=["Bash(rm:*)"])
+    assert isinstance(await decide(policy=policy), PermissionResultAllow)
+    record = await recorded(use("Bash", {"command": "rm -rf /"}), policy=policy)
+    assert (record.answer, record.rule) == ("deny", "Bash(rm:*)")
+
+
+async def test_a_book_that_cannot_be_written_changes_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(record: DecisionRecord) -> None:
+        raise OSError("the disk is full")
+
+    assert isinstance(await decide(on_permission=allow, audit=fail), PermissionResultAllow)
+    assert "The decision over one/1 could not be written down" in caplog.text
+
+
+# --- registering ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"on_permission": lambda tool, input, context: None},
+        {"on_question": "inbox"},
+        {"on_plan": 5},
+        {"on_elicitation": lambda: None},
+        {"on_dialog": []},
+        {"person": "somebody"},
+        {"person": lambda: None},
+        {"deadline": 0},
+        {"deadline": -1.0},
+        {"deadline": float("nan")},
+    ],
+)
+def test_what_makes_no_sense_is_refused_at_once(options: dict[str, Any]) -> None:
+    with pytest.raises(OptionsError):
+        People(**options)
+
+
+def test_it_is_known_whether_anybody_is_there() -> None:
+    assert not People().is_anybody_there("permission")
+    assert not People(on_permission=allow).is_anybody_there("question")
+    assert People(on_permission=allow).is_anybody_there("permission")
+    assert People(person="inbox").is_anybody_there("dialog")
+    assert People(person=hang).is_anybody_there("plan")
+    assert People(person="inbox").handler_for("plan") is None
+
+
+# --- letting nobody decide any longer ------------------------------------------------------------
+
+
+async def test_what_is_withdrawn_is_the_last_request_of_that_id() -> None:
+    """A CLI may take a request back and ask again with the same id."""
+    desk = PermissionDesk(People(person="inbox"))
+    answers: list[Any] = []
+
+    async def ask_once(scope: anyio.CancelScope) -> None:
+        with scope:
+            answers.append(await desk.decide(MAKE))
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            first = anyio.CancelScope()
+            for scope in (first, anyio.CancelScope()):
+                tasks.start_soon(ask_once, scope)
+                await anyio.wait_all_tasks_blocked()
+            first.cancel()
+            await anyio.wait_all_tasks_blocked()
+            (left,) = desk.inbox.pending
+            assert desk.withdraw("1", "the turn is over") is left.result
+    assert [message(answer) for answer in answers] == ["the turn is over"]
+    assert desk.withdraw("1", "too late") is None

@@ -1,0 +1,103 @@
+"""A question with an answer of a type, asked again if need be; and what is noted on the way."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.helpers.peer import SOON
+from tests.helpers.sessions import SOME_CLI, options, simulated
+
+from claudewire.errors import CLIError, CLINotFoundError, OptionsError, OutputError
+from claudewire.launch.connect import launch_of
+from claudewire.session import Session
+from claudewire.testing import Chat, SimulatedCLI
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@dataclass
+class Sum:
+    value: int
+
+
+class Wavering:
+    """Gives the right type only when it is asked for the n-th time."""
+
+    def __init__(self, right_at: int) -> None:
+        self.prompts: list[str] = []
+        self._right_at = right_at
+
+    async def __call__(self, chat: Chat) -> None:
+        self.prompts.append(chat.text)
+        right = len(self.prompts) >= self._right_at
+        chat.output({"value": 3} if right else {"value": "three"})
+
+
+def asking(scenario: Wavering, repairs: int = 0) -> Session:
+    return Session(options(output=Sum, repairs=repairs), transport=SimulatedCLI(scenario))
+
+
+async def test_the_reply_has_the_output() -> None:
+    with anyio.fail_after(SOON):
+        async with asking(Wavering(1)) as session:
+            assert (await session.ask("1 + 2")).output == Sum(3)
+
+
+async def test_output_that_does_not_fit_is_asked_for_again() -> None:
+    scenario = Wavering(3)
+    with anyio.fail_after(SOON):
+        async with asking(scenario, repairs=2) as session:
+            assert (await session.ask("1 + 2")).output == Sum(3)
+    assert scenario.prompts[0] == "1 + 2"
+    assert all("value" in prompt for prompt in scenario.prompts[1:])
+
+
+@pytest.mark.parametrize(("repairs", "given", "times"), [(0, None, 1), (1, None, 2), (5, 0, 1)])
+async def test_but_not_for_ever(repairs: int, given: int | None, times: int) -> None:
+    scenario = Wavering(99)
+    with anyio.fail_after(SOON):
+        async with asking(scenario, repairs) as session:
+            with pytest.raises(OutputError) as caught:
+                await session.ask("1 + 2", repairs=given)
+            assert caught.value.value == {"value": "three"}
+    assert len(scenario.prompts) == times
+
+
+async def test_what_fills_the_context_is_noted() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated() as session:
+            usage = await session.get_context_usage()
+            assert session.ledger.context is not None
+            assert session.ledger.context.tokens == usage.total_tokens
+
+
+# --- how it would be started ----------------------------------------------------------------------
+
+
+def test_what_cannot_be_started_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    launch = launch_of(options(cli=SOME_CLI, settings={"a": "b"}))
+    assert list(tmp_path.iterdir())
+    for delete in launch.cleanup:
+        assert callable(delete)
+        delete()
+    assert not list(tmp_path.iterdir())
+    with pytest.raises((CLIError, OptionsError)):
+        launch_of(options(cli=SOME_CLI, settings={"a": "b"}, allowed_tools=["x" * 3_000_000]))
+    assert not list(tmp_path.iterdir())
+
+
+async def test_a_cli_that_is_not_there_is_an_error() -> None:
+    with anyio.fail_after(SOON), pytest.raises(CLINotFoundError):
+        await Session(options(cli=["there-is-no-such-program"])).start()

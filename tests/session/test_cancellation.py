@@ -1,0 +1,407 @@
+"""Whatever is cancelled, and wherever: no error of a cancel scope, nothing left, all goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import math
+import sys
+import tempfile
+import warnings
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+from tests.helpers.cancellation import (
+    WAYS,
+    Operation,
+    at_every_point,
+    children,
+    living_tasks,
+    open_files,
+)
+from tests.helpers.peer import SOON
+from tests.helpers.sessions import SOME_CLI, echo, options, same_session, simulated
+
+from claudewire.errors import Error
+from claudewire.options import Timeouts
+from claudewire.session import Escalation, Session
+from claudewire.testing import Chat, SimulatedCLI
+from claudewire.transport import Launch, Transport
+
+Cancel = Callable[[Operation], Awaitable[bool]]
+
+ways = pytest.mark.parametrize(("backend", "how"), WAYS)
+
+PROGRAM = [sys.executable, "-m", "claudewire.simulator.main"]
+
+
+async def agent(chat: Chat) -> None:
+    if chat.text == "go on":
+        await chat.say("I begin.")
+        await chat.sleep(math.inf)
+    await echo(chat)
+
+
+async def works(session: Session) -> None:
+    """A session that can be used: each turn gets its own reply."""
+    assert (await session.send("one")).text == "You said one."
+    assert (await session.send("two")).text == "You said two."
+    assert (await session.get_settings()) is not None
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_logged(caplog: pytest.LogCaptureFixture) -> Any:
+    yield
+    assert not [it for it in caplog.records if it.levelname == "ERROR"]
+
+
+def run(backend: str, how: str, try_it: Callable[[Cancel], Awaitable[bool]], at_least: int) -> None:
+    """Cancel at every point, of which there are some."""
+
+    async def main() -> int:
+        return await at_every_point(try_it, how)
+
+    assert anyio.run(main, backend=backend) >= at_least
+
+
+# --- with a CLI in memory -------------------------------------------------------------------------
+
+
+@ways
+def test_an_opening(backend: str, how: str) -> None:
+    async def try_it(cancel: Cancel) -> bool:
+        session = simulated(agent)
+        reached = await cancel(session.start)
+        if session.state == "ready":
+            await works(session)
+        else:
+            with pytest.raises(Error):
+                session.send("hello")
+        await session.close()
+        async with simulated(agent) as another:
+            await works(another)
+        return reached
+
+    run(backend, how, try_it, 2)
+
+
+@ways
+def test_a_block(backend: str, how: str) -> None:
+    async def try_it(cancel: Cancel) -> bool:
+        session = simulated(agent)
+
+        async def block() -> None:
+            async with session:
+                async for _ in session.send("hello"):
+                    pass
+
+        reached = await cancel(block)
+        await session.close()
+        assert session.state == "closed"
+        return reached
+
+    run(backend, how, try_it, 6)
+
+
+@ways
+def test_a_turn_that_is_awaited(backend: str, how: str) -> None:
+    async def try_it(cancel: Cancel) -> bool:
+        async with simulated(agent) as session:
+
+            async def turn() -> None:
+                assert (await session.send("hello")).text == "You said hello."
+
+            reached = await cancel(turn)
+            await works(session)
+        return reached
+
+    run(backend, how, try_it, 1)
+
+
+@ways
+def test_a_turn_that_is_read(backend: str, how: str) -> None:
+    async def try_it(cancel: Cancel) -> bool:
+        async with simulated(agent) as session:
+            turn = session.send("hello")
+            read: list[Any] = []
+
+            async def iterate() -> None:
+                async for message in turn:
+                    read.append(message)
+
+            reached = await cancel(iterate)
+            await turn
+            read += [message async for message in turn]
+            assert tuple(read) == turn.messages  # none was lost
+            await works(session)
+        return reached
+
+    run(backend, how, try_it, 2)
+
+
+@ways
+def test_a_request(backend: str, how: str) -> None:
+    async def try_it(cancel: Cancel) -> bool:
+        async with simulated(agent) as session:
+            reached = await cancel(session.get_settings)
+            assert not session._core.link.connection.asked  # type: ignore[union-attr]
+            await works(session)
+        return reached
+
+    run(backend, how, try_it, 1)
+
+
+@ways
+def test_an_interrupt(backend: str, how: str) -> None:
+    async def try_it(cancel: Cancel) -> bool:
+        async with simulated(agent) as session:
+            turn = session.send("go on")
+            reached = await cancel(session.interrupt)
+            receipt = await session.interrupt()
+            assert receipt.turn in (turn, None)
+            assert not (await turn).ok
+            await works(session)
+        return reached
+
+    run(backend, how, try_it, 1)
+
+
+@ways
+def test_the_withdrawal_of_a_turn(backend: str, how: str) -> None:
+    async def try_it(cancel: Cancel) -> bool:
+        async with simulated(agent) as session:
+            turn = session.send("hello")
+            reached = await cancel(turn.cancel)
+            await session.wait_idle()
+            assert turn.is_over
+            await works(session)
+        return reached
+
+    run(backend, how, try_it, 1)
+
+
+@ways
+def test_a_wait_until_idle(backend: str, how: str) -> None:
+    async def try_it(cancel: Cancel) -> bool:
+        async with simulated(agent) as session:
+            turn = session.send("hello")
+            reached = await cancel(session.wait_idle)
+            assert (await turn).ok
+            await works(session)
+        return reached
+
+    run(backend, how, try_it, 1)
+
+
+@ways
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_close(backend: str, how: str, busy: bool) -> None:
+    async def try_it(cancel: Cancel) -> bool:
+        session = await simulated(agent).start()
+        turns = [session.send("go on"), session.send("later")] if busy else []
+        reached = await cancel(session.close)
+        await session.close()
+        assert session.state == "closed"
+        assert all(turn.is_over for turn in turns)
+        async with simulated(agent) as another:
+            await works(another)
+        return reached
+
+    run(backend, how, try_it, 1)
+
+
+async def connect(launch: Launch) -> Transport:
+    await anyio.lowlevel.checkpoint()
+    return SimulatedCLI(agent, argv=same_session(launch))
+
+
+@ways
+def test_a_restart(backend: str, how: str) -> None:
+    async def try_it(cancel: Cancel) -> bool:
+        session = await Session(options(cli=SOME_CLI), transport=connect).start()
+        turns = [session.send("go on"), session.send("later")]
+        reached = await cancel(session.restart)
+        if session.state == "busy":  # it did not even begin, or came through
+            await session.interrupt()
+        for turn in turns:
+            with suppress(Error):
+                await turn
+        assert all(turn.is_over for turn in turns)
+        if session.state in ("closed", "failed"):
+            await session.restart()
+        await works(session)
+        await session.close()
+        return reached
+
+    run(backend, how, try_it, 4)
+
+
+@ways
+def test_an_interrupt_that_escalates(backend: str, how: str) -> None:
+    class Deaf(SimulatedCLI):
+        """Nothing that it is told after the prompt reaches it."""
+
+        async def send(self, data: bytes) -> None:
+            if b"interrupt" not in data and b"end_session" not in data:
+                await super().send(data)
+
+    clis: list[SimulatedCLI] = []
+
+    async def connect_deaf(launch: Launch) -> Transport:
+        clis.append(Deaf(agent, argv=same_session(launch)))
+        return clis[-1]
+
+    async def try_it(cancel: Cancel) -> bool:
+        session = await Session(options(cli=SOME_CLI), transport=connect_deaf).start()
+        turn, later = session.send("go on"), session.send("later")
+        await turn.started.wait()
+        escalation = Escalation(patience=0.005, restart=True)
+        reached = await cancel(lambda: session.interrupt(escalate=escalation))
+        with suppress(Error):
+            await session.interrupt(escalate=escalation)
+        for each in (turn, later):
+            with suppress(Error):
+                await each
+        if session.state in ("closed", "failed"):
+            await session.restart()
+        await works(session)
+        await session.close()
+        return reached
+
+    run(backend, how, try_it, 4)
+
+
+@ways
+def test_opening_in_one_task_and_closing_in_another(backend: str, how: str) -> None:
+    """While it opens, somebody else closes it, and both are cancelled."""
+
+    async def try_it(cancel: Cancel) -> bool:
+        session = simulated(agent)
+
+        async def open_it() -> None:
+            with suppress(Error):
+                await session.start()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(open_it)
+            await anyio.lowlevel.checkpoint()
+            await anyio.lowlevel.checkpoint()
+            reached = await cancel(session.close)
+        await session.close()
+        assert session.state == "closed"
+        return reached
+
+    run(backend, how, try_it, 1)
+
+
+# --- the event loop itself ends -------------------------------------------------------------------
+
+
+# anyio does not close the coroutine of a task that asyncio cancels before its first step.
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_event_loop_may_end_while_a_session_is_opened_or_used() -> None:
+    sessions: list[Session] = []
+
+    async def use() -> None:
+        session = simulated(agent)
+        sessions.append(session)
+        async with session:
+            while True:
+                await session.send("hello")
+
+    async def main(ticks: int) -> None:
+        task = asyncio.create_task(use())
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        assert not task.done()
+
+    for ticks in range(40):
+        asyncio.run(asyncio.wait_for(main(ticks), SOON))
+    del sessions[0]  # it had no time to begin
+    assert all(session.state in ("closed", "failed") for session in sessions)
+    gc.collect()
+
+
+# --- with a process -------------------------------------------------------------------------------
+
+
+def program(**changes: Any) -> Session:
+    timeouts = Timeouts(start=SOON, request=SOON, exit=1, terminate=1, kill=1, drain=1)
+    return Session(options(cli=PROGRAM, timeouts=timeouts, **changes))
+
+
+@pytest.fixture
+def own_tmp(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Temporary files that nobody else makes at the same time."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+def private_files() -> set[Path]:
+    return set(Path(tempfile.gettempdir()).glob("claudewire*"))
+
+
+@pytest.mark.parametrize(("backend", "how"), WAYS)
+def test_an_opening_with_a_process(backend: str, how: str, own_tmp: None) -> None:
+    """There is no orphan, no file left open and none lying about."""
+    before: list[Any] = []
+
+    async def try_it(cancel: Cancel) -> bool:
+        session = program(settings={"outputStyle": "default"})
+        reached = await cancel(session.start)
+        await session.close()
+        await settled(before)
+        return reached
+
+    async def main() -> None:
+        async with program() as session:  # whatever is made once and for all
+            assert session.pid in children()
+            await session.send("hello")
+        before.extend([children(), len(open_files()), private_files()])
+        points = await at_every_point(try_it, how)
+        assert points >= 4
+        async with program() as session:
+            await session.send("hello")
+
+    anyio.run(main, backend=backend)
+
+
+async def settled(before: list[Any]) -> None:
+    """What a cancelled caller has left to others is done soon."""
+    with anyio.fail_after(SOON):
+        while [children(), len(open_files()), private_files()] != before:
+            await anyio.lowlevel.checkpoint()
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_everything_else_with_a_process(backend: str, own_tmp: None) -> None:
+    before: list[Any] = []
+
+    async def try_it(cancel: Cancel) -> bool:
+        session = await program().start()
+        reached = [
+            await cancel(session.send("hello").reply),
+            await cancel(session.get_settings),
+            await cancel(session.interrupt),
+        ]
+        assert (await session.send("hello")).ok
+        reached.append(await cancel(session.close))
+        await session.close()
+        await settled(before)
+        return any(reached)
+
+    async def main() -> None:
+        async with program() as session:
+            await session.send("hello")
+        before.extend([children(), len(open_files()), private_files()])
+        await at_every_point(try_it, "scope")
+        assert living_tasks() >= 1
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        anyio.run(main, backend=backend)

@@ -1,0 +1,131 @@
+"""Mistakes of somebody new: each is refused where it is made, in words that say what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+import claudewire
+from claudewire.testing import Chat, SimulatedCLI
+
+pytestmark = pytest.mark.anyio
+
+
+async def echo(chat: Chat) -> None:
+    await chat.say(chat.text)
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def everything(*args: int) -> int:
+    """Add all numbers."""
+    return sum(args)
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"budgets": 1.0}, "budgets must be a list, not 1.0"),
+    ({"budgets": claudewire.Budget(turns=1)}, r"budgets must be a list; did you mean \[Budget"),
+    ({"budgets": [1]}, r"budgets\[0\] must be Budget\(…\), not 1"),
+    ({"timeouts": 5}, r"timeouts must be Timeouts\(…\), not 5"),
+    ({"timeouts": None}, r"timeouts must be Timeouts\(…\), not None"),
+    ({"patience": 5}, r"patience must be Patience\(…\), not 5"),
+    ({"unread": "drop"}, r"unread must be Unread\(…\)"),
+    ({"prices": 3}, "prices must be a mapping, not 3"),
+    ({"policy": {"allow": ["Read"]}}, "policy must be a Policy"),
+    ({"policy": claudewire.Policy}, "policy must be a Policy"),
+    ({"inbox": "x"}, r"inbox must be Inbox\(…\), not 'x'"),
+    ({"audit": "x.jsonl"}, "audit has to be a function, and not 'x.jsonl'"),
+    ({"on_stderr": "x"}, "on_stderr has to be a function"),
+    ({"decide_within": "5"}, "decide_within must be a number of seconds, not '5'"),
+    ({"decide_within": -1}, "decide_within has to be more than 0 seconds, not -1"),
+    ({"repairs": -1}, "repairs must be 0 or more, not -1"),
+    ({"tell_errors": "yes"}, "tell_errors must be True or False"),
+    ({"person": "terminal"}, r"person has to be a function, Terminal\(\) or 'inbox'"),
+    ({"tools": [5]}, "A tool is made of a function, not of 5"),
+    ({"tools": [add, add]}, "claudewire has a tool called add already"),
+    ({"tools": [everything]}, r"it cannot take \*args; take a list instead"),
+    ({"servers": claudewire.ToolServer("s", [add])}, "servers must be a list, not <ToolServer s"),
+    ({"servers": ["s"]}, "'s' is not a server of the `mcp` package, nor a ToolServer"),
+    ({"mcp_servers": {"s": claudewire.ToolServer("s", [add])}}, "such go to servers="),
+    ({"can_use_tool": print}, "here it is on_permission"),
+    ({"timeout": 5}, r"here it is timeouts=Timeouts\(…\)"),
+    ({"transport": "simulated"}, "transport must be a Transport, or an async function"),
+    ({"transport": SimulatedCLI}, "transport must be an object, not the class SimulatedCLI"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "words"), REFUSED, ids=lambda it: str(it)[:60])
+def test_it_is_refused_before_anything_is_started(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(claudewire.OptionsError, match=words):
+        claudewire.open(**{"transport": SimulatedCLI(echo), **wrong})
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: claudewire.Budget(turns=1, per=cast("Any", "day")), "per session or turn"),
+        (lambda: claudewire.Patience(action=cast("Any", "kill")), "patience.action is one of"),
+        (lambda: claudewire.Patience(tool=-1), "patience.tool has to be more than 0, not -1"),
+        (lambda: claudewire.Unread(policy=cast("Any", "drop")), "keep or drop_partial"),
+        (
+            lambda: claudewire.open(cast("Any", {"model": "opus"})),
+            r"must be Options\(…\), not dict",
+        ),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused(make: Callable[[], object], words: str) -> None:
+    with pytest.raises(claudewire.OptionsError, match=words):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "words"),
+    [
+        ({"scenario": "hello"}, TypeError, "an async function of a Chat, not 'hello'"),
+        ({"faults": "kill@3"}, TypeError, r"`parse_faults\('kill@3'\)` makes one"),
+        ({"version": "9"}, ValueError, "No persona for CLI '9'; there are"),
+    ],
+)
+def test_a_simulated_cli_is_refused_where_it_is_made(
+    wrong: dict[str, Any], kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind, match=words):
+        SimulatedCLI(**wrong)
+
+
+async def test_a_session_that_was_not_opened_says_how_to() -> None:
+    with pytest.raises(claudewire.SessionClosed, match="not opened; `async with` or `await`"):
+        claudewire.open(transport=SimulatedCLI(echo)).send("Hello")
+
+
+async def test_a_word_that_means_nothing_is_refused() -> None:
+    with pytest.raises(claudewire.OptionsError, match="tasks is one of wait, ignore, cancel"):
+        await claudewire.run("Hi", tasks=cast("Any", "kill"), transport=SimulatedCLI(echo))
+    async with claudewire.open(transport=SimulatedCLI(echo)) as claude:
+        with pytest.raises(claudewire.OptionsError, match="priority is one of now, next, later"):
+            claude.send("Hi", priority=cast("Any", "asap"))
+
+
+async def test_a_plan_is_not_carried_out_in_a_mode_that_there_is_not() -> None:
+    def approve(request: claudewire.PlanRequest) -> claudewire.PermissionResult:
+        with pytest.raises(claudewire.AnswerError, match="in the mode 'yolo'"):
+            request.approve(mode="yolo")
+        return request.approve()
+
+    async def plan(chat: Chat) -> None:
+        await chat.say((await chat.plan("# Tidy up")).text)
+
+    reply = await claudewire.run("Go", on_plan=approve, transport=SimulatedCLI(plan))
+    assert "approved" in reply.text
+
+
+def test_a_directory_is_no_cli() -> None:
+    from claudewire.launch.find_cli import find_cli
+
+    with pytest.raises(claudewire.CLINotFoundError, match="/ is a directory"):
+        find_cli("/", {})

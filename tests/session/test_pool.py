@@ -1,0 +1,542 @@
+"""CLIs that are kept ready: who gets which, how many there are, and how all of it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+from tests.helpers.peer import SOON, Peer
+from tests.helpers.sessions import SOME_CLI, echo, options, same_session, soon
+
+from claudewire.errors import CLIError, OptionsError, SessionClosed
+from claudewire.people import PermissionRequest, PermissionResult
+from claudewire.session import Pool, PoolStats, Session, SessionState
+from claudewire.session import pool as module
+from claudewire.session.warm import Kind
+from claudewire.testing import Chat, SimulatedCLI
+from claudewire.transport import Launch, Transport
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("claudewire.session.warm.FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("claudewire.session.warm.LONGEST_PAUSE", 0.004)
+
+
+class Clis:
+    """Gives CLIs to a pool: as many as it is allowed to, for which it waits.
+
+    Attributes:
+        made: all that there ever were.
+        starting: how many are being started.
+        most: how many there were of these at once.
+        broken: what goes wrong with the next, in turn.
+    """
+
+    def __init__(self, allowed: int = 1_000_000) -> None:
+        self.made: list[SimulatedCLI] = []
+        self.launches: list[Launch] = []
+        self.allowed = allowed
+        self.starting = self.most = 0
+        self.broken: list[Exception] = []
+
+    async def __call__(self, launch: Launch) -> Transport:
+        self.starting += 1
+        self.most = max(self.most, self.starting)
+        try:
+            while not self.allowed:
+                await anyio.lowlevel.checkpoint()
+            self.allowed -= 1
+            if self.broken:
+                raise self.broken.pop(0)
+        finally:
+            self.starting -= 1
+        self.launches.append(launch)
+        self.made.append(SimulatedCLI(self.scenario, argv=same_session(launch)))
+        return self.made[-1]
+
+    async def scenario(self, chat: Chat) -> None:
+        if chat.text == "ask":
+            await chat.use("Bash", {"command": "make"})
+        await echo(chat)
+
+
+def pool_of(clis: Clis, **changes: Any) -> Pool:
+    keywords = ("size", "most_starting", "max_idle")
+    given = {name: changes.pop(name) for name in keywords if name in changes}
+    return Pool(options(cli=SOME_CLI, **changes), transport=clis, **given)
+
+
+async def gone(sessions: list[Session]) -> None:
+    await soon(lambda: all(it.state is SessionState.CLOSED for it in sessions))
+
+
+# --- ready ----------------------------------------------------------------------------------------
+
+
+async def test_what_is_opened_was_ready_and_another_takes_its_place() -> None:
+    clis = Clis()
+    with anyio.fail_after(SOON):
+        async with pool_of(clis, size=2) as pool:
+            await pool.ready()
+            assert pool.stats == PoolStats(warm=2, starting=0, taken=0, hits=0, misses=0)
+            clis.allowed = 0
+            async with pool.open() as claude:
+                assert pool.stats.hits == pool.stats.taken == 1
+                assert (await claude.send("hello")).text == "You said hello."
+                assert pool.stats.warm == 1
+                clis.allowed = 1
+                await soon(lambda: pool.stats.warm == 2)
+            assert pool.stats == PoolStats(warm=2, starting=0, taken=0, hits=1, misses=0)
+            assert "hits=1" in repr(pool)
+    assert claude.state is SessionState.CLOSED
+    assert len(clis.made) == 3
+
+
+async def test_who_comes_too_early_gets_the_first_that_is_ready() -> None:
+    clis = Clis(allowed=0)
+    got: list[Session] = []
+    with anyio.fail_after(SOON):
+        async with pool_of(clis, size=2) as pool:
+            await soon(lambda: clis.starting == 2)
+
+            async def take() -> None:
+                got.append(await pool.open())
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(take)
+                await soon(lambda: pool.stats.misses == 1)
+                clis.allowed = 1
+            (claude,) = got
+            assert len(clis.made) == 1
+            assert (await claude.send("hello")).ok
+            await claude.close()
+            clis.allowed = 10
+            await pool.ready()
+
+
+async def test_no_more_are_started_at_once_than_was_said_and_who_waits_comes_first() -> None:
+    clis = Clis(allowed=0)
+    got: list[Session] = []
+    with anyio.fail_after(SOON):
+        async with pool_of(clis, size=3, most_starting=2) as pool:
+            async with anyio.create_task_group() as tasks:
+
+                async def take(**changes: Any) -> None:
+                    got.append(await pool.open(**changes))
+
+                for _ in range(3):
+                    tasks.start_soon(take)
+                tasks.start_soon(lambda: take(model="opus"))
+                await soon(lambda: pool.stats.misses == 4)
+                await soon(lambda: clis.starting == 2)
+                assert pool.stats.starting == 2
+                clis.allowed = 4
+            assert clis.most == 2
+            assert len(clis.made) == 4
+            assert pool.stats.warm == 0
+            clis.allowed = 100
+            await pool.ready()
+            assert clis.most == 2
+            assert pool.stats.warm == 3
+            for session in got:
+                await session.close()
+
+
+async def test_a_pool_of_size_nothing_only_limits() -> None:
+    clis = Clis()
+    with anyio.fail_after(SOON):
+        async with pool_of(clis, size=0, most_starting=1) as pool:
+            await pool.ready()
+            async with pool.open() as one, pool.open() as other:
+                assert (await one.send("hello")).ok
+                assert (await other.send("hello")).ok
+            assert pool.stats == PoolStats(warm=0, starting=0, taken=0, hits=0, misses=2)
+    assert len(clis.made) == 2
+
+
+async def test_sessions_work_as_others_do() -> None:
+    clis = Clis()
+    with anyio.fail_after(SOON):
+        async with pool_of(clis, size=1) as pool:
+            async with anyio.create_task_group() as tasks:
+                session = await pool.open()
+                tasks.start_soon(session.set_model, "opus")
+            reply = await session.send("hello")
+            await session.restart()
+            assert (await session.send("again")).session_id == reply.session_id
+            async with anyio.create_task_group() as tasks:  # closed in another task
+                tasks.start_soon(session.close)
+            assert session.state is SessionState.CLOSED
+
+
+async def test_handlers_see_the_context_of_the_pool_and_not_of_whoever_came_first() -> None:
+    user = contextvars.ContextVar("user", default="nobody")
+    seen: list[str] = []
+
+    def decide(request: PermissionRequest) -> PermissionResult:
+        seen.append(user.get())
+        return request.allow()
+
+    with anyio.fail_after(SOON):
+        async with pool_of(Clis(), size=1, on_permission=decide) as pool:
+            user.set("me")
+            for _ in range(2):
+                async with pool.open() as session:
+                    await session.send("ask")
+    assert seen == ["nobody", "nobody"]
+
+
+async def test_it_works_with_the_simulated_cli() -> None:
+    with anyio.fail_after(SOON):
+        async with Pool(cli="simulated", size=1) as pool:
+            await pool.ready()
+            async with pool.open() as session:
+                assert (await session.send("hello")).ok
+
+
+# --- kinds ----------------------------------------------------------------------------------------
+
+
+async def test_what_is_opened_twice_is_kept_ready() -> None:
+    clis = Clis()
+    with anyio.fail_after(SOON):
+        async with pool_of(clis, size=2) as pool:
+            await pool.ready()
+            async with pool.open(model="opus") as session:
+                assert "--model=opus" in clis.launches[-1].argv
+                assert (await session.send("hello")).ok
+            assert pool.stats.warm == 2
+            async with pool.open(model="opus"):
+                pass
+            await soon(lambda: pool.stats.warm == 4)
+            async with pool.open(model="opus"):
+                pass
+            assert pool.stats.hits == 1
+            assert pool.stats.misses == 2
+
+
+async def test_a_kind_can_be_made_ready_before_it_is_opened() -> None:
+    with anyio.fail_after(SOON):
+        async with pool_of(Clis(), size=1) as pool:
+            await pool.ready(model="opus")
+            async with pool.open(model="opus"):
+                assert pool.stats.hits == 1
+
+
+async def test_kinds_that_were_not_asked_for_lately_are_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MOST_KINDS", 2)
+    with anyio.fail_after(SOON):
+        async with pool_of(Clis(), size=1) as pool:
+            for model in "abcd":
+                await pool.ready(model=model)
+            await soon(lambda: pool.stats.warm == 2)
+            for model in "efgh":  # once only
+                await (await pool.open(model=model)).close()
+            assert pool.stats.warm == 2
+            await soon(lambda: len(pool._kinds) <= 3)
+            async with pool.open(model="d"):
+                assert pool.stats.hits == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"resume": str(uuid.uuid4())},
+        {"resume": str(uuid.uuid4()), "fork_session": True},
+        {"continue_conversation": True},
+        {"session_id": str(uuid.uuid4())},
+        {"worktree": True},
+    ],
+)
+async def test_what_is_for_one_conversation_is_started_when_it_is_opened(
+    changes: dict[str, Any],
+) -> None:
+    clis = Clis()
+    with anyio.fail_after(SOON):
+        async with pool_of(clis, size=1) as pool:
+            await pool.ready()
+            for _ in range(2):
+                async with pool.open(**changes):
+                    pass
+            assert pool.stats.misses == 2
+            assert len(clis.made) == 3
+            with pytest.raises(OptionsError, match="conversation"):
+                await pool.ready(**changes)
+
+
+async def test_options_that_make_no_sense() -> None:
+    with pytest.raises(OptionsError, match="size has to be"):
+        Pool(size=-1)
+    with pytest.raises(OptionsError, match="most_starting"):
+        Pool(most_starting=0)
+    with pytest.raises(OptionsError, match="max_idle"):
+        Pool(max_idle=0)
+    with pytest.raises(OptionsError, match="single transport"):
+        Pool(transport=SimulatedCLI())  # type: ignore[arg-type]
+    with pytest.raises(OptionsError):
+        Pool(model=3)  # type: ignore[arg-type]
+    with pytest.raises(OptionsError):
+        Pool().open(modle="opus")  # type: ignore[call-arg]
+
+
+# --- what goes wrong ------------------------------------------------------------------------------
+
+
+async def test_one_that_dies_while_it_waits_is_replaced(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clis = Clis()
+    with anyio.fail_after(SOON):
+        async with pool_of(clis, size=2) as pool:
+            await pool.ready()
+            await clis.made[0].aclose()
+            await soon(lambda: len(clis.made) == 3 and pool.stats.warm == 2)
+            async with pool.open() as one, pool.open() as other:
+                assert (await one.send("hello")).ok
+                assert (await other.send("hello")).ok
+                assert pool.stats.hits == 2
+    assert "has ended" in caplog.text
+
+
+async def test_one_that_has_just_died_is_not_handed_out() -> None:
+    clis = Clis()
+    with anyio.fail_after(SOON):
+        async with pool_of(clis, size=1) as pool:
+            await pool.ready()
+            (kind,) = pool._kinds
+            (session,) = kind.warm
+            session._core.close(now=True)  # nobody has noticed yet
+            async with pool.open() as another:
+                assert another is not session
+                assert (await another.send("hello")).ok
+
+
+async def test_whoever_waits_is_told_why_there_is_none() -> None:
+    clis = Clis()
+    clis.broken = [CLIError("No luck."), CLIError("No luck again.")]
+    with anyio.fail_after(SOON):
+        async with pool_of(clis, size=0) as pool:
+            with pytest.raises(CLIError, match="No luck"):
+                await pool.open()
+            with pytest.raises(CLIError, match="again"):
+                async with pool.open():
+                    raise AssertionError
+            async with pool.open() as session:
+                assert (await session.send("hello")).ok
+
+
+async def test_what_cannot_be_kept_ready_is_tried_again() -> None:
+    clis = Clis()
+    clis.broken = [CLIError("No luck."), OSError("No fork."), CLIError("No."), CLIError("No.")]
+    with anyio.fail_after(SOON):
+        async with pool_of(clis, size=1) as pool:
+            with pytest.raises(CLIError, match="No luck"):
+                await pool.ready()
+            await soon(lambda: pool.stats.warm == 1)  # by itself, after some pauses
+            assert clis.broken == []
+
+
+async def test_who_waits_is_not_told_of_a_failure_while_another_is_on_its_way() -> None:
+    clis = Clis(allowed=0)
+    with anyio.fail_after(SOON):
+        async with pool_of(clis, size=2) as pool:
+            await soon(lambda: clis.starting == 2)
+            clis.broken = [CLIError("No luck.")]
+            async with anyio.create_task_group() as tasks:
+
+                async def take() -> None:
+                    async with pool.open() as session:
+                        assert (await session.send("hello")).ok
+
+                tasks.start_soon(take)
+                await soon(lambda: pool.stats.misses == 1)
+                clis.allowed = 100
+
+
+async def test_the_pauses_grow_up_to_a_limit() -> None:
+    kind = Kind(options())
+    pauses = []
+    for _ in range(4):
+        kind.failed(CLIError("No luck."))
+        pauses.append(round(kind.not_before - anyio.current_time(), 3))
+    assert pauses == pytest.approx([0.001, 0.002, 0.004, 0.004], abs=0.0011)
+
+
+async def test_who_leaves_while_waiting_leaves_one_behind_for_others() -> None:
+    clis = Clis(allowed=0)
+    with anyio.fail_after(SOON):
+        async with pool_of(clis, size=1) as pool:
+            async with anyio.create_task_group() as tasks:
+                for _ in range(2):
+                    tasks.start_soon(pool.take, pool.options)
+                await soon(lambda: pool.stats.misses == 2)
+                tasks.cancel_scope.cancel()
+            assert pool.stats.misses == 2
+            clis.allowed = 100
+            await pool.ready()
+            await soon(lambda: pool.stats == PoolStats(1, 0, 0, 0, 2))
+
+
+@pytest.mark.parametrize("then", ["goes on", "closes", "is closed"])
+def test_who_leaves_just_when_one_is_ready_does_not_take_it_along(then: str) -> None:
+    async def main() -> None:
+        session = await Session(options(), transport=SimulatedCLI(echo)).start()
+        pool = await pool_of(Clis(allowed=0), size=0).start()
+        kind = pool._kind(pool.options)
+        task = asyncio.create_task(pool.take(pool.options))
+        await soon(lambda: kind.wishes)
+        kind.wishes.popleft().fulfil(session)
+        task.cancel()
+        if then == "is closed":
+            await pool.close()
+        await asyncio.wait([task])
+        assert task.cancelled()
+        if then == "closes":
+            await pool.close()
+        await gone([session])
+        await pool.close()
+
+    asyncio.run(asyncio.wait_for(main(), SOON))
+
+
+async def test_it_is_kept_if_there_is_room() -> None:
+    with anyio.fail_after(SOON):
+        async with pool_of(Clis(), size=1) as pool:
+            session = await pool.open()
+            (kind,) = pool._kinds
+            await soon(lambda: len(kind.warm) == 1)
+            kind.size = 2
+            pool._give_back(kind, session)
+            await soon(lambda: len(kind.warm) == 2)
+            await session.close()
+
+
+# --- its end --------------------------------------------------------------------------------------
+
+
+async def test_closing_ends_all_but_what_was_handed_out() -> None:
+    clis = Clis()
+    with anyio.fail_after(SOON):
+        async with pool_of(clis, size=3) as pool:
+            await pool.ready()
+            session = await pool.open()
+            ready = [it for kind in pool._kinds for it in kind.warm]
+        assert pool.stats.warm == 0
+        assert [it.state for it in ready] == ["closed"] * len(ready)
+        assert (await session.send("hello")).ok
+        await session.close()
+        with pytest.raises(SessionClosed, match="not open"):
+            await pool.open()
+        with pytest.raises(SessionClosed, match="not open"):
+            await pool.ready()
+        with pytest.raises(SessionClosed, match="once"):
+            await pool.start()
+        await pool.close()
+
+
+async def test_closing_ends_what_is_being_started_and_tells_who_waits() -> None:
+    clis = Clis(allowed=0)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            pool = await pool_of(clis, size=2).start()
+
+            async def wait(how: Callable[[], Any]) -> None:
+                with pytest.raises(SessionClosed):
+                    await how()
+
+            tasks.start_soon(wait, lambda: pool.take(pool.options))
+            tasks.start_soon(wait, pool.ready)
+            await soon(lambda: clis.starting == 3)  # one for who waits
+            await pool.close()
+        assert clis.starting == 0
+        assert pool.stats == PoolStats(0, 0, 0, 0, 1)
+
+
+async def test_closing_ends_one_that_has_not_answered() -> None:
+    peer = Peer()
+
+    async def connect(launch: Launch) -> Transport:
+        return peer.transport
+
+    with anyio.fail_after(SOON):
+        async with Pool(options(cli=SOME_CLI), size=1, transport=connect):
+            await peer.hear_request(object)
+        await peer.hear_end()
+
+
+async def test_it_can_be_closed_before_it_was_started_by_several_and_by_one_who_is_cancelled() -> (
+    None
+):
+    with anyio.fail_after(SOON):
+        await Pool().close()
+        pool = await pool_of(Clis(), size=1).start()
+        await pool.ready()
+        (session,) = pool._kinds[0].warm
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await pool.close()
+        assert session.state is SessionState.CLOSED
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pool.close)
+            tasks.start_soon(pool.close)
+
+
+async def test_what_nobody_takes_is_ended_and_kept_again_when_it_is_opened() -> None:
+    clis = Clis()
+    with anyio.fail_after(SOON):
+        async with pool_of(clis, size=2, max_idle=0.01) as pool:
+            await pool.ready()
+            await soon(lambda: pool.stats.warm == pool.stats.starting == 0)
+            assert len(clis.made) == 2
+            session = await pool.open()
+            assert pool.stats.misses == 1
+            await soon(lambda: len(clis.made) >= 5)
+            assert (await session.send("hello")).ok  # it is not idle any more
+            await session.close()
+
+
+# anyio does not close the coroutine of a task that asyncio cancels before its first step.
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_event_loop_may_end_with_a_pool_open() -> None:
+    pools: list[Pool] = []
+
+    async def main(ticks: int) -> None:
+        pools.append(await pool_of(Clis(), size=2).start())
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+
+    for ticks in range(20):
+        asyncio.run(asyncio.wait_for(main(ticks), SOON))
+    assert all(not pool._is_open for pool in pools)
+
+
+async def test_a_bug_ends_the_pool_and_nobody_waits_for_ever(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Broken(Pool):
+        def _may_start(self) -> bool:
+            raise ZeroDivisionError
+
+    with anyio.fail_after(SOON):
+        pool = await Broken(options(cli=SOME_CLI)).start()
+        await soon(lambda: "The pool failed" in caplog.text)
+        with pytest.raises(SessionClosed):
+            await pool.open()
+        await pool.close()

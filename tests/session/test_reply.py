@@ -1,0 +1,64 @@
+"""What a turn came to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.helpers import messages as saying
+
+from claudewire.errors import TurnError
+from claudewire.session import Reply
+from claudewire.wire import PermissionDenial
+
+
+def test_the_text_is_the_result_else_the_last_thing_that_was_said() -> None:
+    said = (
+        saying.text("first"),
+        saying.text("last"),
+        saying.text("a subagent", parent_tool_use_id="toolu_1"),
+        saying.tool_use(),
+    )
+    assert Reply[Any](saying.result("the result"), said).text == "the result"
+    assert Reply[Any](saying.result(None), said).text == "last"
+    assert Reply[Any](saying.result(None)).text == ""
+
+
+def test_what_was_replaced_was_not_said() -> None:
+    wrong = saying.text("wrong")
+    right = saying.text("right", supersedes=[wrong.uuid])
+    reply: Reply[Any] = Reply(saying.result(None), (wrong, right))
+    assert [block.text for block in reply.blocks] == ["right"]  # type: ignore[union-attr]
+
+
+def test_what_the_cli_did_not_say_is_none_or_empty() -> None:
+    reply: Reply[Any] = Reply(saying.result())
+    nothing = (reply.usage, reply.session_cost_usd, reply.duration, reply.session_id)
+    assert nothing == (None, None, None, None)
+    assert reply.model_usage == {}
+    assert reply.denials == []
+    assert reply.output is None
+
+
+def test_what_the_cli_said_is_passed_on() -> None:
+    denial = PermissionDenial("Bash")
+    result = saying.result(
+        "x" * 100,
+        total_cost_usd=1.5,
+        duration_ms=2500,
+        permission_denials=[denial],
+        session_id="s",
+    )
+    reply: Reply[Any] = Reply(result)
+    assert (reply.session_cost_usd, reply.duration, reply.session_id) == (1.5, 2.5, "s")
+    assert reply.denials == [denial]
+    assert repr(reply) == f"<Reply success '{'x' * 60}…'>"
+
+
+def test_a_turn_that_failed_raises_if_asked_to() -> None:
+    result = saying.result(None, subtype="error_max_turns", is_error=True, errors=["too many"])
+    reply: Reply[Any] = Reply(result)
+    assert not reply.ok
+    with pytest.raises(TurnError) as caught:
+        reply.raise_for_error()
+    assert caught.value.result is result

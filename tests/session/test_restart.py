@@ -1,0 +1,263 @@
+"""A session goes on with another CLI: asked to, or after it has failed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable
+from inspect import iscoroutinefunction
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+from tests.helpers import messages as saying
+from tests.helpers.peer import SOON, Peer
+from tests.helpers.sessions import SOME_CLI, echo, options, same_session, soon
+
+from claudewire.errors import CLIError, Error, SessionClosed, TurnError
+from claudewire.options import Timeouts
+from claudewire.session import Session, SessionState, StateChanged
+from claudewire.testing import Chat, ExitWith, SimulatedCLI
+from claudewire.transport import Launch, Transport
+from claudewire.wire import GetSettings, Initialize
+
+pytestmark = pytest.mark.anyio
+
+State = SessionState
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+class Clis:
+    """One CLI after the other: what a simulated one does, how to make it, itself, or why not."""
+
+    def __init__(self, *transports: Any) -> None:
+        self.transports = list(transports)
+        self.launches: list[Launch] = []
+
+    async def __call__(self, launch: Launch) -> Transport:
+        self.launches.append(launch)
+        await anyio.lowlevel.checkpoint()
+        transport: Any = self.transports[len(self.launches) - 1]
+        if isinstance(transport, Exception):
+            raise transport
+        if iscoroutinefunction(transport):
+            transport = SimulatedCLI(transport, argv=same_session(launch))
+        elif callable(transport):
+            transport = transport(launch)
+        taken: Transport = transport
+        return taken
+
+
+def session_with(*transports: Any, **changes: Any) -> tuple[Session, Clis]:
+    clis = Clis(*transports)
+    return Session(options(**{"cli": SOME_CLI, **changes}), transport=clis), clis
+
+
+async def endless(chat: Chat) -> None:
+    if chat.text == "go on":
+        await chat.sleep(math.inf)
+    await echo(chat)
+
+
+async def test_another_cli_resumes_the_conversation(tmp_path: Path) -> None:
+    def keeping(launch: Launch) -> SimulatedCLI:
+        resume = [it for it in launch.argv if "--resume" in it]
+        return SimulatedCLI(echo, argv=resume, env={"HOME": str(tmp_path)})
+
+    session, clis = session_with(keeping, keeping)
+    with anyio.fail_after(SOON):
+        async with session:
+            reply = await session.send("hello")
+            await session.restart()
+            assert session.state == "ready"
+            assert (await session.send("again")).text == "You said again."
+    assert f"--resume={reply.session_id}" in clis.launches[1].argv
+    assert not any("--resume" in it for it in clis.launches[0].argv)
+
+
+async def test_it_may_also_begin_a_new_conversation() -> None:
+    session, clis = session_with(echo, echo)
+    with anyio.fail_after(SOON):
+        async with session:
+            await session.send("hello")
+            await session.restart(resume=False)
+            assert (await session.send("again")).ok
+    assert not any("--resume" in it for it in clis.launches[1].argv)
+
+
+async def test_what_the_cli_had_is_lost_and_what_waits_is_sent() -> None:
+    session, _ = session_with(endless, echo)
+    with anyio.fail_after(SOON), session.events() as events:
+        async with session:
+            sent, held = session.send("go on"), session.send("later")
+            await sent.started.wait()
+            await session.restart()
+            with pytest.raises(TurnError, match="started again"):
+                await sent
+            assert (await held).text == "You said later."
+        states = [it.new for it in events.take() if isinstance(it, StateChanged)]
+    assert states[:6] == ["starting", "ready", "busy", "starting", "ready", "busy"]
+
+
+async def test_a_session_that_has_failed_lives_again() -> None:
+    session, _ = session_with(SimulatedCLI(echo, faults=[ExitWith(3, at=3)]), echo)
+    with anyio.fail_after(SOON):
+        await session.start()
+        with pytest.raises(CLIError):
+            await session.send("hello")
+        assert session.state == "failed"
+        await session.restart()
+        assert session.failure is None
+        assert session.state == "ready"
+        with session.events() as events:
+            assert (await session.send("again")).ok
+            assert events.take()
+        await session.close()
+
+
+async def test_a_session_that_was_closed_lives_again() -> None:
+    session, _ = session_with(echo, echo)
+    with anyio.fail_after(SOON):
+        await session.start()
+        await session.close()
+        await session.restart()
+        assert (await session.send("again")).ok
+        await session.close()
+    assert session.state == "closed"
+
+
+async def test_a_session_that_is_new_is_started() -> None:
+    session, _ = session_with(echo)
+    with anyio.fail_after(SOON):
+        await session.restart()
+        assert (await session.send("hello")).ok
+        await session.close()
+
+
+async def test_a_cli_that_cannot_be_started_again_is_an_error() -> None:
+    session, _ = session_with(echo, OSError("no fork"))
+    with anyio.fail_after(SOON):
+        await session.start()
+        turn = session.send("hello")
+        with pytest.raises(OSError, match="no fork"):
+            await session.restart()
+        assert session.state == "failed"
+        with pytest.raises(Error):
+            await turn
+        with pytest.raises(CLIError, match="no fork"):
+            session.send("again")
+        await session.close()
+
+
+async def test_requests_that_waited_are_told() -> None:
+    peer = Peer()
+    session, _ = session_with(peer.transport, echo)
+    failures: list[Error] = []
+
+    async def fail(what: Awaitable[Any]) -> None:
+        with pytest.raises(CLIError, match="started again") as caught:
+            await what
+        failures.append(caught.value)
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(peer.welcome)
+            await session.start()
+        session.send("hello")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(fail, session.get_settings())
+            tasks.start_soon(fail, session.interrupt())
+            await peer.hear_request(GetSettings)
+            await session.restart()
+        assert len(failures) == 2
+        assert (await session.send("again")).ok
+        await session.close()
+
+
+async def test_what_is_sent_meanwhile_goes_to_the_new_one() -> None:
+    peer = Peer()
+    session, _ = session_with(peer.transport, echo, timeouts=Timeouts(exit=SOON, drain=SOON))
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(peer.welcome)
+            await session.start()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.restart)
+            await soon(lambda: session.state == "starting")
+            turn = session.send("meanwhile")
+            assert turn.state == "held"
+        assert (await turn).text == "You said meanwhile."
+        await session.close()
+
+
+async def test_two_who_want_it_get_one() -> None:
+    session, clis = session_with(echo, echo, echo)
+    with anyio.fail_after(SOON):
+        await session.start()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.restart)
+            tasks.start_soon(session.restart)
+        assert len(clis.launches) == 2
+        assert (await session.send("hello")).ok
+        await session.close()
+
+
+async def test_it_can_be_closed_while_the_old_one_leaves() -> None:
+    session, clis = session_with(endless, echo)
+    with anyio.fail_after(SOON):
+        await session.start()
+        sent, held = session.send("go on"), session.send("later")
+        async with anyio.create_task_group() as tasks:
+
+            async def restart() -> None:
+                with pytest.raises(SessionClosed):
+                    await session.restart()
+
+            tasks.start_soon(restart)
+            await soon(lambda: session.state == "starting")
+            await session.close()
+        assert session.state == "closed"
+        assert sent.is_over
+        with pytest.raises(SessionClosed):
+            await held
+    assert len(clis.launches) == 1
+
+
+async def test_it_can_be_closed_while_the_new_one_comes() -> None:
+    peer = Peer()
+    session, _ = session_with(echo, peer.transport)
+    with anyio.fail_after(SOON):
+        await session.start()
+        async with anyio.create_task_group() as tasks:
+
+            async def restart() -> None:
+                with pytest.raises(SessionClosed):
+                    await session.restart()
+
+            tasks.start_soon(restart)
+            await peer.hear_request(Initialize)
+            await session.close()
+        assert session.state == "closed"
+        await peer.hear_end()
+
+
+async def test_a_session_that_closes_is_not_started_again() -> None:
+    peer = Peer()
+    session, _ = session_with(peer.transport, timeouts=Timeouts(exit=SOON, drain=SOON))
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(peer.welcome)
+            await session.start()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.close)
+            await peer.hear_end()
+            with pytest.raises(SessionClosed, match="closing"):
+                await session.restart()
+            await peer.say(saying.status())
+            peer.exit(0)
+    assert session.state == "closed"

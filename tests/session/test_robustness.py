@@ -1,0 +1,234 @@
+"""What a review found: handlers that do not stop, ends at the last moment, threads, long lines."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import anyio
+import anyio.to_thread
+import pytest
+from tests.helpers import messages as saying
+from tests.helpers.peer import SOON, Peer
+from tests.helpers.sessions import SOME_CLI, opened, options, session_with, soon
+
+from claudewire.errors import CLIError, Error, SessionClosed, evidence, redact
+from claudewire.people import PermissionRequest, PermissionResult
+from claudewire.session import Session, SessionState, StateChanged, TextPieces
+from claudewire.tools import ToolServer
+from claudewire.transport import Launch, Transport
+from claudewire.wire import (
+    Answer,
+    APIMessage,
+    AssistantMessage,
+    CanUseTool,
+    Connection,
+    Event,
+    McpMessage,
+    McpSetServers,
+    McpSetServersResult,
+    Message,
+    Role,
+    TextBlock,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+# --- handlers that do not stop --------------------------------------------------------------------
+
+
+async def asked(peer: Peer, session: Session) -> None:
+    """Have a turn wait for a permission, whose handler is at work."""
+    await peer.hear_prompt()
+    await peer.ask(CanUseTool(tool_name="Bash", input={"command": "ls"}, tool_use_id="toolu_1"))
+    await soon(lambda: session.inbox.pending)
+
+
+def stubborn(released: anyio.Event) -> Callable[[PermissionRequest], Awaitable[PermissionResult]]:
+    async def decide(request: PermissionRequest) -> PermissionResult:
+        with anyio.move_on_after(SOON, shield=True):
+            await released.wait()
+        return request.allow()
+
+    return decide
+
+
+async def test_a_session_closes_although_a_handler_does_not_stop() -> None:
+    peer, released = Peer(), anyio.Event()
+    session = await opened(peer, on_permission=stubborn(released))
+    session.send("hello")
+    with anyio.fail_after(SOON / 2):
+        await asked(peer, session)
+        await session.close()
+    assert session.state == "closed"
+    released.set()
+
+
+async def test_a_turn_fails_when_the_cli_dies_although_a_handler_does_not_stop() -> None:
+    peer, released = Peer(), anyio.Event()
+    session = await opened(peer, on_permission=stubborn(released))
+    turn = session.send("hello")
+    with anyio.fail_after(SOON / 2):
+        await asked(peer, session)
+        peer.exit(3)
+        with pytest.raises(CLIError, match="exit code 3"):
+            await turn
+    released.set()
+
+
+async def test_a_handler_may_close_the_session() -> None:
+    peer = Peer()
+
+    async def decide(request: PermissionRequest) -> PermissionResult:
+        await session.close()
+        return request.deny("It is over.")
+
+    session = await opened(peer, on_permission=decide)
+    turn = session.send("hello")
+    with anyio.move_on_after(SOON) as scope:
+        await peer.hear_prompt()
+        await peer.ask(CanUseTool(tool_name="Bash", input={}, tool_use_id="toolu_1"))
+        with pytest.raises(SessionClosed):
+            await turn
+    if scope.cancelled_caught:
+        session._core.ended()  # else the handler would wait for ever, and the test with it
+        pytest.fail("The session waits for the handler, which waits for the session")
+    assert session.state == "closed"
+
+
+# --- ends at the last moment ----------------------------------------------------------------------
+
+
+async def test_a_session_that_is_closed_when_it_is_just_open_does_not_get_ready() -> None:
+    peer = Peer()
+    session = session_with(peer)
+    received = session._core.received
+
+    def close_at_the_answer(event: Event) -> None:
+        received(event)
+        if isinstance(event, Answer):
+            session._core.close(now=True)
+
+    session._core.received = close_at_the_answer  # type: ignore[method-assign]
+    with session.events() as events, anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(peer.welcome)
+            with pytest.raises(SessionClosed):
+                await session.start()
+        await session.close()
+        states = [it.new for it in events.take() if isinstance(it, StateChanged)]
+    assert SessionState.READY not in states
+    assert session.state == "closed"
+
+
+async def test_a_cli_that_dies_when_it_is_told_of_servers_is_not_without_a_reason() -> None:
+    peers = [Peer(), Peer()]
+    waiting = iter(peers)
+
+    async def connect(launch: Launch) -> Transport:
+        return next(waiting).transport
+
+    async def first(peer: Peer) -> None:
+        await peer.welcome()
+        await peer.answer(await peer.hear_request(McpSetServers), McpSetServersResult())
+
+    async def second(peer: Peer) -> None:
+        await peer.welcome()
+        await peer.hear_request(McpSetServers)
+        peer.exit(3)
+
+    session = Session(options(cli=SOME_CLI), transport=connect)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(first, peers[0])
+            tasks.start_soon(second, peers[1])
+            await session.start()
+            await session.add_server({"command": "true"}, "other")
+            with pytest.raises(Error) as failed:
+                await session.restart()
+    assert isinstance(failed.value, CLIError)
+    assert failed.value.evidence is not None
+    assert failed.value.evidence.exit_code == 3
+
+
+# --- threads --------------------------------------------------------------------------------------
+
+
+def ping() -> str:
+    """Say something."""
+    return "pong"
+
+
+async def test_a_tool_that_another_thread_adds_is_told_in_the_thread_of_the_session() -> None:
+    peer, server = Peer(), ToolServer("some", can_change=True)
+    session = await opened(peer, servers=[server])
+    link, threads = session._core.link, []
+    assert link is not None
+    post = link.post
+
+    def noting_post(event: Event) -> None:
+        threads.append(threading.get_ident())
+        post(event)
+
+    link.post = noting_post  # type: ignore[method-assign]
+    with anyio.fail_after(SOON):
+        await anyio.to_thread.run_sync(partial(server.add, ping))
+        told = (await peer.hear_request(McpMessage)).body
+        assert isinstance(told, McpMessage)
+        assert told.message["method"] == "notifications/tools/list_changed"
+        assert threads == [threading.get_ident()]
+        await session.close()
+
+
+# --- long lines, and text in pieces ---------------------------------------------------------------
+
+
+def test_of_a_long_line_only_the_beginning_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[int] = []
+
+    def noting_redact(text: str) -> str:
+        looked_at.append(len(text))
+        return redact(text)
+
+    monkeypatch.setattr(evidence, "redact", noting_redact)
+    line = json.dumps({"type": "image", "data": "A" * 1_000_000}).encode() + b"\n"
+    witness = evidence.Witness()
+    witness.received(Connection(Role.CLIENT).receive_data(line))
+    (shown,) = witness.evidence().received
+    assert max(looked_at) <= 4 * evidence.LINE
+    assert shown.startswith('{"type": "image"')
+    assert len(shown) < evidence.LINE + 100
+
+
+def whole(*texts: str) -> AssistantMessage:
+    content = [TextBlock(text) for text in texts]
+    message = APIMessage(id="m", model="m", role="assistant", content=list(content), usage=None)
+    return AssistantMessage(message=message, uuid=saying.unique())
+
+
+IN_PIECES = [saying.block_start(), saying.delta("A"), saying.block_start(), saying.delta("B")]
+
+
+@pytest.mark.parametrize(
+    ("messages", "text"),
+    [
+        ([*IN_PIECES, whole("A", "B")], ["A", "B"]),
+        ([*IN_PIECES, whole("A"), whole("B")], ["A", "B"]),
+        ([*IN_PIECES, whole("A"), whole("B, too")], ["A", "B", ", too"]),
+        ([*IN_PIECES, whole("Not that.")], ["A", "B", "Not that."]),
+        ([*IN_PIECES[:2], whole("A"), *IN_PIECES[2:], whole("B")], ["A", "B"]),
+    ],
+)
+def test_text_that_came_in_pieces_of_several_blocks_does_not_come_again(
+    messages: list[Message], text: list[str]
+) -> None:
+    pieces = TextPieces()
+    assert [piece for message in messages for piece in pieces.note(message)] == text

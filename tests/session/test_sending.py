@@ -1,0 +1,460 @@
+"""Turns of a session: queued, cancelled, left early, not asked for, and all of them over."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+from tests.helpers import messages as saying
+from tests.helpers.peer import SOON, Peer
+from tests.helpers.sessions import allow, echo, opened, simulated, soon
+
+from claudewire.errors import CLIError, LocalProtocolError, TurnCancelled, Unsupported
+from claudewire.session import Turn, TurnBegan, TurnState
+from claudewire.testing import Chat, KilledBy, ResultWithoutTurn, UnsolicitedTurn
+from claudewire.wire import (
+    AssistantMessage,
+    CancelAsyncMessage,
+    CancelAsyncMessageResult,
+    InitMessage,
+    ResultMessage,
+    Stray,
+)
+
+pytestmark = pytest.mark.anyio
+
+NARRATORS = ["2.1.197", "2.1.325"]
+VERSIONS = ["1.0.128", "2.0.76", "2.1.17", *NARRATORS]
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+# --- one after the other --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_each_turn_gets_its_own_reply(version: str) -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(echo, version=version) as session:
+            turns = [session.send(str(number)) for number in range(10)]
+            assert [turn.state for turn in turns] == [TurnState.SENT] + [TurnState.HELD] * 9
+            assert session.turns == tuple(turns)
+            # It does not matter in which order they are waited for.
+            for number, turn in reversed(list(enumerate(turns))):
+                assert (await turn).text == f"You said {number}."
+            assert session.turns == ()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_leaving_a_loop_early_does_not_shift_the_next_turn(version: str) -> None:
+    async def talkative(chat: Chat) -> None:
+        for number in range(20):
+            await chat.say(f"{chat.text} {number}")
+
+    with anyio.fail_after(SOON):
+        async with simulated(talkative, version=version) as session:
+            first = session.send("alpha")
+            async for message in first:
+                if isinstance(message, AssistantMessage):
+                    break
+            second = session.send("beta")
+            async for message in second:
+                assert "alpha" not in str(message)
+            assert (await second).text == "beta 19"
+            assert (await first).text == "alpha 19"
+            assert len([it async for it in first]) >= 20  # the rest is still there
+
+
+async def test_a_turn_that_was_thrown_away_does_not_shift_the_next() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(echo) as session:
+            session.send("first")
+            gc.collect()
+            assert (await session.send("second")).text == "You said second."
+
+
+async def test_a_reply_has_what_was_said_on_the_way() -> None:
+    async def work(chat: Chat) -> None:
+        await chat.say("I look.")
+        await chat.use("Bash", {"command": "ls"}, result="a.txt")
+        await chat.say("There is a.txt.")
+
+    with anyio.fail_after(SOON):
+        async with simulated(work, on_permission=allow) as session:
+            reply = await session.send("What is there?")
+    assert reply.ok
+    assert reply.raise_for_error() is reply
+    assert str(reply) == reply.text == "There is a.txt."
+    assert [block.name for block in reply.tool_uses] == ["Bash"]
+    assert len(reply.blocks) == 3
+    assert reply.denials == []
+    assert reply.duration is not None
+    assert reply.usage is not None
+    assert reply.model_usage
+    assert "success" in repr(reply)
+
+
+async def test_a_prompt_that_cannot_be_written_stops_nobody() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(echo) as session:
+            bad = session.send("bad", tool_use_result=object())
+            good = session.send("good")
+            worse = session.send("worse", tool_use_result=object())
+            for turn in (bad, worse):
+                with pytest.raises(LocalProtocolError, match="JSON"):
+                    await turn
+            assert (await good).text == "You said good."
+            assert session.state == "ready"
+
+
+async def test_a_name_is_used_for_one_prompt_at_a_time() -> None:
+    uuid = "11111111-1111-4111-8111-111111111111"
+    with anyio.fail_after(SOON):
+        async with simulated(echo) as session:
+            turn = session.send("one", uuid=uuid)
+            assert turn.uuid == uuid
+            with pytest.raises(LocalProtocolError, match=uuid):
+                session.send("two", uuid=uuid)
+            assert (await turn).ok
+
+
+async def test_a_prompt_may_be_sent_before_the_start_is_over() -> None:
+    session = simulated(echo)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.start)
+            await soon(lambda: session.state == "starting")
+            turn = session.send("early")
+            assert turn.state == "held"
+        assert (await turn).text == "You said early."
+        await session.close()
+
+
+# --- into the running turn ------------------------------------------------------------------------
+
+
+async def test_a_prompt_with_a_priority_is_taken_up_by_the_running_turn() -> None:
+    door = anyio.Event()
+
+    async def wait(request: Any) -> Any:
+        await door.wait()
+        return await allow(request)
+
+    async def work(chat: Chat) -> None:
+        if chat.text == "first":
+            await chat.use("Bash", {"command": "make"})
+        await chat.say(f"{chat.text} is done")
+
+    with anyio.fail_after(SOON):
+        async with simulated(work, on_permission=wait) as session:
+            first = session.send("first")
+            await first.started.wait()
+            now, later, usual = (
+                session.send("now", priority="now"),
+                session.send("later", priority="later"),
+                session.send("usual"),
+            )
+            assert [it.state for it in (now, later, usual)] == ["sent", "sent", "held"]
+            await session._core.link.flush()  # type: ignore[union-attr]
+            door.set()
+            replies = [await it for it in (first, now, later, usual)]
+    assert [it.text for it in replies] == [
+        "now is done",
+        "now is done",
+        "later is done",
+        "usual is done",
+    ]
+    assert [it.merged for it in (first, now, later, usual)] == [False, True, False, False]
+    assert replies[0].result is replies[1].result
+
+
+async def test_an_old_cli_gets_one_prompt_at_a_time_whatever_its_priority() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(echo, version="2.1.17") as session:
+            turns = [session.send("one"), session.send("two", priority="now")]
+            assert turns[1].state == "held"
+            assert [(await turn).text for turn in turns] == ["You said one.", "You said two."]
+
+
+# --- taken back -----------------------------------------------------------------------------------
+
+
+async def test_a_turn_that_waits_here_can_be_cancelled() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(echo) as session:
+            turns = [session.send(str(number)) for number in range(3)]
+            assert await turns[1].cancel() is True
+            assert await turns[1].cancel() is True
+            assert turns[1].state == "cancelled"
+            with pytest.raises(TurnCancelled):
+                await turns[1]
+            assert (await turns[2]).text == "You said 2."
+            assert await turns[2].cancel() is False
+
+
+async def test_a_turn_that_the_cli_has_can_be_cancelled_before_it_begins() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        turn, after = session.send("hello"), session.send("after")
+        await peer.hear_prompt()
+        async with anyio.create_task_group() as tasks:
+            outcome: list[bool] = []
+
+            async def cancel() -> None:
+                outcome.append(await turn.cancel())
+
+            tasks.start_soon(cancel)
+            request = await peer.hear_request(CancelAsyncMessage)
+            assert request.body == CancelAsyncMessage(str(turn.uuid))
+            await peer.answer(request, CancelAsyncMessageResult(cancelled=True))
+        assert outcome == [True]
+        assert turn.state == "cancelled"
+        assert (await peer.hear_prompt()).uuid == after.uuid
+        await session.close()
+
+
+async def test_a_running_turn_cannot_be_cancelled() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        turn = session.send("hello")
+        await peer.hear_prompt()
+        async with anyio.create_task_group() as tasks:
+            outcome: list[bool] = []
+
+            async def cancel() -> None:
+                outcome.append(await turn.cancel())
+
+            tasks.start_soon(cancel)
+            request = await peer.hear_request(CancelAsyncMessage)
+            # It has begun meanwhile.
+            await peer.say(saying.text())
+            await peer.answer(request, CancelAsyncMessageResult(cancelled=False))
+        assert outcome == [False]
+        assert turn.state == "running"
+        assert await turn.cancel() is False
+        await peer.say(saying.result())
+        assert (await turn).ok
+        await session.close()
+
+
+async def test_an_old_cli_cannot_give_a_prompt_back() -> None:
+    async def slow(chat: Chat) -> None:
+        await chat.sleep(0.01)
+
+    with anyio.fail_after(SOON):
+        async with simulated(slow, version="2.1.17") as session:
+            turn = session.send("hello")
+            if turn.state == "sent":
+                with pytest.raises(Unsupported):
+                    await turn.cancel()
+            assert (await turn).ok
+
+
+async def test_a_prompt_that_is_dropped_by_request_ends_its_turn() -> None:
+    """However that request came about: the answer tells."""
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        turn = session.send("hello")
+        await peer.hear_prompt()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.cancel_message, str(turn.uuid))
+            request = await peer.hear_request(CancelAsyncMessage)
+            await peer.answer(request, CancelAsyncMessageResult(cancelled=True))
+        with pytest.raises(TurnCancelled):
+            await turn
+        await session.close()
+
+
+async def test_a_prompt_that_the_cli_discards_ends_its_turn() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        turn, after = session.send("hello"), session.send("after")
+        prompt = await peer.hear_prompt()
+        await peer.say(saying.lifecycle(prompt.uuid, "discarded"))
+        with pytest.raises(TurnCancelled, match="discarded"):
+            await turn
+        assert (await peer.hear_prompt()).uuid == after.uuid
+        await peer.say(saying.result(user_message_uuid=after.uuid))
+        assert (await after).ok
+        await session.close()
+
+
+# --- not asked for --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_turn_that_nobody_asked_for_shifts_nothing(version: str) -> None:
+    async def work(chat: Chat) -> None:
+        if chat.text == "start":
+            task = chat.start_task("build")
+            await chat.say("started")
+            task.finish()
+        elif not chat.text:
+            await chat.say("The build is done.")
+        else:
+            await echo(chat)
+
+    with anyio.fail_after(SOON):
+        async with simulated(work, version=version) as session:
+            first, second = session.send("start"), session.send("second")
+            assert (await first).text == "started"
+            assert (await second).text == "You said second."
+            turn = await anext(session.unsolicited)
+            assert (await turn).text == "The build is done."
+            if version in NARRATORS:
+                assert isinstance(turn.messages[0], InitMessage)
+            assert (await session.send("third")).text == "You said third."
+
+
+async def test_unsolicited_turns_end_with_the_session() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        await peer.say(saying.text("one"), saying.wake_up_result(), saying.text("two"))
+        await soon(lambda: session.unread == 3)
+        async with anyio.create_task_group() as tasks:
+            got: list[Turn[Any]] = []
+
+            async def listen() -> None:
+                async for turn in session.unsolicited:
+                    got.append(turn)
+
+            tasks.start_soon(listen)
+            await soon(lambda: len(got) == 2)
+            await session.close()
+    assert [turn.state for turn in got] == [TurnState.DONE, TurnState.FAILED]
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"),
+    [
+        *((UnsolicitedTurn, version) for version in VERSIONS),
+        # With an older CLI nothing tells such a result from the one that is waited for.
+        *((ResultWithoutTurn, version) for version in NARRATORS),
+    ],
+)
+async def test_a_result_that_nobody_asked_for_shifts_nothing(
+    kind: type[UnsolicitedTurn | ResultWithoutTurn], version: str
+) -> None:
+    session = simulated(echo, faults=[kind(at=3)], version=version)
+    events = session.events()
+    with anyio.fail_after(SOON):
+        async with session:
+            for number in range(4):
+                assert (await session.send(str(number))).text == f"You said {number}."
+            strays = [it for it in events.take() if isinstance(it, TurnBegan | Stray)]
+    assert strays
+
+
+async def test_while_the_cli_works_by_itself_it_is_busy() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        await peer.say(saying.text())
+        await soon(lambda: session._core.conversation.is_busy)
+        turn = session.send("hello")
+        assert turn.state == "held"
+        assert session.state == "busy"
+        await peer.say(saying.wake_up_result())
+        assert (await peer.hear_prompt()).uuid == turn.uuid
+        await session.close()
+
+
+# --- until nothing is to be done ------------------------------------------------------------------
+
+
+async def test_to_wait_until_idle_is_to_wait_for_all_turns() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(echo) as session:
+            await session.wait_idle()
+            turns = [session.send("one"), session.send("two")]
+            await session.wait_idle()
+            assert all(turn.is_over for turn in turns)
+
+
+async def background(chat: Chat) -> None:
+    if chat.text == "start":
+        chat.start_task("build")
+        await chat.say("started")
+
+
+async def test_to_wait_until_idle_is_to_wait_for_tasks_if_wanted() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(background) as session:
+            await session.send("start")
+            assert not session.tasks.idle
+            await session.wait_idle(tasks="ignore")
+            with pytest.raises(TimeoutError):
+                await session.wait_idle(timeout=0.02)
+            await session.wait_idle(tasks="cancel")
+            assert session.tasks.idle
+
+
+async def test_tasks_that_take_too_long_are_stopped() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(background) as session:
+            await session.send("start")
+            await session.finish_tasks("wait", 0.02)
+            await soon(lambda: session.tasks.idle)
+
+
+async def test_the_end_of_a_task_is_enough() -> None:
+    """No turn follows, so nothing else tells that there is nothing more to do."""
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        await peer.say(saying.task_started("t1"))
+        await soon(lambda: not session.tasks.idle)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.wait_idle)
+            for _ in range(5):
+                await anyio.lowlevel.checkpoint()
+            await peer.say(saying.task_ended("t1"))
+        await session.close()
+
+
+async def test_a_session_that_fails_is_never_idle() -> None:
+    async def start(chat: Chat) -> None:
+        chat.start_task("build")
+
+    with anyio.fail_after(SOON):
+        async with simulated(start, faults=[KilledBy(9, at=8)]) as session:
+            session.send("start")
+            with pytest.raises(CLIError):
+                await session.wait_idle()
+
+
+# --- what came before the end is there ------------------------------------------------------------
+
+
+async def test_nothing_that_came_before_the_end_is_missing() -> None:
+    async def talkative(chat: Chat) -> None:
+        for number in range(50):
+            await chat.say(str(number))
+
+    with anyio.fail_after(SOON):
+        async with simulated(talkative, faults=[KilledBy(9, at=40)]) as session:
+            turn = session.send("go")
+            said = []
+
+            async def read() -> None:
+                async for message in turn:
+                    if isinstance(message, AssistantMessage):
+                        said.append(message.text)
+
+            with pytest.raises(CLIError) as caught:
+                await read()
+            assert said == [str(number) for number in range(len(said))]
+            assert len(said) > 20
+            assert caught.value.evidence.signal == 9
+            assert not any(isinstance(it, ResultMessage) for it in turn.messages)

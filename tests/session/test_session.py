@@ -1,0 +1,557 @@
+"""A session from its beginning to its end: states, who may open and close it, how it fails."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+from tests.helpers import messages as saying
+from tests.helpers.peer import SOON, Peer
+from tests.helpers.sessions import (
+    SOME_CLI,
+    allow,
+    echo,
+    opened,
+    options,
+    session_with,
+    simulated,
+    soon,
+)
+
+from claudewire.errors import Cause, CLIError, Error, OptionsError, SessionClosed
+from claudewire.options import Timeouts, Unread
+from claudewire.session import HighWater, Session, SessionState, StateChanged, Stderr, TurnBegan
+from claudewire.testing import EOFWithoutExit, ExitWith, KilledBy, MissingAnswers, SimulatedCLI
+from claudewire.transport import Transport
+from claudewire.wire import (
+    Answer,
+    AssistantMessage,
+    CanUseTool,
+    EndOfStream,
+    Event,
+    Initialize,
+    Noise,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    Request,
+    SetModel,
+    UnknownMessage,
+)
+
+pytestmark = pytest.mark.anyio
+
+State = SessionState
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+# --- beginning and end ----------------------------------------------------------------------------
+
+
+async def test_every_state_is_seen() -> None:
+    session = simulated(echo)
+    assert session.state == "new"
+    with session.events() as events, anyio.fail_after(SOON):
+        async with session:
+            assert session.state == "ready"
+            turn = session.send("hello")
+            assert session.state == "busy"
+            await turn
+            assert session.state == "ready"
+        states = [it.new for it in events.take() if isinstance(it, StateChanged)]
+    assert states == ["starting", "ready", "busy", "ready", "closing", "closed"]
+    assert session.state == "closed"
+
+
+async def test_a_session_can_be_awaited() -> None:
+    with anyio.fail_after(SOON):
+        session = await simulated(echo)
+        assert (await session.send("hello")).text == "You said hello."
+        await session.close()
+    assert session.state == "closed"
+
+
+async def test_the_cli_says_what_it_is() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(echo) as session:
+            assert session.info is not None
+            assert session.info.models
+            assert (session.init, session.id, session.pid) == (None, None, None)
+            assert "without an id" in repr(session)
+            reply = await session.send("hello")
+            assert session.init is not None
+            assert session.id == reply.session_id
+            assert str(session.id) in repr(session)
+
+
+async def test_a_session_is_opened_in_one_task_and_closed_in_another() -> None:
+    session = simulated(echo)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.start)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: session.send("hello").reply())
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.close)
+    assert session.state == "closed"
+
+
+async def test_it_can_be_closed_twice_and_by_several_at_once() -> None:
+    session = simulated(echo)
+    with anyio.fail_after(SOON):
+        await session.start()
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(session.close)
+        await session.close()
+        await session.close(now=True)
+    assert session.state == "closed"
+
+
+async def test_it_can_be_closed_before_it_was_started() -> None:
+    session = simulated(echo)
+    with anyio.fail_after(SOON):
+        await session.close()
+    assert session.state == "closed"
+    with pytest.raises(SessionClosed):
+        await session.start()
+
+
+async def test_it_is_started_once() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(echo) as session:
+            with pytest.raises(SessionClosed, match="cannot be started again"):
+                await session.start()
+            assert (await session.send("hello")).ok
+
+
+async def test_it_can_be_closed_while_the_cli_has_not_answered() -> None:
+    peer = Peer()
+    session = session_with(peer)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+
+            async def start() -> None:
+                with pytest.raises(SessionClosed, match="was closed"):
+                    await session.start()
+
+            tasks.start_soon(start)
+            await peer.hear_request(Initialize)
+            assert session.state == "starting"
+            await session.close()
+    assert session.state == "closed"
+    await peer.hear_end()
+
+
+async def test_it_can_be_closed_while_the_cli_is_being_started() -> None:
+    began = anyio.Event()
+
+    async def connect(launch: object) -> Transport:
+        began.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    session = Session(options(cli=SOME_CLI), transport=connect)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+
+            async def start() -> None:
+                with pytest.raises(SessionClosed):
+                    await session.start()
+
+            tasks.start_soon(start)
+            await began.wait()
+            await session.close()
+    assert session.state == "closed"
+
+
+async def test_a_cli_that_comes_when_it_is_closed_already_is_ended() -> None:
+    peer = Peer()
+    began, door = anyio.Event(), anyio.Event()
+
+    async def connect(launch: object) -> Transport:
+        with anyio.CancelScope(shield=True):
+            began.set()
+            await door.wait()
+        return peer.transport
+
+    session = Session(options(cli=SOME_CLI), transport=connect)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+
+            async def start() -> None:
+                with pytest.raises(SessionClosed):
+                    await session.start()
+
+            tasks.start_soon(start)
+            await began.wait()
+            tasks.start_soon(session.close)
+            await soon(lambda: session.state == "closing")
+            door.set()
+    assert session.state == "closed"
+    await peer.hear_end()
+
+
+async def test_a_start_that_is_cancelled_leaves_nothing() -> None:
+    peer = Peer()
+    session = session_with(peer)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.start)
+            await peer.hear_request(Initialize)
+            tasks.cancel_scope.cancel()
+    assert session.state == "closed"
+    await peer.hear_end()
+    with pytest.raises(SessionClosed, match="cancelled"):
+        session.send("hello")
+
+
+async def test_a_close_that_is_cancelled_takes_its_course() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await session.close()
+    with anyio.fail_after(SOON):
+        await session.close()
+    assert session.state == "closed"
+    await peer.hear_end()
+
+
+async def test_the_handshake_may_be_left_out() -> None:
+    peer = Peer()
+    session = session_with(peer, handshake=False)
+    with anyio.fail_after(SOON):
+        async with session:
+            assert session.info is None
+            turn = session.send("hello")
+            await peer.hear_prompt()
+            await peer.say(saying.text(), saying.result("hi"))
+            assert (await turn).text == "hi"
+    assert not any(isinstance(it, Request) for it in peer.heard)
+
+
+async def test_the_simulated_cli_needs_no_path() -> None:
+    with anyio.fail_after(SOON):
+        async with Session(options(cli="simulated")) as session:
+            assert (await session.send("hello")).ok
+            assert session.ledger.session.calls
+            assert not session.inbox.pending
+
+
+async def test_a_cli_that_knows_no_initialize_will_do() -> None:
+    peer = Peer()
+    session = session_with(peer)
+
+    async def refuse() -> None:
+        request = await peer.hear_request(Initialize)
+        await peer.refuse(request, "Unsupported control request subtype: initialize")
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(refuse)
+            await session.start()
+        assert session.info is None
+        assert session.state == "ready"
+        await session.close()
+
+
+# --- what can go wrong at the beginning -----------------------------------------------------------
+
+
+async def test_a_cli_that_refuses_is_an_error() -> None:
+    peer = Peer()
+    session = session_with(peer)
+
+    async def refuse() -> None:
+        await peer.refuse(await peer.hear_request(Initialize), "not today")
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(refuse)
+            with pytest.raises(CLIError, match="not today") as caught:
+                await session.start()
+    assert caught.value.cause is Cause.REFUSED
+    assert session.state == "failed"
+    assert session.failure is caught.value
+
+
+async def test_a_cli_that_does_not_answer_is_an_error() -> None:
+    timeouts = Timeouts(start=0.02, exit=0.02, drain=0.02)
+    session = Session(
+        options(timeouts=timeouts), transport=SimulatedCLI(echo, faults=[MissingAnswers()])
+    )
+    with anyio.fail_after(SOON), pytest.raises(CLIError, match=r"within 0\.02 s") as caught:
+        await session.start()
+    assert caught.value.cause is Cause.NO_ANSWER
+    assert caught.value.evidence.sent
+    assert session.state == "failed"
+
+
+async def test_a_cli_that_dies_at_once_says_why() -> None:
+    peer = Peer()
+    session = session_with(peer)
+    peer.end.send_stderr(b"something is wrong")
+    peer.exit(7)
+    with anyio.fail_after(SOON), pytest.raises(CLIError) as caught:
+        await session.start()
+    assert caught.value.evidence.exit_code == 7
+    assert caught.value.evidence.stderr == "something is wrong"
+    assert session.failure is caught.value
+
+
+@pytest.mark.parametrize("error", [OptionsError("nonsense"), CLIError("none"), OSError("no fork")])
+async def test_a_cli_that_cannot_be_started_is_an_error(error: Exception) -> None:
+    async def connect(launch: object) -> Transport:
+        raise error
+
+    session = Session(options(cli=SOME_CLI), transport=connect)
+    with anyio.fail_after(SOON), pytest.raises(type(error)) as caught:
+        await session.start()
+    assert caught.value is error
+    assert session.state == "failed"
+    with pytest.raises(Error, match=str(error)):
+        session.send("hello")
+
+
+async def test_requests_are_served_before_the_start_is_over() -> None:
+    peer = Peer()
+    session = session_with(peer, on_permission=allow)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.start)
+            opening = await peer.hear_request(Initialize)
+            await peer.ask(CanUseTool("Bash", {}, tool_use_id="toolu_1"))
+            assert isinstance((await peer.hear(Answer)).body, PermissionResultAllow)
+            await peer.answer(opening)
+        await session.close()
+
+
+# --- what can go wrong later ----------------------------------------------------------------------
+
+
+async def calls(session: Session) -> list[Callable[[], Awaitable[Any]]]:
+    async def send() -> None:
+        await session.send("hello")
+
+    return [
+        send,
+        session.get_settings,
+        session.interrupt,
+        session.wait_idle,
+        lambda: session.request(SetModel("opus")),
+        lambda: session.ask("hello"),
+    ]
+
+
+@pytest.mark.parametrize("fault", [KilledBy(9, at=3), ExitWith(3, at=3)])
+async def test_every_call_on_a_failed_session_raises_the_original_cause(
+    fault: KilledBy | ExitWith,
+) -> None:
+    session = simulated(echo, faults=[fault])
+    with anyio.fail_after(SOON):
+        await session.start()
+        with pytest.raises(CLIError) as caught:
+            await session.send("hello")
+        assert session.state == "failed"
+        assert session.failure is caught.value
+        for call in await calls(session):
+            with pytest.raises(CLIError) as again:
+                await call()
+            assert again.value is caught.value
+        await session.close()
+    assert session.state == "failed"
+
+
+async def test_while_it_is_failing_calls_wait_for_the_cause() -> None:
+    """The output has ended, and why will be known only when the process has."""
+    peer = Peer()
+    session = await opened(peer, timeouts=Timeouts(exit=SOON, drain=SOON))
+    turn = session.send("hello")
+    await peer.hear_prompt()
+    await peer.end.send_eof()
+    await soon(lambda: not session.turns or session._core.link._output_ended)  # type: ignore[union-attr]
+    failures: list[Error] = []
+
+    async def fail(call: Callable[[], Awaitable[Any]]) -> None:
+        try:
+            await call()
+        except Error as error:
+            failures.append(error)
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            for call in await calls(session):
+                tasks.start_soon(fail, call)
+            for _ in range(5):
+                await anyio.lowlevel.checkpoint()
+            peer.exit(9)
+        with pytest.raises(CLIError) as caught:
+            await turn
+    assert failures == [caught.value] * 6
+    assert caught.value.evidence.exit_code == 9
+
+
+async def test_a_cli_that_stops_talking_fails_what_waits() -> None:
+    session = simulated(echo, faults=[EOFWithoutExit(at=4)])
+    with anyio.fail_after(SOON):
+        await session.start()
+        first, second = session.send("hello"), session.send("again")
+        for turn in (first, second):
+            with pytest.raises(CLIError):
+                await turn
+        assert first.messages  # what had come is there
+    assert session.state == "failed"
+
+
+async def test_a_cli_that_leaves_with_nothing_to_do_has_closed_the_session() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    peer.exit(0)
+    await soon(lambda: session.state == "closed")
+    with pytest.raises(SessionClosed, match="by itself"):
+        session.send("hello")
+
+
+async def test_what_waits_when_it_is_closed_is_told() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    turns = [session.send("one"), session.send("two")]
+    told: list[str] = []
+
+    async def wait(name: str, what: Awaitable[Any]) -> None:
+        with pytest.raises(SessionClosed, match="closed"):
+            await what
+        told.append(name)
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait, "sent", turns[0].reply())
+            tasks.start_soon(wait, "held", turns[1].reply())
+            tasks.start_soon(wait, "request", session.get_settings())
+            tasks.start_soon(wait, "interrupt", session.interrupt())
+            tasks.start_soon(wait, "idle", session.wait_idle())
+            await peer.hear_prompt()
+            await session.close()
+    assert sorted(told) == ["held", "idle", "interrupt", "request", "sent"]
+    with pytest.raises(SessionClosed):
+        session.send("three")
+
+
+async def test_nothing_can_be_said_while_it_closes() -> None:
+    peer = Peer()
+    session = await opened(peer, timeouts=Timeouts(exit=SOON, drain=SOON))
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.close)
+            await peer.hear_end()
+            assert session.state == "closing"
+            with pytest.raises(SessionClosed):
+                session.send("hello")
+            peer.exit(0)
+    assert session.state == "closed"
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_session_that_is_forgotten_is_warned_of() -> None:
+    async def forget() -> None:
+        await simulated(echo).start()
+        gc.collect()
+
+    with pytest.warns(ResourceWarning, match="never closed"):
+        anyio.run(forget)
+
+
+def test_a_session_that_could_not_be_made_is_no_trouble() -> None:
+    class Nonsense:
+        def __getattr__(self, name: str) -> Any:
+            raise ValueError("nonsense")
+
+    with pytest.raises(ValueError, match="nonsense"):
+        Session(Nonsense())  # type: ignore[arg-type]
+    gc.collect()
+
+
+# --- everything else that happens -----------------------------------------------------------------
+
+
+async def test_what_belongs_to_no_turn_is_a_notice() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    await peer.write(b'this is not JSON\n{"type":"new_in_the_next_release","x":1}\n')
+    await soon(lambda: len(session.notices) == 2)
+    noise, unknown = session.notices
+    assert isinstance(noise, Noise)
+    assert isinstance(unknown, UnknownMessage)
+    # and one bad line is not the end
+    turn = session.send("hello")
+    await peer.hear_prompt()
+    await peer.say(saying.text(), saying.result())
+    with anyio.fail_after(SOON):
+        assert (await turn).ok
+        await session.close()
+
+
+async def test_a_listener_hears_everything() -> None:
+    peer = Peer()
+    session = await opened(peer, unread=Unread(high_water=2))
+    events = session.events()
+    peer.end.send_stderr(b"a warning")
+    await peer.say(saying.text(), saying.wake_up_result())
+    await soon(lambda: session.unread == 2)
+    with anyio.fail_after(SOON):
+        await session.close()
+        got = [it async for it in events]
+    kinds = [type(it) for it in got]
+    for kind in (Stderr, TurnBegan, AssistantMessage, HighWater, EndOfStream, StateChanged):
+        assert kind in kinds
+    assert [it.text for it in got if isinstance(it, Stderr)] == ["a warning"]
+
+
+async def test_listeners_come_and_go() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with session.events(limit=2) as few, session.events() as gone:
+        gone.close()
+        for number in range(5):
+            await peer.say(saying.status(str(number)))
+        await soon(lambda: len(session.notices) == 5)
+        assert [it.status for it in few.take()] == ["3", "4"]  # type: ignore[union-attr]
+        assert few.dropped == 3
+        assert gone.take() == []
+        with anyio.fail_after(SOON):
+            assert [it async for it in gone] == []
+    with anyio.fail_after(SOON):
+        await session.close()
+        assert [it async for it in session.events()] == []  # too late
+
+
+async def test_stderr_goes_to_whoever_wants_it() -> None:
+    heard: list[str] = []
+    peer = Peer()
+    session = await opened(peer, on_stderr=heard.append)
+    peer.end.send_stderr(b"caf\xc3")
+    peer.end.send_stderr(b"\xa9\n")
+    await soon(lambda: "".join(heard) == "café\n")
+    with anyio.fail_after(SOON):
+        await session.close()
+
+
+async def test_a_request_that_nobody_serves_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    peer = Peer()
+    session = await opened(peer)
+    got: list[Event] = []
+    session._core.watchers.append(got.append)
+    await peer.ask(CanUseTool("Bash", {}, tool_use_id="toolu_1"))
+    answer = await peer.hear(Answer)
+    assert isinstance(answer.body, PermissionResultDeny)
+    assert [type(it) for it in got] == [Request]
+    with anyio.fail_after(SOON):
+        await session.close()

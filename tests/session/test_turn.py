@@ -1,0 +1,404 @@
+"""A turn by itself: a stream that can be read in several ways, and a promise of a reply."""
+
+from __future__ import annotations
+
+import gc
+from contextlib import nullcontext
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.helpers import messages as saying
+
+from claudewire.errors import Error, OutputError, SessionClosed, Stalled, TurnCancelled, TurnError
+from claudewire.options import Unread
+from claudewire.session import Turn
+from claudewire.session.unread import UnreadCount
+from claudewire.wire import Message, ResultMessage
+
+SOON = 60.0
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def counting(unread: Unread | None = None) -> tuple[UnreadCount, list[int]]:
+    alarms: list[int] = []
+    return UnreadCount(unread or Unread(), alarms.append), alarms
+
+
+def asked(unread: UnreadCount | None = None, **how: Any) -> Turn[Any]:
+    return Turn(saying.prompt(), unread or counting()[0], **how)
+
+
+async def read(turn: Turn[Any]) -> list[Message]:
+    with anyio.fail_after(SOON):
+        return [message async for message in turn]
+
+
+# --- reading --------------------------------------------------------------------------------------
+
+
+@pytest.mark.anyio
+async def test_messages_come_in_order_and_the_result_last() -> None:
+    turn = asked()
+    said, ended = saying.text(), saying.result()
+    turn.begin()
+    turn.push(said)
+    turn.finish(ended)
+    assert await read(turn) == [said, ended]
+    assert await read(turn) == []
+
+
+@pytest.mark.anyio
+async def test_a_reader_waits_for_what_has_not_come() -> None:
+    turn = asked()
+    read_by: dict[str, list[Message]] = {"one": [], "other": []}
+
+    async def reader(name: str) -> None:
+        async for message in turn:
+            read_by[name].append(message)
+
+    said, ended = [saying.text() for _ in range(5)], saying.result()
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(reader, "one")
+            tasks.start_soon(reader, "other")
+            for message in said:
+                await anyio.lowlevel.checkpoint()
+                turn.push(message)
+            turn.finish(ended)
+    together = [*read_by["one"], *read_by["other"]]
+    assert {id(it) for it in together} == {id(it) for it in (*said, ended)}
+    assert len(together) == 6
+
+
+@pytest.mark.anyio
+async def test_leaving_a_loop_early_loses_nothing() -> None:
+    turn = asked()
+    first, second = saying.text(), saying.text()
+    turn.push(first)
+    turn.push(second)
+    async for message in turn:
+        assert message is first
+        break
+    turn.finish(saying.result())
+    assert (await read(turn))[0] is second
+    assert turn.messages[:2] == (first, second)
+
+
+@pytest.mark.anyio
+async def test_a_reader_that_is_cancelled_loses_nothing() -> None:
+    turn = asked()
+    with anyio.move_on_after(0) as scope:
+        await anext(turn)
+    assert scope.cancelled_caught
+    said = saying.text()
+    turn.push(said)
+    assert await anext(turn) is said
+
+
+@pytest.mark.anyio
+async def test_a_reader_with_much_to_read_lets_others_go_on() -> None:
+    turn = asked()
+    for _ in range(5000):
+        turn.push(saying.delta())
+    turn.finish(saying.result())
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await anyio.lowlevel.checkpoint()
+            ticks += 1
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(tick)
+            async for _ in turn:
+                pass
+            tasks.cancel_scope.cancel()
+    assert ticks >= 10
+
+
+@pytest.mark.anyio
+async def test_text_comes_in_pieces_and_none_of_them_twice() -> None:
+    turn = asked()
+    for message in (
+        saying.block_start(),
+        saying.delta("Good "),
+        saying.delta("of a subagent", parent_tool_use_id="toolu_0"),
+        saying.delta("morn"),
+        saying.text("Good morning"),
+        saying.text("of a subagent", parent_tool_use_id="toolu_0"),
+        saying.tool_use(),
+        saying.tool_result(),
+        saying.text("No pieces"),
+    ):
+        turn.push(message)
+    turn.finish(saying.result())
+    with anyio.fail_after(SOON):
+        assert [it async for it in turn.text()] == ["Good ", "morn", "ing", "No pieces"]
+
+
+@pytest.mark.anyio
+async def test_blocks_come_whenever_they_have_changed() -> None:
+    turn = asked()
+    for message in (saying.block_start(), saying.delta("Hel"), saying.text("Hello")):
+        turn.push(message)
+    turn.finish(saying.result())
+    with anyio.fail_after(SOON):
+        blocks = [block async for block in turn.blocks()]
+    assert blocks[-1].text == "Hello"
+    assert len(blocks) > 1
+
+
+# --- its end --------------------------------------------------------------------------------------
+
+
+@pytest.mark.anyio
+async def test_a_reply_needs_no_reader() -> None:
+    turn = asked()
+    said, ended = saying.text("thinking"), saying.result("the answer")
+
+    async def work() -> None:
+        turn.begin()
+        turn.push(saying.delta())
+        turn.push(said)
+        turn.finish(ended)
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(work)
+            reply = await turn
+    assert reply.result is ended
+    assert reply.text == "the answer"
+    assert reply.messages == (said, ended)
+    assert turn.unread == 3
+    assert turn.started.is_set()
+    assert await turn is reply
+
+
+@pytest.mark.anyio
+async def test_a_turn_that_will_have_no_result_raises_why() -> None:
+    turn, why = asked(), SessionClosed("It is over")
+    said = saying.text()
+    turn.push(said)
+    turn.fail(why)
+    assert turn.state == "failed"
+    with pytest.raises(SessionClosed) as caught:
+        await turn
+    assert caught.value is why
+    # What had come can still be read.
+    assert await anext(turn) is said
+    with pytest.raises(SessionClosed):
+        await anext(turn)
+
+
+@pytest.mark.anyio
+async def test_the_first_end_is_the_end() -> None:
+    done, cancelled = asked(), asked()
+    done.finish(saying.result("first"))
+    done.finish(saying.result("second"))
+    done.fail(TurnError("too late"))
+    done.begin()
+    assert done.state == "done"
+    assert (await done).text == "first"
+    cancelled.fail(TurnCancelled("Taken back"))
+    cancelled.finish(saying.result())
+    assert cancelled.state == "cancelled"
+    assert cancelled.messages == ()
+
+
+@pytest.mark.anyio
+async def test_a_doomed_turn_fails_whatever_its_result() -> None:
+    why = Stalled("Nothing happened")
+    turns = [asked(), asked(), asked()]
+    for turn in turns:
+        turn.doom(why)
+        turn.doom(TurnError("another reason"))
+    turns[0].finish(saying.result())
+    turns[1].fail(SessionClosed("It is over"))
+    turns[2].fail(TurnCancelled("Dropped"))
+    for turn in turns:
+        assert turn.is_over
+        with pytest.raises(Stalled) as caught:
+            await turn
+        assert caught.value is why
+    assert turns[0].state is turns[1].state == "failed"
+
+
+@pytest.mark.anyio
+async def test_output_is_read_from_the_result() -> None:
+    def read_output(result: ResultMessage) -> str:
+        if result.structured_output is None:
+            raise OutputError("There is none", text=result.text, result=result)
+        return str(result.structured_output)
+
+    good, bad = asked(read_output=read_output), asked(read_output=read_output)
+    good.finish(saying.result(structured_output=42))
+    bad.finish(saying.result())
+    assert (await good).output == "42"
+    assert bad.state == "done"
+    with pytest.raises(OutputError, match="There is none"):
+        await bad
+
+
+@pytest.mark.anyio
+async def test_a_turn_that_nobody_asked_for_is_running_from_the_start() -> None:
+    turn: Turn[Any] = Turn(None, counting()[0])
+    assert turn.state == "running"
+    assert turn.started.is_set()
+    assert not turn.was_asked_for
+    assert turn.uuid is None
+    assert "unsolicited running" in repr(turn)
+    assert await turn.cancel() is False
+
+
+@pytest.mark.anyio
+async def test_to_cancel_asks_whoever_has_it() -> None:
+    asked_for: list[Turn[Any]] = []
+
+    async def withdraw(turn: Turn[Any]) -> bool:
+        asked_for.append(turn)
+        turn.fail(TurnCancelled("Taken back"))
+        return True
+
+    turn = asked(withdraw=withdraw)
+    assert await turn.cancel() is True
+    assert await turn.cancel() is True
+    assert asked_for == [turn]
+    over = asked(withdraw=withdraw)
+    over.finish(saying.result())
+    assert await over.cancel() is False
+
+
+# --- what is unread -------------------------------------------------------------------------------
+
+
+@pytest.mark.anyio
+async def test_what_is_unread_is_counted() -> None:
+    unread, alarms = counting(Unread(high_water=3))
+    turns = [asked(unread), asked(unread)]
+    for turn in turns:
+        turn.push(saying.text())
+        turn.push(saying.text())
+    assert unread.count == 4
+    assert alarms == [3]
+    await anext(turns[0])
+    assert (turns[0].unread, turns[1].unread, unread.count) == (1, 2, 3)
+    assert "unread=1" in repr(turns[0])
+
+
+def test_what_nobody_can_read_any_more_is_not_unread() -> None:
+    unread, _ = counting()
+    turn = asked(unread)
+    turn.push(saying.text())
+    del turn
+    gc.collect()
+    assert unread.count == 0
+
+
+def test_the_alarm_comes_once_until_much_has_been_read() -> None:
+    unread, alarms = counting(Unread(high_water=4))
+    for _ in range(10):
+        unread.add()
+    unread.remove(8)
+    unread.add()
+    unread.add()
+    assert alarms == [4]
+    unread.remove(3)
+    for _ in range(3):
+        unread.add()
+    assert alarms == [4, 4]
+
+
+def test_all_is_kept_unless_pieces_may_go() -> None:
+    unread, _ = counting(Unread(high_water=1))
+    turn = asked(unread)
+    for _ in range(5):
+        turn.push(saying.delta())
+    assert (turn.unread, unread.dropped) == (5, 0)
+
+
+@pytest.mark.anyio
+async def test_of_a_message_only_the_end_is_dropped() -> None:
+    """Else whoever puts pieces together would have a text with holes in it, and then all again."""
+    unread, _ = counting(Unread(high_water=3, policy="drop_partial"))
+    turn = asked(unread)
+    pieces = turn.text()
+    turn.push(saying.block_start())
+    turn.push(saying.delta("a"))
+    turn.push(saying.delta("b"))
+    turn.push(saying.delta("c"))  # there are three already
+    with anyio.fail_after(SOON):
+        assert [await anext(pieces), await anext(pieces)] == ["a", "b"]
+        turn.push(saying.delta("d"))  # there is room, but c is missing
+        assert unread.dropped == 2
+        turn.push(saying.delta("other", parent_tool_use_id="toolu_0"))
+        assert unread.dropped == 2
+        turn.push(saying.text("abcd"))
+        turn.push(saying.delta("e"))
+        turn.finish(saying.result())
+        assert [it async for it in pieces] == ["cd", "e"]
+
+
+@given(
+    words=st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=20),
+    high_water=st.integers(1, 8),
+    reads=st.lists(st.booleans(), max_size=40),
+)
+def test_whatever_is_dropped_the_text_is_whole(
+    words: list[str], high_water: int, reads: list[bool]
+) -> None:
+    async def check() -> None:
+        unread, _ = counting(Unread(high_water=high_water, policy="drop_partial"))
+        turn = asked(unread)
+        pieces, got, plan = turn.text(), "", iter(reads)
+
+        for text in words:
+            turn.push(saying.block_start())
+            for letter in text:
+                turn.push(saying.delta(letter))
+                if next(plan, False) and turn.unread:
+                    with anyio.move_on_after(0):
+                        got += await anext(pieces)
+            turn.push(saying.text(text))
+        turn.finish(saying.result())
+        assert got + "".join([it async for it in pieces]) == "".join(words)
+
+    anyio.run(check)
+
+
+# --- every end is seen by all ---------------------------------------------------------------------
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("error", [None, TurnCancelled("Taken back"), SessionClosed("It is over")])
+async def test_the_end_wakes_all_who_wait(error: Error | None) -> None:
+    turn, woken = asked(), 0
+
+    async def wait_for(what: str) -> None:
+        nonlocal woken
+        if what == "start":
+            await turn.started.wait()
+        else:
+            with nullcontext() if error is None else pytest.raises(type(error)):
+                await (turn if what == "reply" else read(turn))
+        woken += 1
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            for what in ("reply", "message", "start") * 2:
+                tasks.start_soon(wait_for, what)
+            await anyio.lowlevel.checkpoint()
+            if error is None:
+                turn.finish(saying.result())
+            else:
+                turn.fail(error)
+    assert woken == 6

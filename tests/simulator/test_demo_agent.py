@@ -1,0 +1,305 @@
+"""The demo agent: no model, but real files, real permissions and real questions."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.helpers.talk import (
+    Talk,
+    allow,
+    bodies,
+    calculator,
+    only,
+    program,
+    said,
+    told,
+    tool_results,
+)
+
+from claudewire.simulator import SimulatedCLI
+from claudewire.simulator.files import edit_file, list_files, read_file, search, write_file
+from claudewire.simulator.in_memory import ARGV
+from claudewire.wire import (
+    CanUseTool,
+    McpMessage,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    ResultMessage,
+    StreamEvent,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A working directory with something in it, and something beside it."""
+    (tmp_path / "secret.txt").write_text("beside\n", encoding="utf-8")
+    work = tmp_path / "work"
+    (work / "src").mkdir(parents=True)
+    (work / ".git").mkdir()
+    (work / ".git" / "config").write_text("hidden\n", encoding="utf-8")
+    (work / ".env").write_text("hidden\n", encoding="utf-8")
+    (work / "README.md").write_text("# Tea\n\nHow to make tea.\n", encoding="utf-8")
+    (work / "src" / "tea.py").write_text("def tea():\n    return 'Tea'\n", encoding="utf-8")
+    return work
+
+
+async def ask(folder: Path, prompt: str, decide: Any = allow) -> list[Any]:
+    talk = Talk(SimulatedCLI(cwd=folder), {CanUseTool: decide})
+    turn = await talk.turn(prompt)
+    assert await talk.end() == 0
+    return turn
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def deny(body: CanUseTool) -> PermissionResultDeny:
+    return PermissionResultDeny("hands off")
+
+
+# --- what it does ---------------------------------------------------------------------------------
+
+
+async def test_it_says_that_it_is_a_simulation_and_what_it_can_do(folder: Path) -> None:
+    (words,) = said(await ask(folder, "hello"))
+    assert "I am a simulation" in words
+    assert "no model, no network" in words
+    assert "list files" in words
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    [
+        ('use add {"a": 2, "b": 3}', "5"),
+        ('Use add with\n{"a": 2, "b": 3}', "5"),
+        ('use add {"a": 2, b}', "(simulation) I do not understand the arguments"),
+        ("use sub", "(simulation) I am a simulation"),
+    ],
+)
+async def test_it_uses_a_tool_of_the_host(folder: Path, prompt: str, answer: str) -> None:
+    talk = Talk(SimulatedCLI(cwd=folder), {CanUseTool: allow, McpMessage: calculator})
+    await talk.initialize(sdk_mcp_servers=["calc"])
+    *_, words = said(await talk.turn(prompt))
+    assert words.startswith(answer)
+    assert await talk.end() == 0
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "list the files",
+        "read README.md",
+        "search for tea",
+        "write a.txt: hello",
+        "replace tea with coffee in README.md",
+        "what is the meaning of life?",
+    ],
+)
+async def test_it_never_pretends_to_be_more(folder: Path, prompt: str) -> None:
+    assert said(await ask(folder, prompt))[0].startswith("(simulation)")
+
+
+async def test_it_lists_files_and_leaves_out_hidden_ones(folder: Path) -> None:
+    turn = await ask(folder, "Please list the files here.")
+    assert told(turn) == ["README.md\nsrc/tea.py"]
+    assert said(turn)[-1] == "There are 2 files here:\n- README.md\n- src/tea.py"
+    assert bodies(turn, CanUseTool) == []
+
+
+@pytest.mark.parametrize(
+    "prompt", ["Read README.md", "summarise README.md please", "Explain `README.md`!"]
+)
+async def test_it_reads_a_file(folder: Path, prompt: str) -> None:
+    turn = await ask(folder, prompt)
+    assert told(turn) == ["# Tea\n\nHow to make tea.\n"]
+    assert said(turn)[-1].startswith("README.md has 3 lines. It begins:\n- # Tea")
+
+
+async def test_a_file_that_is_not_there_is_an_error_that_it_reports(folder: Path) -> None:
+    turn = await ask(folder, "read missing.txt")
+    assert tool_results(turn)[0].is_error
+    assert "I could not read it" in said(turn)[-1]
+    assert "missing.txt" in said(turn)[-1]
+    assert only(turn, ResultMessage)[0].ok
+
+
+async def test_it_searches(folder: Path) -> None:
+    turn = await ask(folder, "search for 'TEA'")
+    assert said(turn)[-1].startswith("Found 4 lines.\n- README.md:1: # Tea\n")
+    assert said(await ask(folder, "find coffee"))[-1] == "Found nothing."
+    assert "Found 2 lines" in said(await ask(folder, "grep tea in src"))[-1]
+
+
+async def test_it_writes_a_file_with_permission(folder: Path) -> None:
+    turn = await ask(folder, "Write notes/a.txt: Buy more tea.")
+    (asked,) = bodies(turn, CanUseTool)
+    assert asked.tool_name == "Write"
+    assert asked.input == {"file_path": "notes/a.txt", "content": "Buy more tea.\n"}
+    assert (folder / "notes" / "a.txt").read_text(encoding="utf-8") == "Buy more tea.\n"
+    assert said(turn)[-1] == "It is written."
+    await ask(folder, "create a file called empty.txt")
+    assert (folder / "empty.txt").read_bytes() == b""
+
+
+async def test_it_writes_what_was_allowed_and_not_what_was_asked_for(folder: Path) -> None:
+    def change(body: CanUseTool) -> PermissionResultAllow:
+        return PermissionResultAllow({**body.input, "content": "changed\n"})
+
+    await ask(folder, "write a.txt: hello", change)
+    assert (folder / "a.txt").read_text(encoding="utf-8") == "changed\n"
+
+
+async def test_it_edits_a_file_with_permission(folder: Path) -> None:
+    turn = await ask(folder, "replace 'make tea' with 'brew coffee' in README.md")
+    assert [it.tool_name for it in bodies(turn, CanUseTool)] == ["Edit"]
+    assert "brew coffee" in (folder / "README.md").read_text(encoding="utf-8")
+    assert said(turn)[-1] == "It is changed."
+
+
+async def test_an_edit_that_is_not_clear_fails(folder: Path) -> None:
+    turn = await ask(folder, "replace xyz with abc in README.md")
+    assert tool_results(turn)[0].is_error
+    assert "'xyz' stands 0 times in README.md, not once" in said(turn)[-1]
+
+
+@pytest.mark.parametrize("prompt", ["write a.txt: hello", "replace Tea with Coffee in README.md"])
+async def test_what_is_denied_is_not_done(folder: Path, prompt: str) -> None:
+    before = contents(folder)
+    turn = await ask(folder, prompt, deny)
+    assert said(turn)[-1] == "I was not allowed to: hands off"
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "read ../secret.txt",
+        "search for beside in ..",
+        "write ../new.txt: x",
+        "replace beside with x in ../secret.txt",
+    ],
+)
+async def test_it_stays_in_its_working_directory(folder: Path, prompt: str) -> None:
+    before = contents(folder.parent)
+    turn = await ask(folder, prompt)
+    assert tool_results(turn)[0].is_error
+    assert "outside of the working directory" in told(turn)[0]
+    assert "outside of the working directory" in said(turn)[-1]
+    assert contents(folder.parent) == before
+
+
+# --- what it asks ---------------------------------------------------------------------------------
+
+
+def choose(name: str) -> Any:
+    def answer(body: CanUseTool) -> PermissionResultAllow:
+        (question,) = body.input["questions"]
+        return PermissionResultAllow({**body.input, "answers": {question["question"]: name}})
+
+    return answer
+
+
+async def test_it_asks_which_file_is_meant(folder: Path) -> None:
+    turn = await ask(folder, "read a file", choose("src/tea.py"))
+    (asked,) = bodies(turn, CanUseTool)
+    assert asked.tool_name == "AskUserQuestion"
+    (question,) = asked.input["questions"]
+    assert [it["label"] for it in question["options"]] == ["README.md", "src/tea.py"]
+    assert "src/tea.py has 2 lines" in said(turn)[-1]
+
+
+async def test_it_leaves_it_when_nobody_answers(folder: Path) -> None:
+    for decide in (deny, allow):
+        turn = await ask(folder, "read a file", decide)
+        assert said(turn)[-1].endswith("Then I leave it.")
+
+
+async def test_it_does_not_ask_when_there_is_nothing_to_choose(folder: Path) -> None:
+    (folder / "README.md").unlink()
+    turn = await ask(folder, "read a file")
+    assert bodies(turn, CanUseTool) == []
+    assert "src/tea.py has 2 lines" in said(turn)[-1]
+    (folder / "src" / "tea.py").unlink()
+    assert "no file here to read" in said(await ask(folder, "read a file"))[-1]
+
+
+async def test_it_answers_for_what_ran_in_the_background(folder: Path) -> None:
+    cli = SimulatedCLI(cwd=folder)
+    talk = Talk(cli)
+    await talk.turn("hello")
+    assert cli.engine is not None
+    cli.engine.wake_up(None)
+    assert "has ended" in said(await talk.until_result())[0]
+
+
+async def test_it_streams_and_is_there_as_a_program(folder: Path) -> None:
+    async with program(*ARGV, "--include-partial-messages", cwd=folder) as process:
+        talk = Talk(process, {CanUseTool: allow})
+        turn = await talk.turn("write a.txt: hello")
+        assert "".join(it.text for it in only(turn, StreamEvent)) == "".join(said(turn))
+        assert (folder / "a.txt").read_text(encoding="utf-8") == "hello\n"
+        assert await talk.end() == 0
+
+
+# --- its tools ------------------------------------------------------------------------------------
+
+
+def test_a_link_does_not_lead_outside(folder: Path) -> None:
+    os.symlink(folder.parent / "secret.txt", folder / "link.txt")
+    with pytest.raises(ValueError, match="outside of the working directory"):
+        read_file(str(folder), "link.txt")
+    with pytest.raises(ValueError, match="outside of the working directory"):
+        write_file(str(folder), {"file_path": "link.txt", "content": "x"})
+    assert search(str(folder), "beside") == []
+
+
+def test_a_link_within_is_followed(folder: Path) -> None:
+    os.symlink(folder / "README.md", folder / "link.md")
+    assert read_file(str(folder), "link.md").startswith("# Tea")
+
+
+def test_absolute_paths_within_are_fine(folder: Path) -> None:
+    path = str(folder / "README.md")
+    assert edit_file(
+        str(folder), {"file_path": path, "old_string": "# Tea", "new_string": "# T"}
+    ).endswith("README.md")
+    assert read_file(str(folder), path).startswith("# T\n")
+
+
+def test_what_is_not_text_does_no_harm(folder: Path) -> None:
+    (folder / "bytes.bin").write_bytes(b"\xff\xfetea\n")
+    assert "bytes.bin:1: \ufffd\ufffdtea" in search(str(folder), "tea")
+
+
+def test_a_long_list_of_files_is_cut(folder: Path) -> None:
+    for number in range(250):
+        (folder / f"{number:03}.txt").touch()
+    assert len(list_files(str(folder))) == 200
+
+
+def test_an_edit_of_a_long_file_keeps_its_end(folder: Path) -> None:
+    path = folder / "long.txt"
+    path.write_text("start\n" + "x" * 300_000 + "\nend\n", encoding="utf-8")
+    edit = {"file_path": "long.txt", "old_string": "start", "new_string": "begin"}
+    edit_file(str(folder), edit)
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("begin\n")
+    assert text.endswith("\nend\n")
+
+
+def test_an_edit_changes_nothing_else(folder: Path) -> None:
+    path = folder / "odd.txt"
+    path.write_bytes(b"one\r\ntwo\r\ncaf\xc3\xa9 \xff\n")
+    edit_file(str(folder), {"file_path": "odd.txt", "old_string": "two", "new_string": "2"})
+    assert path.read_bytes() == b"one\r\n2\r\ncaf\xc3\xa9 \xff\n"

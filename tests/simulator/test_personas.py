@@ -1,0 +1,347 @@
+"""How the versions of the CLI differ: each difference that was measured, shown."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.helpers.talk import Talk, allow, bodies, calculator, kinds, only, told, tool_results
+
+from claudewire.simulator import LATEST, PERSONAS, Chat, SimulatedCLI
+from claudewire.simulator.personas import persona
+from claudewire.simulator.questions import verdict
+from claudewire.wire import (
+    Answer,
+    CanUseTool,
+    CommandLifecycleMessage,
+    Failure,
+    GetUsage,
+    Initialize,
+    Interrupt,
+    InterruptResult,
+    McpMessage,
+    McpStatus,
+    PermissionResultAllow,
+    PermissionResultDeny,
+    SetModel,
+    SetPermissionMode,
+    UserMessage,
+)
+
+pytestmark = pytest.mark.anyio
+
+VERSIONS = ["1.0.128", "2.0.76", "2.1.17", "2.1.197", "2.1.325"]
+ASKING = VERSIONS[1:]
+STRICT = ["2.1.197", "2.1.325"]
+LENIENT = ["2.0.76", "2.1.17"]
+
+COLOUR = {
+    "question": "Which colour?",
+    "header": "Colour",
+    "options": [{"label": "Red"}, {"label": "Green"}],
+    "multiSelect": False,
+}
+SIZES = {
+    "question": "Which sizes?",
+    "header": "Sizes",
+    "options": [{"label": "S"}, {"label": "M"}, {"label": "L"}],
+    "multiSelect": True,
+}
+QUESTIONS = [COLOUR, SIZES]
+UNANSWERED = "The user did not answer the questions."
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+async def make(chat: Chat) -> None:
+    await chat.use("Bash", {"command": "make"}, result="made")
+
+
+async def ask(chat: Chat) -> None:
+    await chat.ask(QUESTIONS)
+
+
+def test_there_is_a_persona_for_each_version_that_was_measured() -> None:
+    assert list(PERSONAS) == VERSIONS
+    assert persona("2.1.325") is LATEST
+    with pytest.raises(ValueError, match=r"No persona for CLI '3\.0'; there are 1\.0\.128, "):
+        persona("3.0")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_each_says_who_it_is_and_does_the_same_work(version: str) -> None:
+    talk = Talk(SimulatedCLI(make, version=version), {CanUseTool: allow})
+    await talk.initialize()
+    turn = await talk.turn("go")
+    (init,) = [it for it in turn if kinds([it]) == ["system/init"]]
+    assert init.claude_code_version == version
+    assert told(turn) == ["made"]
+    assert turn[-1].ok
+    assert await talk.end() == 0
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_permission_names_the_tool_use_except_in_the_oldest(version: str) -> None:
+    talk = Talk(SimulatedCLI(make, version=version), {CanUseTool: allow})
+    (asked,) = bodies(await talk.turn("go"), CanUseTool)
+    assert (asked.tool_use_id is None) is (version == "1.0.128")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_an_allow_without_an_input_denies_except_in_the_newest(version: str) -> None:
+    talk = Talk(SimulatedCLI(make, version=version))
+    talk.serve[CanUseTool] = lambda body: PermissionResultAllow()
+    turn = await talk.turn("go")
+    allowed = version == "2.1.325"
+    assert bool(tool_results(turn)[0].is_error) is not allowed
+    assert (told(turn) == ["made"]) is allowed
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_servers_are_greeted_in_the_version_of_their_protocol(version: str) -> None:
+    talk = Talk(SimulatedCLI(make, version=version), {McpMessage: calculator, CanUseTool: allow})
+    await talk.initialize(sdk_mcp_servers=["calc"])
+    turn = await talk.turn("go")
+    greeting, notice, listing = bodies(talk.heard, McpMessage)
+    protocol = "2025-06-18" if version == "1.0.128" else "2025-11-25"
+    assert greeting.message["params"]["protocolVersion"] == protocol
+    assert notice.message["method"] == "notifications/initialized"
+    assert listing.message["method"] == "tools/list"
+    (init,) = [it for it in turn if kinds([it]) == ["system/init"]]
+    assert "mcp__calc__add" in init.tools
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_older_ones_give_no_receipts(version: str) -> None:
+    talk = Talk(SimulatedCLI(make, version=version))
+    receipts = version in STRICT
+    for body in (Interrupt(), SetModel("opus"), SetPermissionMode("plan")):
+        answer = await talk.ask(body)
+        assert isinstance(answer, Answer)
+        assert ("response" in answer.raw["response"]) is receipts
+    answer = await talk.ask(Interrupt())
+    assert isinstance(answer, Answer)
+    assert answer.body == (InterruptResult([]) if receipts else InterruptResult())
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_older_ones_know_fewer_requests_and_say_so(version: str) -> None:
+    talk = Talk(SimulatedCLI(make, version=version))
+    for body, known in (
+        (McpStatus(), VERSIONS[1:]),
+        (GetUsage(), VERSIONS[3:]),
+    ):
+        answer = await talk.ask(body)
+        assert isinstance(answer, Answer) is (version in known)
+        if isinstance(answer, Failure):
+            assert answer.error.startswith("Unsupported control request subtype: ")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_only_newer_ones_tell_how_far_a_prompt_has_come(version: str) -> None:
+    talk = Talk(SimulatedCLI(make, version=version), {CanUseTool: allow})
+    await talk.turn("go", uuid="11111111-1111-4111-8111-111111111111")
+    await talk.end()
+    states = [it.state for it in only(talk.heard, CommandLifecycleMessage)]
+    assert states == (["queued", "started", "completed"] if version in STRICT else [])
+
+
+@pytest.mark.parametrize("version", STRICT)
+async def test_an_id_inside_the_request_is_not_found(version: str) -> None:
+    talk = Talk(SimulatedCLI(make, version=version), {CanUseTool: allow})
+    request = {"subtype": "initialize", "request_id": "req_1", "hooks": {}}
+    await talk.write(json.dumps({"type": "control_request", "request": request}).encode())
+    turn = await talk.turn("go")
+    answers = [it for it in turn if it.raw.get("type") == "control_response"]
+    if version == "2.1.197":
+        assert answers == []
+    else:
+        (answer,) = answers
+        assert answer.raw["response"]["subtype"] == "error"
+        assert "request_id" not in answer.raw["response"]
+    assert (await talk.initialize()).claude_code_version == version
+
+
+async def test_keys_in_another_spelling_are_ignored_in_silence() -> None:
+    talk = Talk(SimulatedCLI(make))
+    request = {"subtype": "initialize", "system_prompt": "Be brief.", "mcp_servers": {}}
+    line = {"type": "control_request", "request_id": "req_1", "request": request}
+    await talk.write(json.dumps(line).encode())
+    (answer,) = await talk.until(lambda it: it.raw.get("type") == "control_response")
+    assert answer.raw["response"]["request_id"] == "req_1"
+    assert answer.raw["response"]["subtype"] == "success"
+
+
+# --- questions ------------------------------------------------------------------------------------
+
+
+async def answered(version: str, updated_input: dict[str, Any] | None) -> tuple[str, bool]:
+    """What the model is told when a question is answered so, and whether that is an error."""
+    talk = Talk(SimulatedCLI(ask, version=version))
+    talk.serve[CanUseTool] = lambda body: PermissionResultAllow(updated_input)
+    turn = await talk.turn("go")
+    return told(turn)[0], bool(tool_results(turn)[0].is_error)
+
+
+async def test_the_oldest_cannot_ask() -> None:
+    talk = Talk(SimulatedCLI(ask, version="1.0.128"))
+    turn = await talk.turn("go")
+    (init,) = [it for it in turn if kinds([it]) == ["system/init"]]
+    assert "AskUserQuestion" not in init.tools
+    assert bodies(turn, CanUseTool) == []
+    assert "No such tool available: AskUserQuestion" in told(turn)[0]
+
+
+@pytest.mark.parametrize("version", ASKING)
+async def test_answers_by_the_text_of_the_question_are_understood_by_all(version: str) -> None:
+    answers = {"Which colour?": "Green", "Which sizes?": "S, L"}
+    text, is_error = await answered(version, {"questions": QUESTIONS, "answers": answers})
+    assert '"Which colour?"="Green", "Which sizes?"="S, L"' in text
+    assert not is_error
+
+
+@pytest.mark.parametrize("version", ASKING)
+async def test_a_list_is_joined(version: str) -> None:
+    given = {"questions": QUESTIONS, "answers": {"Which sizes?": ["S", "L"]}}
+    text, is_error = await answered(version, given)
+    assert '"Which sizes?"="S,L"' in text
+    assert not is_error
+
+
+@pytest.mark.parametrize("keys", [("0", "1"), ("q_0", "q_1"), ("Colour", "Sizes")], ids=str)
+@pytest.mark.parametrize("version", ASKING)
+async def test_answers_by_other_keys_are_lost_in_newer_ones(
+    version: str, keys: tuple[str, str]
+) -> None:
+    answers = dict(zip(keys, ["Green", ["S", "L"]], strict=True))
+    text, is_error = await answered(version, {"questions": QUESTIONS, "answers": answers})
+    assert not is_error
+    if version in STRICT:
+        assert text == UNANSWERED
+    else:
+        assert f'"{keys[0]}"="Green", "{keys[1]}"="S,L"' in text
+
+
+@pytest.mark.parametrize("key", ["0", "Which colour?"])
+@pytest.mark.parametrize("version", ASKING)
+async def test_answers_without_the_questions_are_an_error_in_newer_ones(
+    version: str, key: str
+) -> None:
+    text, is_error = await answered(version, {"answers": {key: "Green"}})
+    assert is_error is (version in STRICT)
+    assert "questions" in text
+    if version in LENIENT:
+        assert f'"{key}"="Green"' in text
+
+
+@pytest.mark.parametrize("version", STRICT)
+async def test_no_input_at_all_is_an_error_or_no_answer(version: str) -> None:
+    text, is_error = await answered(version, None)
+    assert is_error is (version == "2.1.197")
+    assert (text == UNANSWERED) is (version == "2.1.325")
+
+
+@pytest.mark.parametrize("version", STRICT)
+async def test_an_answer_that_is_no_option_is_accepted(version: str) -> None:
+    given = {"questions": QUESTIONS, "answers": {"Which colour?": "Mauve"}}
+    text, is_error = await answered(version, given)
+    assert text.startswith("The user answered: ")
+    assert "Mauve" in text
+    assert not is_error
+
+
+@pytest.mark.parametrize("version", STRICT)
+async def test_free_text_is_a_response(version: str) -> None:
+    given = {"questions": QUESTIONS, "answers": {}, "response": "whatever you like"}
+    assert await answered(version, given) == ("The user responded: whatever you like", False)
+
+
+@pytest.mark.parametrize("answers", [None, [], "Green", {}])
+@pytest.mark.parametrize("version", ASKING)
+async def test_no_answers_are_no_answer(version: str, answers: Any) -> None:
+    text, is_error = await answered(version, {"questions": QUESTIONS, "answers": answers})
+    assert not is_error
+    if version in STRICT:
+        assert text == UNANSWERED
+    else:
+        assert text.startswith("User has answered your questions: . You can now continue")
+
+
+@pytest.mark.parametrize(
+    ("answers", "notes", "told"),
+    [
+        (
+            {"Which colour?": "Green"},
+            {},
+            'Your questions have been answered: "Which colour?"="Green".',
+        ),
+        ({"Which colour?": "Red, Green"}, {}, 'The user answered: "Which colour?"="Red, Green".'),
+        (
+            {"Which colour?": "Red", "Which sizes?": "S"},
+            {"Which colour?": {"preview": "**red**", "notes": "but light"}},
+            'The user answered: "Which colour?"="Red" selected preview:\n**red** '
+            'notes: but light, "Which sizes?"="S".',
+        ),
+        (
+            {},
+            {"Which sizes?": {"notes": "any", "unanswered": "skipped"}},
+            'The user answered: "Which sizes?"=(no option selected) notes: any.',
+        ),
+    ],
+)
+async def test_notes_and_previews_are_told(
+    answers: dict[str, str], notes: dict[str, Any], told: str
+) -> None:
+    given = {"questions": QUESTIONS, "answers": answers, "annotations": notes}
+    text, is_error = await answered("2.1.325", given)
+    assert text.startswith(told)
+    assert not is_error
+
+
+def test_questions_that_are_none_do_no_harm() -> None:
+    given = {"questions": [COLOUR, "odd", {"question": 1}], "answers": {"Which colour?": "Red"}}
+    assert '"Which colour?"="Red"' in verdict(LATEST, given)
+
+
+# --- what is in another dialect -------------------------------------------------------------------
+
+
+ALLOWED = {"behavior": "allow", "updated_input": {"command": "make"}}
+
+
+@pytest.mark.parametrize("form", ["callback.response", "control_response"])
+async def test_an_answer_in_another_dialect_is_not_heard(form: str) -> None:
+    talk = Talk(SimulatedCLI(make))
+    await talk.say(UserMessage.of("go"))
+    id, _ = await talk.request(CanUseTool)
+    inner = {"subtype": "success", "request_id": id, "response": ALLOWED}
+    flat = {"type": form, "request_id": id, "response": ALLOWED}
+    line = {"type": form, "response": inner} if form == "callback.response" else flat
+    await talk.write(json.dumps(line).encode())
+    assert await talk.end() == 0
+    assert "stream closed" in told(talk.heard)[0]
+
+
+async def test_after_a_line_in_another_dialect_all_else_is_heard_as_before() -> None:
+    talk = Talk(SimulatedCLI(make))
+    await talk.write(b'{"type":"session.create","message":{"role":"user","content":"go"}}')
+    talk.serve[CanUseTool] = allow
+    assert told(await talk.turn("go")) == ["made"]
+    talk.serve[CanUseTool] = lambda body: PermissionResultDeny("no")
+    assert told(await talk.turn("go")) == ["no"]
+    assert await talk.end() == 0
+
+
+async def test_a_request_in_another_dialect_is_not_heard() -> None:
+    talk = Talk(SimulatedCLI(make, version="2.1.197"), {CanUseTool: allow})
+    for kind in ("sdk_control_request", "control"):
+        line = {"type": kind, "request": {"subtype": "interrupt", "request_id": "1"}}
+        await talk.write(json.dumps(line).encode())
+    turn = await talk.turn("go")
+    assert [it for it in turn if it.raw.get("type") == "control_response"] == []
+    answer = await talk.ask(Initialize())
+    assert isinstance(answer, Answer)

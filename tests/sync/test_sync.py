@@ -1,0 +1,727 @@
+"""Sessions without async: the same verbs, from any thread, inside of event loops, with Ctrl-C."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import contextvars
+import inspect
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+import trio
+from tests.helpers.peer import SOON, Peer
+from tests.helpers.sessions import echo, options
+
+import claudewire
+from claudewire import sync
+from claudewire.errors import (
+    CLIError,
+    Error,
+    OptionsError,
+    RequestTimeout,
+    SessionClosed,
+    TurnError,
+)
+from claudewire.people import PermissionRequest, PermissionResult
+from claudewire.session import DEFAULT, SessionState, StateChanged, TurnState
+from claudewire.session import controls as async_controls
+from claudewire.session import entry as async_running
+from claudewire.session import pool as async_pool
+from claudewire.session import session as async_session
+from claudewire.session import turn as async_turn
+from claudewire.sync import controls as sync_controls
+from claudewire.sync.portal import Portal, portal
+from claudewire.testing import Chat, ExitWith, SimulatedCLI
+from claudewire.wire import Initialize, ResultMessage, SetModel
+
+SIMULATED = (sys.executable, "-m", "claudewire.simulator.main")
+"""A CLI that is a process."""
+
+
+def opened(
+    scenario: Callable[[Chat], Awaitable[None]] | None = echo, **changes: Any
+) -> sync.Session:
+    return sync.open(options(**changes), transport=SimulatedCLI(scenario))
+
+
+async def waits(chat: Chat) -> None:
+    await chat.say("I begin.")
+    await chat.sleep(1000)
+
+
+async def asks(chat: Chat) -> None:
+    outcome = await chat.use("Bash", {"command": "make"})
+    await chat.say("allowed" if outcome.allowed else "denied")
+
+
+# --- the same verbs -------------------------------------------------------------------------------
+
+
+def test_a_prompt_has_a_reply() -> None:
+    with opened() as claude:
+        assert claude.state == "ready"
+        assert claude.info is not None
+        turn = claude.send("hello")
+        assert turn.reply(SOON).text == "You said hello."
+        assert turn.state is TurnState.DONE
+        assert turn.is_over
+        assert turn.was_asked_for
+        assert not turn.merged
+        assert turn.prompt is not None
+        assert turn.uuid == turn.key == turn.prompt.uuid
+        assert isinstance(turn.messages[-1], ResultMessage)
+        assert claude.id == turn.reply().session_id
+        assert claude.unread == turn.unread > 0
+        assert "unread" in repr(turn)
+        assert claude.init is not None
+        assert claude.ask("again", timeout=SOON).text == "You said again."
+    assert claude.state == "closed"
+    with pytest.raises(SessionClosed):
+        claude.send("more")
+
+
+def test_a_turn_is_read_as_messages_text_or_blocks() -> None:
+    async def two(chat: Chat) -> None:
+        await chat.say("One.")
+        await chat.say("Two.")
+
+    with opened(two) as claude:
+        assert isinstance(list(claude.send("go"))[-1], ResultMessage)
+        assert list(claude.send("go").text(timeout=SOON)) == ["One.", "Two."]
+        blocks = list(claude.send("go").blocks(timeout=SOON))
+        assert [block.text for block in blocks if block.complete] == ["One.", "Two."]
+        turn = claude.send("go")
+        assert list(turn.read(timeout=SOON))
+        assert turn.unread == 0
+        assert list(turn) == []
+
+
+def test_a_loop_that_is_left_loses_nothing() -> None:
+    with opened() as claude:
+        turn = claude.send("hello")
+        first = next(iter(turn))
+        assert [first, *turn] == [*turn.messages]
+        assert turn.reply(SOON).ok
+
+
+def test_facts_about_a_session() -> None:
+    with opened() as claude:
+        claude.ask("hello", timeout=SOON)
+        assert claude.options.timeouts.start == SOON
+        assert claude.failure is None
+        assert claude.pid is None
+        assert claude.waiting is not None
+        assert len(claude.inbox) == 0
+        assert len(claude.tasks) == 0
+        assert claude.ledger.session.turns == 1
+        assert claude.turns == ()
+        assert isinstance(claude.notices, tuple)
+        assert str(claude.id) in repr(claude)
+
+
+def test_controls_have_answers() -> None:
+    with opened() as claude:
+        assert claude.get_binary_version().version
+        claude.set_model("opus")
+        claude.request(SetModel("sonnet"))
+        claude.wait_idle(timeout=SOON)
+        claude.finish_tasks("ignore", SOON)
+
+
+def test_servers_come_and_go() -> None:
+    def double(number: int) -> int:
+        return 2 * number
+
+    with sync.open(options(cli="simulated")) as claude:
+        assert claude.add_server(claudewire.ToolServer("sums", [double])) == "sums"
+        claude.toggle_server("sums", False)
+        claude.remove_server("sums")
+        with pytest.raises(ValueError, match="sums"):
+            claude.remove_server("sums")
+        assert claude.name.startswith("session-")
+        assert "tool" in str(claude.explain_permissions()).lower()
+
+
+def test_a_request_that_is_not_answered_times_out() -> None:
+    peer = Peer()
+    with sync.open(options(handshake=False), transport=peer.transport) as claude:
+        with pytest.raises(RequestTimeout):
+            claude.get_settings(timeout=0.01)
+        peer.exit()
+
+
+def test_an_interrupt_gives_a_receipt() -> None:
+    with opened(waits) as claude:
+        turn, later = claude.send("go on"), claude.send("later")
+        turn.wait_started(SOON)
+        assert claude.turns == (turn, later)
+        receipt = claude.interrupt(queued="cancel")
+        assert receipt.acknowledged
+        assert receipt.turn == turn
+        assert receipt.turn != later
+        assert hash(receipt.turn) == hash(turn)
+        assert receipt.cancelled == (later,)
+        assert receipt.still_queued == ()
+        assert receipt.steps == ("interrupt",)
+        assert receipt.result is not None
+        assert claude.interrupt().turn is None
+
+
+def test_a_prompt_can_be_taken_back() -> None:
+    with opened(waits) as claude:
+        claude.send("go on")
+        later = claude.send("later")
+        assert later.cancel()
+        assert later.state is TurnState.CANCELLED
+        with pytest.raises(TurnError):
+            later.reply(SOON)
+        with pytest.raises(TurnError):
+            list(later)
+
+
+def test_events_and_turns_that_nobody_asked_for() -> None:
+    async def naps(chat: Chat) -> None:
+        if chat.prompt is not None:
+            chat.start_task("a nap").finish()
+        await chat.say("I am awake.")
+
+    with opened(naps) as claude, claude.events(limit=100) as events:
+        claude.ask("go", timeout=SOON)
+        turn = claude.unsolicited.get(SOON)
+        assert not turn.was_asked_for
+        assert turn.reply(SOON).ok
+        seen = events.take()
+        assert [it.turn for it in seen if isinstance(it, sync.TurnBegan)] == [turn]
+        assert any(isinstance(it, StateChanged) for it in seen)
+        assert events.dropped == 0
+        with pytest.raises(TimeoutError):
+            events.get(0.01)
+        claude.close()
+        rest = list(events)
+        assert rest[-1] == StateChanged(SessionState.CLOSING, SessionState.CLOSED)
+        assert list(claude.unsolicited) == []
+        with pytest.raises(StopIteration):
+            events.get()
+
+
+def test_a_session_can_be_restarted() -> None:
+    with sync.open(options(cli="simulated")) as claude:
+        claude.ask("hello", timeout=SOON)
+        claude.restart(resume=False)
+        assert claude.ask("hello", timeout=SOON).ok
+
+
+def test_a_session_that_fails_says_why_in_every_call() -> None:
+    with sync.open(options(), transport=SimulatedCLI(echo, faults=[ExitWith(3, at=3)])) as claude:
+        with pytest.raises(CLIError) as first:
+            claude.ask("hello", timeout=SOON)
+        with pytest.raises(CLIError) as second:
+            claude.get_settings()
+        assert first.value is second.value is claude.failure
+
+
+def test_what_cannot_be_started_is_an_error_and_leaves_nothing() -> None:
+    with pytest.raises(OptionsError):
+        sync.open(model=3)  # type: ignore[arg-type]
+    with pytest.raises(CLIError):
+        sync.open(options(cli=["/nowhere/claude"])).start()
+    claude = opened().start()
+    with pytest.raises(SessionClosed, match="again"):
+        claude.start()
+    assert claude.ask("hello", timeout=SOON).ok  # that did it no harm
+    claude.close()
+    claude.close()
+
+
+@dataclass
+class Answer:
+    number: int
+
+
+def test_a_single_answer() -> None:
+    async def answers(chat: Chat) -> None:
+        if chat.text == "wait":
+            await chat.sleep(1000)
+        chat.output({"number": 4})
+
+    reply = sync.run("2+2", options(), output=Answer, transport=SimulatedCLI(answers))
+    assert reply.output == Answer(4)
+    with pytest.raises(TimeoutError, match=r"longer than 0\.01 s"):
+        sync.run("wait", options(), timeout=0.01, transport=SimulatedCLI(answers))
+
+
+# --- as the other verbs ---------------------------------------------------------------------------
+
+
+def public(cls: type) -> dict[str, Any]:
+    return {
+        name: it
+        for base in reversed(cls.__mro__)
+        for name, it in vars(base).items()
+        if not name.startswith("_") and (callable(it) or isinstance(it, property | classmethod))
+    }
+
+
+MAY_DIFFER = {
+    # An asynchronous caller has other means to limit a wait.
+    (sync.Turn, "reply"): {"timeout"},
+    (sync.Turn, "text"): {"timeout"},
+    (sync.Turn, "blocks"): {"timeout"},
+    (sync.Session, "ask"): {"timeout"},
+    (sync.Pool, "open"): {"timeout"},
+    (sync.Pool, "ready"): {"timeout"},
+}
+ATTRIBUTES = {"key", "merged", "options", "prompt", "state", "uuid"}
+"""What is a property here and an attribute there."""
+ONLY_HERE = {"of", "read", "wait_started"}
+ONLY_ASYNC = {"begin", "doom", "fail", "finish", "push", "readable", "set_totals", "take"}
+
+
+@pytest.mark.parametrize(
+    ("blocking", "asynchronous"),
+    [
+        (sync.Session, async_session.Session),
+        (sync.Turn, async_turn.Turn),
+        (sync.Pool, async_pool.Pool),
+    ],
+)
+def test_every_method_is_there_with_the_same_parameters(blocking: type, asynchronous: type) -> None:
+    ours, theirs = public(blocking), public(asynchronous)
+    assert ours.keys() - theirs.keys() <= ONLY_HERE | ATTRIBUTES
+    assert theirs.keys() - ours.keys() <= ONLY_ASYNC | {"take_next"}
+    for name in ours.keys() & theirs.keys():
+        if isinstance(ours[name], property):
+            assert ours[name].__doc__ == theirs[name].__doc__
+            continue
+        mine, other = inspect.signature(ours[name]), inspect.signature(theirs[name])
+        extra = MAY_DIFFER.get((blocking, name), set())
+        kept = [it for it in mine.parameters.values() if it.name not in extra]
+        assert kept == list(other.parameters.values()), name
+        assert first_sentence(ours[name]) == first_sentence(theirs[name]), name
+
+
+def first_sentence(it: object) -> str:
+    return (inspect.getdoc(it) or "").partition(".")[0]
+
+
+def test_open_and_run_take_the_same() -> None:
+    for name in ("open", "run"):
+        mine = inspect.signature(getattr(sync, name)).parameters
+        other = inspect.signature(getattr(async_running, name)).parameters
+        assert [it for it in mine.values() if it.name != "timeout"] == list(other.values())
+
+
+class _Blocking(ast.NodeTransformer):
+    """Takes async and await away."""
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        self.generic_visit(node)
+        fields: dict[str, Any] = {name: getattr(node, name, None) for name in node._fields}
+        return ast.FunctionDef(**fields)
+
+    def visit_Await(self, node: ast.Await) -> ast.AST:
+        self.generic_visit(node)
+        return node.value
+
+
+def controls_of(module: Any) -> str:
+    tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
+    (found,) = [it for it in tree.body if isinstance(it, ast.ClassDef) and it.name == "Controls"]
+    return ast.unparse(ast.fix_missing_locations(_Blocking().visit(found)))
+
+
+def test_the_controls_are_the_asynchronous_ones_word_for_word() -> None:
+    assert controls_of(sync_controls) == controls_of(async_controls)
+
+
+SAMPLES: dict[str, Any] = {"bool": True, "float": 1.5, "str": "x", "Mapping[str, Any]": {"a": 1}}
+
+
+class Asked(sync_controls.Controls):
+    """Notes what is asked."""
+
+    def request(self, body: Any, *, timeout: Any = DEFAULT) -> Any:
+        self.asked = (body, timeout)
+
+
+class AsyncAsked(async_controls.Controls):
+    async def request(self, body: Any, *, timeout: Any = DEFAULT) -> Any:
+        self.asked = (body, timeout)
+
+
+@pytest.mark.parametrize("name", sorted(public(sync_controls.Controls)))
+def test_every_control_asks_the_same(name: str) -> None:
+    parameters = list(inspect.signature(getattr(Asked, name)).parameters.values())[1:]
+    annotations = [str(it.annotation).removesuffix(" | None") for it in parameters]
+    given = [
+        SAMPLES.get(annotation)
+        for annotation, it in zip(annotations, parameters, strict=True)
+        if it.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    ]
+    here, there = Asked(), AsyncAsked()
+    getattr(here, name)(*given, timeout=3)
+
+    async def ask() -> None:
+        await getattr(there, name)(*given, timeout=3)
+
+    asyncio.run(ask())
+    assert here.asked == there.asked
+    assert here.asked[1] == 3
+
+
+# --- threads and event loops ----------------------------------------------------------------------
+
+
+def test_several_threads_use_one_session() -> None:
+    with opened() as claude, ThreadPoolExecutor(8) as threads:
+        replies = threads.map(lambda n: claude.ask(f"{n}", timeout=SOON).text, range(40))
+        assert list(replies) == [f"You said {n}." for n in range(40)]
+
+
+def test_several_threads_have_sessions_of_their_own() -> None:
+    def talk(number: int) -> str:
+        with opened() as claude:
+            return claude.ask(f"{number}", timeout=SOON).text
+
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(talk, range(24))) == [f"You said {n}." for n in range(24)]
+
+
+def test_two_threads_read_one_turn_and_each_message_once() -> None:
+    async def many(chat: Chat) -> None:
+        for number in range(500):
+            await chat.say(f"{number}")
+
+    with opened(many) as claude, ThreadPoolExecutor(2) as threads:
+        turn = claude.send("go")
+        halves = list(threads.map(lambda _: list(turn.read(timeout=SOON)), range(2)))
+        read = [id(message) for half in halves for message in half]
+        assert sorted(read) == sorted(id(message) for message in turn.messages)
+        assert claude.unread == 0
+
+
+def test_it_works_inside_a_running_event_loop() -> None:
+    async def cell() -> str:
+        with sync.open(options(cli="simulated")) as claude:
+            turn = claude.send("hello")
+            said = "".join(turn.text(timeout=SOON))
+            assert turn.reply(SOON).text == said
+            return claude.ask("hello", timeout=SOON).text
+
+    assert "simulation" in asyncio.run(cell())
+    assert "simulation" in trio.run(cell)
+
+
+def test_a_handler_in_a_thread_may_use_the_session() -> None:
+    seen: list[Any] = []
+
+    def decide(request: PermissionRequest) -> PermissionResult:
+        seen.append(claude.get_binary_version().version)
+        seen.append(claude.send("afterwards"))
+        seen.append(claude.turns)
+        return request.allow()
+
+    async def scenario(chat: Chat) -> None:
+        await (echo(chat) if chat.text == "afterwards" else asks(chat))
+
+    with opened(scenario, on_permission=decide) as claude:
+        assert claude.ask("go", timeout=SOON).text == "allowed"
+        version, after, turns = seen
+        assert version
+        assert after in turns
+        assert after.reply(SOON).text == "You said afterwards."
+
+
+def test_a_handler_in_a_thread_may_close_the_session() -> None:
+    closed = threading.Event()
+
+    def decide(request: PermissionRequest) -> PermissionResult:
+        claude.close()
+        closed.set()
+        return request.allow()
+
+    with opened(asks, on_permission=decide) as claude:
+        with suppress(SessionClosed):  # or there was time to say no
+            assert claude.ask("go", timeout=SOON).text != "allowed"
+        assert closed.wait(SOON)
+        assert claude.state is SessionState.CLOSED
+
+
+def test_a_coroutine_that_would_wait_for_itself_is_told_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def decide(request: PermissionRequest) -> PermissionResult:
+        claude.get_settings()
+        return request.allow()
+
+    with opened(asks, on_permission=decide) as claude:
+        assert claude.ask("go", timeout=SOON).text == "denied"
+    assert "would wait for itself" in caplog.text
+
+
+def test_handlers_see_the_context_of_whoever_opened_the_session() -> None:
+    user = contextvars.ContextVar("user", default="nobody")
+    seen: list[str] = []
+
+    def decide(request: PermissionRequest) -> PermissionResult:
+        seen.append(user.get())
+        return request.allow()
+
+    user.set("me")
+    with opened(asks, on_permission=decide) as claude:
+        claude.ask("go", timeout=SOON)
+    assert seen == ["me"]
+
+
+# --- bounds ---------------------------------------------------------------------------------------
+
+
+def test_every_wait_has_a_bound() -> None:
+    with opened(waits) as claude:
+        turn = claude.send("go on")
+        later = claude.send("later")
+        for wait in (
+            lambda: turn.reply(0.01),
+            lambda: list(turn.read(timeout=0.01)),
+            lambda: list(turn.text(timeout=0.01)),
+            lambda: later.wait_started(0.01),
+            lambda: claude.ask("more", timeout=0.01),
+            lambda: claude.wait_idle(timeout=0.01),
+            lambda: claude.unsolicited.get(0.01),
+        ):
+            with pytest.raises(TimeoutError):
+                wait()
+        assert turn.state is TurnState.RUNNING
+
+
+@contextmanager
+def ctrl_c(when: Callable[[], object]) -> Iterator[None]:
+    """Press Ctrl-C in this thread, once something has happened in another."""
+
+    def press() -> None:
+        when()
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join(SOON)
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("poll", [None, 0.01])
+def test_ctrl_c_breaks_a_wait_and_the_session_goes_on(
+    poll: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("claudewire.sync.portal._POLL", poll)
+    with opened(waits) as claude:
+        turn = claude.send("go on")
+        for wait in (lambda: turn.reply(SOON), lambda: list(turn), claude.wait_idle):
+            with pytest.raises(KeyboardInterrupt), ctrl_c(lambda: turn.wait_started(SOON)):
+                wait()
+        assert claude.interrupt().turn == turn
+
+
+def test_ctrl_c_in_a_block_closes_its_session() -> None:
+    started = threading.Event()
+    claude = sync.open(options(cli=SIMULATED, env={"HOME": "/nowhere"}))
+    pids: list[int | None] = []
+
+    def wait() -> None:
+        with claude:
+            pids.append(claude.pid)
+            started.set()
+            claude.unsolicited.get(SOON)
+
+    with pytest.raises(KeyboardInterrupt), ctrl_c(lambda: started.wait(SOON)):
+        wait()
+    assert claude.state is SessionState.CLOSED
+    (pid,) = pids
+    assert pid is not None
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_ctrl_c_while_the_cli_starts_leaves_nothing() -> None:
+    peer = Peer()  # which never answers
+    claude = sync.open(options(), transport=peer.transport)
+
+    def has_begun() -> None:
+        portal().call(peer.hear_request, Initialize, timeout=SOON)
+
+    with pytest.raises(KeyboardInterrupt), ctrl_c(has_begun):
+        claude.start()
+    assert claude.state is SessionState.CLOSED
+
+
+# --- the thread behind it -------------------------------------------------------------------------
+
+
+def test_all_sessions_share_one_thread() -> None:
+    with opened() as one, opened() as other:
+        one.ask("hello", timeout=SOON)
+        other.ask("hello", timeout=SOON)
+        assert [it.name for it in threading.enumerate()].count("claudewire") == 1
+    assert portal() is portal()
+
+
+def test_when_its_event_loop_is_ended_by_somebody_the_next_session_has_another(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def leave(request: PermissionRequest) -> PermissionResult:
+        sys.exit("enough")
+
+    before = portal()
+    claude = opened(asks, on_permission=leave).start()
+    with pytest.raises(Error):
+        claude.ask("go", timeout=SOON)
+    before._thread.join(SOON)
+    assert not before.is_running
+    with pytest.raises(Error):
+        claude.get_settings()
+    with pytest.raises(Error):
+        claude.send("more")
+    claude.close()
+    assert "has failed" in caplog.text
+    before.end()
+    with opened() as another:
+        assert another.ask("hello", timeout=SOON).ok
+    assert portal() is not before
+
+
+def test_an_end_closes_what_is_open() -> None:
+    own = Portal()
+    session = async_session.Session(options(), transport=SimulatedCLI(echo))
+    claude = sync.Session.of(session, own).start()
+    reader = threading.Thread(target=lambda: list(claude.unsolicited))
+    reader.start()
+    own.end()
+    reader.join(SOON)
+    assert not reader.is_alive()
+    assert not own.is_running
+    assert claude.state is SessionState.CLOSED
+    with pytest.raises(SessionClosed):
+        own.do(lambda: None)
+
+
+def test_an_event_loop_that_cannot_be_started_is_an_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Broken(Portal):
+        async def _stay(self) -> None:
+            raise OSError("too many open files")
+
+    broken = Broken()
+    with pytest.raises(SessionClosed):
+        broken.do(lambda: None)
+    broken.end()
+    assert "too many open files" in caplog.text
+
+
+def run_script(code: str) -> str:
+    """Run a program; everything that it prints, warnings of any kind included, comes back."""
+    script = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "error", "-c", dedent(code)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=60,
+        encoding="utf-8",
+        env={**os.environ, "HOME": "/nowhere"},
+    )
+    assert script.returncode == 0, script.stdout
+    return script.stdout
+
+
+OPEN = """
+import os, sys, threading
+from claudewire import sync, SessionClosed
+from claudewire.testing import SimulatedCLI
+claude = sync.open(cli=[sys.executable, "-m", "claudewire.simulator.main"]).start()
+"""
+
+
+def test_a_session_that_is_left_open_ends_with_the_interpreter() -> None:
+    printed = run_script(
+        f"""
+{OPEN}
+def waits():
+    try:
+        list(claude.unsolicited)
+    finally:
+        print("let go", flush=True)
+
+threading.Thread(target=waits, daemon=True).start()
+claude.send("hello").wait_started()
+print(claude.pid)
+        """
+    )
+    pid, *rest = printed.split("\n")
+    assert rest == ["let go", ""]
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid), 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
+def test_a_fork_has_sessions_of_its_own() -> None:
+    printed = run_script(
+        f"""
+import warnings
+warnings.filterwarnings("ignore", message=".*fork.*", category=DeprecationWarning)
+{OPEN}
+claude.ask("hello")
+pid = os.fork()
+if pid == 0:
+    try:
+        claude.ask("hello")
+    except SessionClosed as error:
+        print(error, flush=True)
+    with sync.open(transport=SimulatedCLI()) as own:
+        print(own.ask("hello").ok, flush=True)
+    sys.exit(7)
+print(os.waitpid(pid, 0)[1] >> 8, claude.ask("hello").ok)
+claude.close()
+        """
+    )
+    assert printed.splitlines() == [
+        "The session belongs to another process, of which this is a fork",
+        "Open one of its own in each process.",
+        "True",
+        "7 True",
+    ]
+
+
+# --- a pool ---------------------------------------------------------------------------------------
+
+
+def test_a_pool_has_sessions_ready() -> None:
+    with sync.Pool(options(cli="simulated"), size=1) as pool:
+        pool.ready(timeout=SOON)
+        assert pool.options.cli == "simulated"
+        with pool.open(timeout=SOON) as claude:
+            assert claude.ask("hello", timeout=SOON).ok
+            assert pool.stats.hits == 1
+        other = pool.open(timeout=SOON, model="opus")
+        assert other.ask("hello", timeout=SOON).ok
+        assert pool.stats.misses == 1
+        other.close()
+    with pytest.raises(SessionClosed):
+        pool.open()
+
+
+def test_the_package_has_it() -> None:
+    assert claudewire.sync is sync

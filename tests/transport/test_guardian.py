@@ -1,0 +1,401 @@
+"""Whatever happens to us, our children do not outlive us, and nobody else is harmed."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent, indent
+from typing import IO
+
+import anyio
+import anyio.lowlevel
+import pytest
+from tests.helpers.processes import (
+    PATIENCE,
+    death,
+    descriptors,
+    group_of,
+    is_alive,
+    killed_in_the_end,
+    shell,
+)
+
+from claudewire.transport.platforms import guardian as module
+from claudewire.transport.platforms.guardian import Guardian
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks at /proc"),
+]
+
+HOST = """
+import gc, os, signal, sys, threading
+import anyio
+from claudewire.transport.platforms.guardian import guardian
+from claudewire.transport import Launch, spawn
+
+PROGRAM = ("/bin/sh", "-c", {program!r})
+ENV = {{"PATH": os.environ["PATH"]}}
+
+async def main():
+    process = await spawn(Launch(PROGRAM, ENV))
+    ready = await process.receive()
+    print(process.pid, guardian().pid, ready.decode().strip(), flush=True)
+{last}
+
+anyio.run(main)
+"""
+"""The program says its child's id."""
+FAMILY = "sleep 1000 & echo $!; wait"
+STUBBORN = "trap '' TERM; sleep 1000 & echo $!; while :; do wait; done"
+
+
+@pytest.fixture(params=["asyncio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def guardian() -> Iterator[Guardian]:
+    guardian = Guardian()
+    yield guardian
+    guardian.end()
+
+
+def read_line(file: IO[bytes]) -> str:
+    """Read a line, of which nothing is in a buffer, and do not wait for ever."""
+    poll, line = select.poll(), b""
+    poll.register(file, select.POLLIN)
+    while not line.endswith(b"\n"):
+        assert poll.poll(PATIENCE * 1000), f"no more comes after {line!r}"
+        byte = os.read(file.fileno(), 1)
+        assert byte, f"ended after {line!r}"
+        line += byte
+    return line.decode().strip()
+
+
+class Group:
+    """A process group of a shell."""
+
+    def __init__(self, code: str = "echo ready; exec sleep 1000") -> None:
+        self.popen = subprocess.Popen(
+            shell(code), stdout=subprocess.PIPE, bufsize=0, start_new_session=True
+        )
+        assert self.popen.stdout is not None
+        assert read_line(self.popen.stdout) == "ready"
+        self.id = self.popen.pid
+
+    def end(self) -> int:
+        with self.popen:
+            self.popen.kill()
+        return self.popen.returncode
+
+    def ended(self) -> int:
+        """Wait for an end that comes by itself."""
+        with self.popen:
+            return self.popen.wait(PATIENCE)
+
+
+class Host:
+    """A process that starts a CLI with our means.
+
+    Attributes:
+        pids: the ids of the CLI, of the guardian and of the CLI's child.
+    """
+
+    def __init__(self, last: str, program: str = FAMILY) -> None:
+        code = HOST.format(program=program, last=indent(dedent(last), " " * 4))
+        self.popen = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+        )
+        self.pids = [int(word) for word in self.line().split()]
+        assert len(self.pids) == 3
+        assert all(map(is_alive, self.pids[:2]))
+
+    def line(self) -> str:
+        assert self.popen.stdout is not None
+        return read_line(self.popen.stdout)
+
+    def ended(self) -> tuple[int, list[str]]:
+        """Wait until it has ended; give its status and what else it has said."""
+        rest, _ = self.popen.communicate(timeout=PATIENCE)
+        return self.popen.returncode, rest.decode().splitlines()
+
+    def __enter__(self) -> Host:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self.popen:
+            self.popen.kill()
+
+
+async def ready(pid: int) -> None:
+    """Wait until a guardian has come so far that it ignores signals."""
+    with anyio.fail_after(PATIENCE):
+        while not ignores_sigterm(pid):
+            await anyio.lowlevel.checkpoint()
+
+
+def ignores_sigterm(pid: int) -> bool:
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+    [mask] = (int(line.split()[1], 16) for line in lines if line.startswith("SigIgn"))
+    return bool(mask & 1 << signal.SIGTERM - 1)
+
+
+async def all_dead(pids: list[int]) -> None:
+    with anyio.fail_after(PATIENCE):
+        for pid in pids:
+            await death(pid)
+
+
+# --- we are killed --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("program", [FAMILY, STUBBORN], ids=["polite", "stubborn"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+async def test_if_we_are_killed_the_cli_and_its_children_and_the_guardian_die(
+    number: int, program: str
+) -> None:
+    with Host("await anyio.sleep_forever()", program) as host:
+        host.popen.send_signal(number)
+        assert host.ended() == (-number, [])
+        await all_dead(host.pids)
+
+
+async def test_what_is_sent_to_our_group_does_not_reach_the_others() -> None:
+    with Host("await anyio.sleep_forever()") as host:
+        cli, guardian, child = host.pids
+        assert os.getpgid(cli) == os.getpgid(child) == os.getsid(cli) == cli
+        assert os.getsid(guardian) == guardian
+        await ready(guardian)
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+            os.kill(guardian, number)
+        host.popen.kill()
+        host.ended()
+        await all_dead(host.pids)
+
+
+@pytest.mark.parametrize(
+    "last",
+    ["return", "raise SystemExit(0)", "globals().update(kept=process)"],
+    ids=["forgotten", "exit", "kept"],
+)
+async def test_what_was_not_closed_ends_with_the_interpreter(last: str) -> None:
+    with Host(last) as host:
+        assert host.ended() == (0, [])
+        await all_dead(host.pids)
+
+
+async def test_a_host_that_closes_in_good_order_leaves_nothing() -> None:
+    with Host("await process.aclose(); print(guardian().pid)") as host:
+        assert host.ended() == (0, [str(host.pids[1])])
+        await all_dead(host.pids)
+
+
+# --- forks ----------------------------------------------------------------------------------------
+
+FORK = """
+if not os.fork():
+    process.kill_now()
+    process.send_signal(9)
+    alive = process.is_alive
+    del process
+    gc.collect()
+    print("fork", alive, guardian().pid, flush=True)
+    sys.exit()  # as a program ends: with all that is to be done at its end
+os.wait()
+print(process.is_alive, flush=True)
+await process.send_eof()
+print(await process.receive(), flush=True)
+print(await process.wait(), flush=True)
+await process.aclose()
+"""
+
+
+async def test_a_fork_harms_nobody() -> None:
+    with Host(FORK, "echo 1; read x; echo over; exit 3") as host:
+        assert host.ended() == (0, ["fork True None", "True", repr(b"over\n"), "3"])
+        await all_dead(host.pids[:2])
+
+
+FORK_THAT_STAYS = """
+pid = os.fork()
+if not pid:
+    signal.pause()
+print(pid, flush=True)
+await process.send_eof()
+print(await process.wait(), flush=True)
+signal.pause()
+"""
+
+
+async def test_a_fork_that_lives_on_keeps_nothing_alive() -> None:
+    with Host(FORK_THAT_STAYS, "echo 1; read x; exit 3") as host:
+        cli, guardian, _ = host.pids
+        fork = int(host.line())
+        with killed_in_the_end(fork):
+            # The CLI has seen the end of its input, though the fork was never told to close it.
+            assert host.line() == "3"
+            host.popen.kill()
+            await all_dead([guardian])
+            assert is_alive(fork)
+        host.ended()
+        assert not is_alive(cli)
+
+
+FORK_THAT_STARTS = """
+async def again():
+    other = await spawn(Launch(PROGRAM, ENV))
+    await other.receive()
+    print(guardian().pid, other.pid, flush=True)
+    os.kill(os.getpid(), 9)
+
+if not os.fork():
+    thread = threading.Thread(target=anyio.run, args=(again,))  # here a loop is running already
+    thread.start()
+    thread.join()
+os.wait()
+print(process.is_alive, guardian().pid, flush=True)
+await process.aclose()
+"""
+
+
+async def test_a_fork_has_a_guardian_of_its_own() -> None:
+    with Host(FORK_THAT_STARTS) as host:
+        guardian = host.pids[1]
+        status, [first, second] = host.ended()
+        others = [int(word) for word in first.split()]
+        assert others[0] != guardian
+        assert second == f"True {guardian}"
+        assert status == 0
+        await all_dead(others)
+
+
+# --- the guardian itself --------------------------------------------------------------------------
+
+
+async def test_it_ends_what_is_listed_and_nothing_else(guardian: Guardian) -> None:
+    listed, forgotten, unknown = Group(), Group(), Group()
+    guardian.watch(forgotten.id)
+    guardian.watch(listed.id)
+    guardian.forget(forgotten.id)
+    guardian.forget(unknown.id)
+    pid = guardian.pid
+    assert pid is not None
+    guardian.end()
+    assert listed.ended() == -signal.SIGTERM
+    await all_dead([pid])
+    assert is_alive(forgotten.id)
+    assert is_alive(unknown.id)
+    assert forgotten.end() == unknown.end() == -signal.SIGKILL
+
+
+async def test_what_ignores_its_request_is_killed(guardian: Guardian) -> None:
+    stubborn = Group("trap '' TERM; echo ready; while :; do sleep 1000; done")
+    guardian.watch(stubborn.id)
+    guardian.end()
+    assert stubborn.ended() == -signal.SIGKILL
+    assert group_of(stubborn.id) == set()
+
+
+async def test_what_is_stopped_dies_as_well(guardian: Guardian) -> None:
+    stopped = Group()
+    os.kill(stopped.id, signal.SIGSTOP)
+    guardian.watch(stopped.id)
+    guardian.end()
+    assert stopped.ended() == -signal.SIGTERM
+
+
+async def test_it_starts_with_the_first_group_and_has_nothing_of_ours(guardian: Guardian) -> None:
+    assert guardian.pid is None
+    before = descriptors()
+    group = Group()
+    secret = os.open("/dev/zero", os.O_RDONLY)
+    os.set_inheritable(secret, True)
+    try:
+        guardian.watch(group.id)
+        pid = guardian.pid
+        assert set(os.listdir(f"/proc/{pid}/fd")) <= {"0", "1", "2", "10"}  # 10 is the shell's own
+        targets = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in ("1", "2")}
+        assert targets == {"/dev/null"}
+        assert os.readlink(f"/proc/{pid}/cwd") == "/"
+        assert b"HOME" not in environment(pid)
+    finally:
+        os.close(secret)
+    guardian.forget(group.id)
+    assert guardian.pid == pid
+    guardian.end()
+    group.end()
+    assert descriptors() == before
+
+
+def environment(pid: int | None) -> bytes:
+    return Path(f"/proc/{pid}/environ").read_bytes()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+async def test_one_that_does_not_do_its_duty_is_replaced(guardian: Guardian, number: int) -> None:
+    groups = [Group(), Group(), Group()]
+    guardian.watch(groups[0].id)
+    guardian.watch(groups[1].id)
+    first = guardian.pid
+    assert first is not None
+    os.kill(first, number)
+    if number == signal.SIGKILL:
+        await all_dead([first])
+    else:
+        while guardian.pid == first:  # until it is noticed that nobody reads
+            guardian.watch(groups[2].id)
+            guardian.forget(groups[2].id)
+    guardian.forget(groups[0].id)
+    guardian.watch(groups[2].id)
+    assert guardian.pid not in {None, first}
+    assert not is_alive(first)
+    guardian.end()
+    assert groups[1].ended() == groups[2].ended() == -signal.SIGTERM
+    assert is_alive(groups[0].id)
+    groups[0].end()
+
+
+async def test_many_threads_may_use_it(guardian: Guardian) -> None:
+    last = Group()
+
+    def use(first: int) -> None:
+        # Numbers that no process has: the largest possible one is 2**22.
+        for number in range(first, first + 50):
+            guardian.watch(number)
+        for number in range(first, first + 50):
+            guardian.forget(number)
+
+    users = [threading.Thread(target=use, args=(2**23 + 1000 * n,)) for n in range(8)]
+    for each in users:
+        each.start()
+    guardian.watch(last.id)
+    for each in users:
+        each.join(PATIENCE)
+    pid = guardian.pid
+    assert pid is not None
+    guardian.end()
+    assert last.ended() == -signal.SIGTERM
+    await all_dead([pid])
+
+
+async def test_without_a_shell_there_is_a_warning_and_no_guardian(
+    guardian: Guardian, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "_SHELL", "/no/such/shell")
+    before = descriptors()
+    guardian.watch(2**23)
+    assert guardian.pid is None
+    assert descriptors() == before
+    assert "No guardian" in caplog.text
+    guardian.forget(2**23)

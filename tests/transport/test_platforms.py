@@ -1,0 +1,361 @@
+"""Children, their groups and what has left them, seen from as near as possible."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import pytest
+from tests.helpers.processes import (
+    ENV,
+    PATIENCE,
+    descriptors,
+    group_of,
+    is_alive,
+    killed_in_the_end,
+    python,
+    shell,
+)
+
+from claudewire.transport.platforms import Child, PipeEnd, SocketEnd, offspring, posix, start
+from claudewire.transport.platforms.exits import Pidfd, Waiter, watch_exit
+from claudewire.transport.platforms.guardian import guardian
+from claudewire.transport.platforms.offspring import Relative, descendants, process_table
+from claudewire.transport.platforms.windows import popen_options
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/fd").exists(), reason="looks at /proc and at POSIX signals"
+)
+
+LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
+
+
+@pytest.fixture(params=[False, True], ids=["pipes", "threads"])
+def threads(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+@contextmanager
+def child(code: str, *, threads: bool = False) -> Iterator[Child]:
+    """Start a shell and wait until it says that it is ready."""
+    started = start(shell(code), env=ENV, threads=threads)
+    try:
+        assert line(started) is not None
+        yield started
+    finally:
+        started.end_now()
+        started.close()
+
+
+def wait(fd: int) -> None:
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    assert poll.poll(PATIENCE * 1000)
+
+
+def line(child: Child) -> bytes:
+    received = b""
+    while not received.endswith(b"\n"):
+        wait(child.stdout.fileno())
+        chunk = child.stdout.read()
+        assert chunk
+        received += chunk
+    return received
+
+
+# --- the parts ------------------------------------------------------------------------------------
+
+
+def test_an_end_does_not_block(threads: bool) -> None:
+    with child("echo ready; exec cat", threads=threads) as cat:
+        assert isinstance(cat.stdin, SocketEnd if threads else PipeEnd)
+        assert cat.stdout.read() is None
+        written = 0
+        while (count := cat.stdin.write(memoryview(b"x" * 2**16))) is not None:
+            written += count
+            wait_or_full(cat)
+        assert written >= 2**16
+
+
+def wait_or_full(child: Child) -> None:
+    """Let threads carry on; they may take what was written."""
+    poll = select.poll()
+    poll.register(child.stdin.fileno(), select.POLLOUT)
+    poll.poll(100)
+
+
+def test_the_way_of_watching_the_exit_suits_the_platform(threads: bool) -> None:
+    with child("echo ready; read x; exit 7", threads=threads) as shell:
+        assert isinstance(shell.exited, Waiter if threads else Pidfd)
+        assert not shell.poll()
+        shell.stdin.close()
+        wait(shell.exited.fileno())
+        assert shell.poll()
+        assert shell.returncode == 7
+        assert shell.left()
+        assert os.getpgid(shell.pid) == shell.pid  # not reaped, so the number is its own
+        shell.release()
+        assert shell.is_released
+        assert not shell.left()
+
+
+def test_without_pidfds_a_thread_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "pidfd_open")
+    with child("echo ready; exec sleep 1000") as sleeper:
+        assert isinstance(sleeper.exited, Waiter)
+        sleeper.send_signal(signal.SIGUSR1)
+        wait(sleeper.exited.fileno())
+        assert sleeper.poll()
+        assert sleeper.returncode == -signal.SIGUSR1
+
+
+def test_one_that_is_not_ours_to_wait_for_has_exited_in_a_way_that_nobody_knows() -> None:
+    stranger = watch_exit(os.getppid(), threads=True)
+    wait(stranger.fileno())
+    while not stranger.has_exited():
+        pass
+    assert stranger.status is None
+    stranger.close()
+
+
+def test_a_thread_that_fails_is_the_end_of_the_stream() -> None:
+    def fail(pipe: IO[bytes], theirs: socket.socket) -> None:
+        with pipe, theirs:
+            received.wait(PATIENCE)  # and does not take it
+
+    received = threading.Event()
+    ours, theirs = os.pipe()
+    os.close(theirs)
+    end = SocketEnd(os.fdopen(ours, "rb", buffering=0), fail)
+    assert end.write(memoryview(b"x")) == 1
+    received.set()
+    wait(end.fileno())
+    assert end.read() == b""
+    end.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="who is not root may not become another")
+def test_what_may_not_be_signalled_exists() -> None:
+    os.setresuid(65534, 65534, 0)
+    try:
+        assert posix._exists(1)
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+def test_one_that_cannot_be_adopted_is_not_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("no more file descriptors")
+
+    with child("echo ready; exec sleep 1000"):
+        before, groups = descriptors(), set(guardian()._groups)
+        monkeypatch.setattr("claudewire.transport.platforms.child.write_end", fail)
+        with pytest.raises(OSError, match="no more file descriptors"):
+            start(shell("exec sleep 1000"), env=ENV)
+        assert descriptors() == before
+        assert guardian()._groups == groups
+
+
+def test_starting_takes_no_worker_thread(threads: bool) -> None:
+    before = set(threading.enumerate())
+    with child("echo ready; exec sleep 1000", threads=threads):
+        assert len(set(threading.enumerate()) - before) == (4 if threads else 0)
+
+
+def test_another_user_is_not_possible_on_windows() -> None:
+    assert popen_options(None) == {"creationflags": 0x08000004}
+    with pytest.raises(ValueError, match="cannot be started on Windows"):
+        popen_options("somebody")
+
+
+# --- the table of processes -----------------------------------------------------------------------
+
+
+def test_we_are_in_the_table() -> None:
+    us = process_table()[os.getpid()]
+    assert (us.parent, us.group, us.is_dead) == (os.getppid(), os.getpgid(0), False)
+
+
+def test_a_dead_one_is_told_from_one_that_runs() -> None:
+    dead = subprocess.Popen(shell("exit"))
+    wait_until_dead(dead.pid)
+    try:
+        assert process_table()[dead.pid].is_dead
+    finally:
+        dead.wait()
+    assert dead.pid not in process_table()
+
+
+def wait_until_dead(pid: int) -> None:
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+
+@pytest.mark.skipif(not Path("/bin/ps").exists(), reason="there is no ps")
+def test_the_program_ps_tells_the_same() -> None:
+    with child("sleep 1000 & echo ready; wait") as family:
+        listed = {relative.pid: relative for relative in offspring._from_ps()}
+        told = process_table()
+        group = [pid for pid in told if told[pid].group == family.pid]
+        assert len(group) == 2
+        for pid in [*group, os.getpid()]:
+            assert listed[pid][:4] == told[pid][:4]
+        again = {relative.pid: relative for relative in offspring._from_ps()}
+        assert all(listed[pid].started == again[pid].started for pid in group)
+
+
+def test_where_there_is_no_ps_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert list(offspring._from_ps()) == []
+
+
+def test_elsewhere_the_table_comes_from_ps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.path.exists", lambda path: False)
+    assert os.getpid() in process_table()
+    monkeypatch.undo()
+    process_table()
+
+
+def test_a_name_may_look_like_the_rest_of_the_line(tmp_path: Path) -> None:
+    stat = b"12 (a) Z (b c) S 3 4 5 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 777 0 0"
+    assert offspring._parsed(12, stat) == Relative(12, 3, 4, False, "777")
+
+
+def test_descendants_are_children_and_their_children() -> None:
+    def one(pid: int, parent: int) -> Relative:
+        return Relative(pid, parent, pid, False, "")
+
+    table = {each.pid: each for each in [one(1, 0), one(2, 1), one(3, 2), one(4, 3), one(5, 1)]}
+    assert {each.pid for each in descendants(2, table)} == {3, 4}
+    assert {each.pid for each in descendants(1, table)} == {2, 3, 4, 5}
+    assert descendants(4, table) == []
+    # A table is not made in one moment: numbers may have been given again in between.
+    circle = {each.pid: each for each in [one(1, 2), one(2, 1)]}
+    assert {each.pid for each in descendants(1, circle)} == {1, 2}
+
+
+# --- whole families -------------------------------------------------------------------------------
+
+
+def test_end_now_ends_all_at_once(threads: bool) -> None:
+    code = "trap '' TERM; sleep 1000 & sleep 1000 & echo ready; while :; do wait; done"
+    with child(code, threads=threads) as family:
+        assert len(group_of(family.pid)) == 3
+        family.end_now()
+        assert family.is_released
+        assert group_of(family.pid) == set()
+        assert not family.left()
+        assert family.pid not in guardian()._groups
+        family.end_now()
+
+
+RUNAWAY = """
+    import signal, subprocess, sys
+    born = subprocess.Popen(["sh", "-c", "sleep 1000 & wait"], start_new_session=True)
+    print(born.pid, flush=True)
+    signal.pause()
+"""
+
+
+def test_what_has_left_the_group_is_killed_as_long_as_it_is_known_whose_it_is() -> None:
+    parent = start(python(RUNAWAY), env=ENV)
+    try:
+        runaway = int(line(parent))
+        with killed_in_the_end(runaway):
+            assert parent.pid != os.getpgid(runaway) == runaway
+            parent.terminate()
+            wait(parent.exited.fileno())
+            parent.release()
+            assert is_alive(runaway)
+            assert parent.left()
+            deadline = time.monotonic() + PATIENCE
+            while parent.left() and time.monotonic() < deadline:
+                parent.kill()
+            assert not is_alive(runaway)
+            assert group_of(runaway) == set()
+    finally:
+        parent.end_now()
+        parent.close()
+
+
+def test_a_fork_of_us_does_nothing_to_it() -> None:
+    with child("sleep 1000 & echo ready; wait") as family:
+        family._owner += 1
+        family.kill()
+        family.terminate()
+        family.send_signal(signal.SIGKILL)
+        family.end_now()
+        family.release()
+        assert not family.poll()
+        family._owner -= 1
+        assert len(group_of(family.pid)) == 2
+        assert not family.poll()
+
+
+@pytest.mark.skipif(not os.access(LAST_PID, os.W_OK), reason="numbers cannot be chosen here")
+def test_a_stranger_that_has_got_the_number_is_left_alone() -> None:
+    with child("echo ready; exec sleep 1000") as gone:
+        gone.end_now()
+        assert gone.is_released
+        stranger = started_with_number(gone.pid)
+        if stranger is None:
+            pytest.skip("others were faster, every time")
+        with stranger:
+            assert os.getpgid(stranger.pid) == gone.pid
+            gone.kill()
+            gone.terminate()
+            gone.end_now()
+            assert not gone.left()
+            assert stranger.poll() is None
+            stranger.kill()
+            assert stranger.wait(PATIENCE) == -signal.SIGKILL
+
+
+def started_with_number(pid: int) -> subprocess.Popen[bytes] | None:
+    """Start a process that leads a group with a certain number, if that can be managed."""
+    for _ in range(200):
+        LAST_PID.write_text(str(pid - 1), encoding="ascii")
+        popen = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+        if popen.pid == pid:
+            return popen
+        with popen:
+            popen.kill()
+    return None
+
+
+ORPHANAGE = """
+import ctypes, os, select, sys
+from claudewire.transport.platforms import start
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # orphans become our children, as those of process 1 do
+family = start(("/bin/sh", "-c", "sleep 1000 & echo $!; exit"), env={"PATH": "/usr/bin:/bin"})
+poll = select.poll()
+poll.register(family.exited.fileno())
+poll.poll()
+orphan = int(family.stdout.read())
+family.kill()
+family.release()
+while family.left():
+    family.kill()
+print(os.path.exists(f"/proc/{orphan}"))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there are no subreapers")
+def test_orphans_that_have_become_ours_are_reaped() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", ORPHANAGE],
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        timeout=PATIENCE,
+        check=True,
+    )
+    assert told.stdout == "False\n"

@@ -1,0 +1,669 @@
+"""A process as a transport: nothing that it says is lost, and nothing of it is left."""
+
+from __future__ import annotations
+
+import array
+import asyncio
+import fcntl
+import gc
+import logging
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import pytest
+from tests.helpers.processes import (
+    ENV,
+    PATIENCE,
+    death,
+    descriptors,
+    everything,
+    group_of,
+    is_alive,
+    killed_in_the_end,
+    line,
+    numbers,
+    python,
+    running,
+    shell,
+)
+
+from claudewire.errors import CLIError, TransportClosed
+from claudewire.transport import Launch, Transport, spawn
+from claudewire.transport.platforms.posix import PosixChild
+from claudewire.transport.process import ProcessTransport
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks at /proc"),
+]
+
+SLEEPER = shell("echo ready; exec sleep 1000")
+STUBBORN = shell("trap '' TERM; echo ready; while :; do sleep 1000; done")
+DEAF = python(
+    """
+    import shutil, signal, sys
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    print("ready", flush=True)
+    signal.sigwait([signal.SIGUSR1])
+    shutil.copyfileobj(sys.stdin.buffer, sys.stdout.buffer)
+    """
+)
+"""Reads nothing until it gets a signal, and then repeats all that it reads."""
+WITH_FAMILY = python(
+    """
+    import os, signal, subprocess, sys
+    sleep = ["sleep", "1000"]
+    born = [subprocess.Popen(sleep), subprocess.Popen(["sh", "-c", "trap '' TERM; sleep 1000"])]
+    print(*(process.pid for process in born), flush=True)
+    signal.pause()
+    """
+)
+WITH_RUNAWAY = python(
+    """
+    import signal, subprocess, sys
+    born = subprocess.Popen(["sh", "-c", "trap '' TERM; while :; do sleep 1000; done"],
+                            start_new_session=True)
+    print(born.pid, flush=True)
+    signal.pause() if sys.argv[1:] == ["stay"] else sys.exit(7)
+    """
+)
+"""Starts a child that leaves the group, and holds its pipes."""
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=[False, True], ids=["pipes", "threads"])
+def threads(request: pytest.FixtureRequest) -> bool:
+    """Threads are what Windows needs; they work here, too."""
+    return bool(request.param)
+
+
+# --- bytes ----------------------------------------------------------------------------------------
+
+
+async def test_it_is_a_transport() -> None:
+    async with running(SLEEPER) as process:
+        transport: Transport = process
+        assert await transport.receive() == b"ready\n"
+        assert repr(process) == f"<ProcessTransport pid={process.pid} running>"
+    assert repr(process) == f"<ProcessTransport pid={process.pid} exited with -15>"
+
+
+async def test_64_mib_go_through_in_both_directions_byte_by_byte(threads: bool) -> None:
+    data = array.array("Q", range(8 * 2**20)).tobytes()
+    async with running(shell("exec cat"), threads=threads) as process:
+
+        async def send() -> None:
+            await process.send(data)
+            await process.send_eof()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(send)
+            received = await everything(process.receive)
+        assert len(received) == len(data)
+        assert received == data
+        assert await process.wait() == 0
+
+
+async def test_what_several_tasks_send_is_not_mixed_up(threads: bool) -> None:
+    lines = [b"%02d" % number * 50_000 for number in range(20)]
+    async with running(shell("exec cat"), threads=threads) as process:
+        received: list[bytes] = []
+
+        async def receive() -> None:
+            received.extend((await everything(process.receive)).splitlines())
+
+        async with anyio.create_task_group() as receiving:
+            receiving.start_soon(receive)
+            async with anyio.create_task_group() as sending:
+                for each in lines:
+                    sending.start_soon(process.send, each + b"\n")
+            await process.send_eof()
+        assert sorted(received) == lines
+
+
+async def test_a_cancelled_receive_loses_nothing(threads: bool) -> None:
+    expected = b"".join(b"%d\n" % number for number in range(200_000))
+    program = python("for number in range(200_000): print(number)")
+    async with running(program, threads=threads) as process:
+        received, cancelled, ended = b"", 0, False
+        while not ended:
+            with anyio.CancelScope() as scope:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(cancel_soon, scope, cancelled % 7)
+                    chunk = await process.receive()
+                    received += chunk
+                    ended = not chunk
+                    tasks.cancel_scope.cancel()
+            cancelled += scope.cancelled_caught
+        assert received == expected
+        assert cancelled > 5
+
+
+async def cancel_soon(scope: anyio.CancelScope, steps: int) -> None:
+    for _ in range(steps):
+        await anyio.lowlevel.checkpoint()
+    scope.cancel()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_receive_that_is_cancelled_by_force_loses_nothing() -> None:
+    expected = b"".join(b"%d\n" % number for number in range(200_000))
+    async with running(python("for number in range(200_000): print(number)")) as process:
+        received, cancelled, ended = b"", 0, False
+        while not ended:
+            task = asyncio.ensure_future(process.receive())
+            for _ in range(cancelled % 5):
+                await asyncio.sleep(0)
+            task.cancel()
+            try:
+                chunk = await task
+            except asyncio.CancelledError:
+                cancelled += 1
+            else:
+                received += chunk
+                ended = not chunk
+            if not cancelled % 5:
+                chunk = await process.receive()
+                received += chunk
+                ended = not chunk
+        assert received == expected
+        assert cancelled > 5
+
+
+async def test_what_a_cancelled_send_has_begun_is_finished_before_anything_else(
+    threads: bool,
+) -> None:
+    begun = array.array("Q", range(2**18)).tobytes()
+    async with running(DEAF, threads=threads) as process:
+        assert await line(process) == b"ready"
+        await cancelled_when_stuck(lambda: process.send(begun))
+        await cancelled_when_stuck(lambda: process.send(b"never begun"))
+        await cancelled_when_stuck(process.send_eof)
+        process.send_signal(signal.SIGUSR1)
+        async with anyio.create_task_group() as tasks:
+
+            async def send() -> None:
+                await process.send(b"the end")
+                await process.send_eof()
+
+            tasks.start_soon(send)
+            assert await everything(process.receive) == begun + b"the end"
+        assert await process.wait() == 0
+
+
+async def test_what_a_cancelled_send_has_not_begun_is_not_sent() -> None:
+    async with running(DEAF) as process:
+        assert await line(process) == b"ready"
+        full = b"x" * fcntl.fcntl(process._child.stdin.fileno(), fcntl.F_GETPIPE_SZ)
+        await process.send(full)
+        await cancelled_when_stuck(lambda: process.send(b"never begun"))
+        process.send_signal(signal.SIGUSR1)
+        await process.send(b"the end")
+        await process.send_eof()
+        assert await everything(process.receive) == full + b"the end"
+
+
+async def cancelled_when_stuck(function: Callable[[], Awaitable[None]]) -> None:
+    async def run() -> None:
+        with scope:
+            await function()
+
+    scope = anyio.CancelScope()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        # With threads the bytes go through a socket first: it takes a moment until it is full.
+        for _ in range(20):
+            await anyio.wait_all_tasks_blocked()
+            await anyio.sleep(0.005)
+        scope.cancel()
+    assert scope.cancelled_caught
+
+
+async def test_stderr_is_received_apart(threads: bool) -> None:
+    flood = python("import sys; sys.stderr.write('e' * 10**7); print('out')")
+    async with running(flood, threads=threads) as process:
+        received: list[bytes] = []
+
+        async def receive() -> None:
+            received.append(await everything(process.receive))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(receive)
+            assert await everything(process.receive_stderr) == b"e" * 10**7
+        assert received == [b"out\n"]
+        assert await process.receive() == b""
+        assert await process.receive_stderr() == b""
+
+
+async def test_sending_to_one_who_reads_no_more_is_an_error(threads: bool) -> None:
+    async with running(shell("exec <&-; echo ready; exec sleep 1000"), threads=threads) as process:
+        assert await line(process) == b"ready"
+        with pytest.raises(TransportClosed):
+            await send_for_ever(process)
+        with pytest.raises(TransportClosed):
+            await process.send(b"x" * 2**20)
+        await process.send_eof()
+        assert process.is_alive
+
+
+async def send_for_ever(process: ProcessTransport) -> None:
+    # With threads it takes a moment until it is known.
+    while True:
+        await process.send(b"x" * 2**20)
+
+
+async def test_after_the_end_of_input_nothing_can_be_sent() -> None:
+    async with running(shell("exec cat")) as process:
+        await process.send(b"hello")
+        await process.send_eof()
+        await process.send_eof()
+        with pytest.raises(TransportClosed, match="input of the process is closed"):
+            await process.send(b"hello")
+        assert await everything(process.receive) == b"hello"
+
+
+async def test_one_may_stop_talking_and_live_on(threads: bool) -> None:
+    async with running(shell("exec >&-; exec sleep 1000"), threads=threads) as process:
+        assert await process.receive() == b""
+        assert process.is_alive
+        assert process.returncode is None
+    assert process.returncode == -signal.SIGTERM
+
+
+# --- how it ends ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("exit 0", 0),
+        ("exit 3", 3),
+        ("exit 255", 255),
+        ("kill -TERM $$", -15),
+        ("kill -KILL $$", -9),
+        ("kill -SEGV $$", -11),
+    ],
+)
+async def test_how_it_exited_is_told_to_all_who_wait(code: str, status: int, threads: bool) -> None:
+    async with running(shell(f"read x; {code}"), threads=threads) as process:
+        told: list[int | None] = []
+
+        async def wait() -> None:
+            told.append(await process.wait())
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(wait)
+            await anyio.wait_all_tasks_blocked()
+            assert process.is_alive
+            await process.send(b"\n")
+        assert told == [status] * 5
+        assert process.returncode == status
+        assert not process.is_alive
+    assert await process.wait() == status
+
+
+async def test_of_several_who_wait_one_may_give_up() -> None:
+    async with running(shell("read x")) as process:
+        told: list[int | None] = []
+
+        async def wait() -> None:
+            told.append(await process.wait())
+
+        async with anyio.create_task_group() as tasks:
+            with anyio.CancelScope() as first:
+                async with anyio.create_task_group() as impatient:
+                    impatient.start_soon(process.wait)
+                    await anyio.wait_all_tasks_blocked()
+                    tasks.start_soon(wait)
+                    tasks.start_soon(wait)
+                    await anyio.wait_all_tasks_blocked()
+                    first.cancel()
+            await process.send_eof()
+        assert told == [1, 1]
+
+
+async def test_a_signal_goes_to_the_process_alone() -> None:
+    async with running(WITH_FAMILY) as process:
+        family = await numbers(process)
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() in {1, -signal.SIGINT}
+        assert all(map(is_alive, family))
+        process.send_signal(signal.SIGTERM)
+    assert not any(map(is_alive, family))
+
+
+async def test_nobody_of_the_group_is_left(threads: bool) -> None:
+    async with running(WITH_FAMILY, threads=threads) as process:
+        family = await numbers(process)
+        assert {process.pid, *family} <= group_of(process.pid)
+    assert group_of(process.pid) == set()
+
+
+async def test_one_that_ignores_sigterm_is_killed(
+    threads: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(STUBBORN, threads=threads, terminate_after=0.05) as process:
+        assert await line(process) == b"ready"
+    assert process.returncode == -signal.SIGKILL
+    assert group_of(process.pid) == set()
+    assert "did not end by SIGTERM" in caplog.text
+
+
+async def test_one_that_is_stopped_ends_all_the_same() -> None:
+    async with running(SLEEPER) as process:
+        assert await line(process) == b"ready"
+        process.send_signal(signal.SIGSTOP)
+    assert process.returncode == -signal.SIGTERM
+
+
+async def test_one_that_has_left_the_group_dies_with_the_process_that_started_it(
+    threads: bool,
+) -> None:
+    async with running((*WITH_RUNAWAY, "stay"), threads=threads) as process:
+        [runaway] = await numbers(process)
+        with killed_in_the_end(runaway):
+            assert os.getpgid(runaway) == runaway
+            await process.aclose()
+            assert not is_alive(runaway)
+            assert group_of(runaway) == set()
+
+
+async def test_one_that_nobody_knows_any_more_does_not_hold_up_the_end(threads: bool) -> None:
+    async with running(WITH_RUNAWAY, threads=threads) as process:
+        [runaway] = await numbers(process)
+        with killed_in_the_end(runaway):
+            assert await process.wait() == 7
+            await process.aclose()
+            assert is_alive(runaway)
+            assert await process.receive() == b""
+
+
+async def test_what_it_says_at_its_end_is_received(threads: bool) -> None:
+    last_words = python(
+        """
+        import signal, sys
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+        print("ready", flush=True)
+        signal.sigwait([signal.SIGTERM])
+        sys.stdout.write("x" * 10**6 + "\\n")
+        sys.stderr.write("e" * 10**6 + "\\n")
+        sys.exit(3)
+        """
+    )
+    async with running(last_words, threads=threads) as process:
+        assert await line(process) == b"ready"
+        await process.aclose()
+        assert await everything(process.receive) == b"x" * 10**6 + b"\n"
+        assert await everything(process.receive_stderr) == b"e" * 10**6 + b"\n"
+        assert process.returncode == 3
+
+
+async def test_what_was_said_before_an_early_end_is_received(threads: bool) -> None:
+    async with running(python("print('x' * 60_000)"), threads=threads) as process:
+        assert await process.wait() == 0
+        await process.aclose()
+        assert await everything(process.receive) == b"x" * 60_000 + b"\n"
+        assert await process.receive() == b""
+
+
+async def test_one_who_talks_without_end_is_not_listened_to_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("claudewire.transport.pipes.MOST_KEPT", 3 * 2**20)
+    talker = shell("trap '' TERM; while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxx; done")
+    async with running(talker, terminate_after=0.5) as process:
+        assert await process.receive()
+        await process.aclose()
+        assert process.returncode == -signal.SIGKILL
+        assert len(await everything(process.receive)) < 4 * 2**20
+
+
+async def test_all_who_wait_for_something_are_woken_by_the_end(threads: bool) -> None:
+    async with running(STUBBORN, threads=threads, terminate_after=0.05) as process:
+        assert await line(process) == b"ready"
+        ends: list[object] = []
+
+        async def send() -> None:
+            try:
+                await process.send(b"x" * 2**24)
+            except TransportClosed:
+                ends.append("not sent")
+
+        async def note(function: Callable[[], Awaitable[object]]) -> None:
+            ends.append(await function())
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(send)
+            for function in (process.receive, process.receive, process.receive_stderr):
+                tasks.start_soon(note, function)
+            for _ in range(2):
+                tasks.start_soon(note, process.wait)
+            await anyio.wait_all_tasks_blocked()
+            for _ in range(2):
+                tasks.start_soon(note, process.aclose)
+        assert sorted(ends, key=str) == sorted(
+            ["not sent", b"", b"", b"", -9, -9, None, None], key=str
+        )
+
+
+async def test_closing_cannot_be_cancelled(threads: bool) -> None:
+    async with running(WITH_FAMILY, threads=threads) as process:
+        family = await numbers(process)
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await process.aclose()
+        assert not any(map(is_alive, [process.pid, *family]))
+        assert await process.wait() == -signal.SIGTERM
+        await process.aclose()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("steps", range(12))
+async def test_if_closing_is_cancelled_by_force_the_process_is_killed(steps: int) -> None:
+    before: set[str] = set()
+    async with running(STUBBORN, terminate_after=PATIENCE) as process:
+        assert await line(process) == b"ready"
+        before = descriptors()
+        closing = asyncio.ensure_future(process.aclose())
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        also_closing = asyncio.ensure_future(process.aclose())
+        closing.cancel()
+        if steps:
+            with pytest.raises(asyncio.CancelledError):
+                await closing
+        else:
+            also_closing.cancel()  # neither has begun
+            await asyncio.gather(closing, also_closing, return_exceptions=True)
+            assert process.is_alive
+            process.kill_now()
+            await process.aclose()
+        await asyncio.gather(also_closing, return_exceptions=True)
+        assert not process.is_alive
+        assert group_of(process.pid) == set()
+        assert len(descriptors()) == len(before) - 4
+        assert await process.receive() == b""
+
+
+async def test_what_cannot_be_killed_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    popen = started(SLEEPER)
+    with anyio.fail_after(PATIENCE):
+        process = ProcessTransport(Immortal(popen, threads=False), lambda: None, 0, 0.02)
+        assert await line(process) == b"ready"
+        before = descriptors()
+        with pytest.raises(CLIError, match=f"Process {process.pid}, or something that it has"):
+            await process.aclose()
+        assert "cannot be killed" in caplog.text
+        assert len(descriptors()) == len(before) - 4
+        assert is_alive(process.pid)
+        assert await process.wait() is None
+        os.kill(process.pid, signal.SIGKILL)
+        popen.wait()
+        assert await process.wait() is None
+        assert not process.is_alive
+
+
+def started(argv: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        argv, bufsize=0, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+    )
+
+
+class Immortal(PosixChild):
+    def terminate(self) -> None:
+        pass
+
+    def kill(self) -> None:
+        pass
+
+
+# --- killed, forgotten ----------------------------------------------------------------------------
+
+
+async def test_it_can_be_killed_without_an_event_loop(tmp_path: Path, threads: bool) -> None:
+    secret = tmp_path / "secret"
+    secret.touch()
+    with anyio.fail_after(PATIENCE):
+        process = await spawn(Launch(WITH_FAMILY, ENV, cleanup=(secret,)), threads=threads)
+        family = await numbers(process)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(process.wait)
+            await anyio.wait_all_tasks_blocked()
+            await anyio.to_thread.run_sync(process.kill_now)
+        assert process.returncode == -signal.SIGKILL
+        assert not secret.exists()
+        for pid in family:
+            await death(pid)
+        process.kill_now()
+        process.send_signal(signal.SIGTERM)
+        await process.aclose()
+
+
+async def test_one_that_was_killed_may_be_forgotten(recwarn: pytest.WarningsRecorder) -> None:
+    with anyio.fail_after(PATIENCE):
+        process = await spawn(Launch(SLEEPER, ENV))
+        before = descriptors()
+        process.kill_now()
+        del process
+        gc.collect()
+        assert len(descriptors()) == len(before) - 4
+        assert [str(each.message) for each in recwarn] == []
+
+
+async def test_one_that_is_forgotten_is_killed_with_a_warning(
+    tmp_path: Path, threads: bool, recwarn: pytest.WarningsRecorder
+) -> None:
+    secret = tmp_path / "secret"
+    secret.touch()
+    with anyio.fail_after(PATIENCE):
+        process = await spawn(Launch(SLEEPER, ENV, cleanup=(secret,)), threads=threads)
+        pid = process.pid
+        del process
+        gc.collect()
+        assert not is_alive(pid)
+        assert not secret.exists()
+        warning = recwarn.pop(ResourceWarning)
+        assert f"process {pid} was never closed" in str(warning.message)
+
+
+async def test_somebody_else_may_have_waited_for_it() -> None:
+    async with running(shell("read x; exit 3")) as process:
+        await process.send(b"\n")
+        assert await anyio.to_thread.run_sync(os.waitpid, process.pid, 0) == (process.pid, 3 << 8)
+        assert await process.wait() is None
+        assert not process.is_alive
+
+
+# --- what is left ---------------------------------------------------------------------------------
+
+
+async def test_50_at_once_leave_nothing_behind() -> None:
+    async with running(SLEEPER):
+        pass
+    before, threads_before = descriptors(), threading.active_count()
+    pids: list[int] = []
+
+    async def talk() -> None:
+        async with running(shell("exec cat")) as process:
+            pids.append(process.pid)
+            await process.send(b"hello\n")
+            assert await line(process) == b"hello"
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(50):
+            tasks.start_soon(talk)
+    assert len(set(pids)) == 50
+    assert not any(map(is_alive, pids))
+    assert descriptors() == before
+    assert threading.active_count() == threads_before
+
+
+async def test_threads_end_with_the_process() -> None:
+    async with running(SLEEPER):
+        pass
+    before, threads_before = descriptors(), set(threading.enumerate())
+    async with running(SLEEPER, threads=True) as process:
+        assert await line(process) == b"ready"
+        ours = set(threading.enumerate()) - threads_before
+        assert len(ours) == 4
+    for each in ours:
+        await anyio.to_thread.run_sync(each.join, PATIENCE)
+    assert not any(each.is_alive() for each in ours)
+    assert descriptors() == before
+
+
+def test_it_works_on_an_event_loop_in_another_thread(anyio_backend: str) -> None:
+    told: list[object] = []
+
+    async def talk() -> None:
+        async with running(shell("read x; echo $x; exit 3")) as process:
+            await process.send(b"hello\n")
+            told.append(await everything(process.receive))
+            told.append(await process.wait())
+
+    thread = threading.Thread(target=anyio.run, args=(talk,), kwargs={"backend": anyio_backend})
+    thread.start()
+    thread.join(PATIENCE)
+    assert told == [b"hello\n", 3]
+
+
+async def test_what_was_to_be_done_in_the_end_is_done_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    done: list[str] = []
+    secret = tmp_path / "secret"
+    secret.touch()
+
+    def fail() -> None:
+        raise RuntimeError("no")
+
+    cleanup = (secret, lambda: done.append("once"), fail, tmp_path / "missing")
+    with anyio.fail_after(PATIENCE), caplog.at_level(logging.ERROR):
+        process = await spawn(Launch(SLEEPER, ENV, cleanup=cleanup))
+        assert secret.exists()
+        await process.aclose()
+        await process.aclose()
+        process.kill_now()
+    assert done == ["once"]
+    assert not secret.exists()
+    assert "Could not clean up" in caplog.text
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may start processes of others")
+@pytest.mark.parametrize("user", ["nobody", 65534])
+async def test_it_may_run_as_another_user(user: str | int) -> None:
+    async with running(shell("id -u; id -G"), user=user) as process:
+        assert await everything(process.receive) == b"65534\n65534\n"

@@ -1,0 +1,363 @@
+"""Recordings: what goes through is written down, whole and without secrets, and can be read."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from claudewire.errors import TransportClosed
+from claudewire.transport import Direction, Recording, RecordingTransport
+from claudewire.transport import RecordingError as Refused
+from claudewire.transport.base import MemoryTransport, memory_pair
+from claudewire.transport.recording import Entry, Recorder
+from claudewire.wire import (
+    Answer,
+    AssistantMessage,
+    Error,
+    InitializeResult,
+    Noise,
+    Request,
+    ResultMessage,
+    Stray,
+)
+
+SOON = 5
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def ticks() -> Callable[[], float]:
+    """A clock that counts how often it is read."""
+    now = iter(range(100, 10_000))
+    return lambda: float(next(now))
+
+
+def recorded(sink: io.BytesIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in sink.getvalue().split(b"\n")[:-1]]
+
+
+def recording(
+    sink: io.BytesIO | Path | str, **options: Any
+) -> tuple[RecordingTransport, MemoryTransport]:
+    ours, theirs = memory_pair()
+    options = {"redactor": False, "clock": ticks(), **options}
+    return RecordingTransport(ours, sink, **options), theirs
+
+
+def content(*objects: Any) -> bytes:
+    lines = [{"claudewire": 1}, *objects]
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+# --- recording -----------------------------------------------------------------------------------
+
+
+@pytest.mark.anyio
+async def test_bytes_pass_untouched_and_lines_are_recorded_in_the_order_they_were_seen() -> None:
+    sink = io.BytesIO()
+    app, cli = recording(sink, header={"cli_version": "2.1.325"})
+    with anyio.fail_after(SOON):
+        await app.send(b'{"a":1}\n{"b"')
+        assert await cli.receive() == b'{"a":1}\n{"b"'
+        await cli.send(b"one\nt")
+        assert await app.receive() == b"one\nt"
+        await app.send(b":2}\n")
+        cli.send_stderr(b"oh\n")
+        assert await app.receive_stderr() == b"oh\n"
+        await cli.send(b"wo\n")
+        assert await app.receive() == b"wo\n"
+        await app.send_eof()
+        assert await cli.receive() == b":2}\n"
+        assert await cli.receive() == b""
+        cli.exit(3)
+        assert await app.receive() == await app.receive_stderr() == await app.receive() == b""
+        assert await app.wait() == await app.wait() == 3
+        await app.aclose()
+    assert recorded(sink) == [
+        {"claudewire": 1, "redacted": False, "cli_version": "2.1.325"},
+        {"t": 1.0, "dir": ">", "line": '{"a":1}'},
+        {"t": 2.0, "dir": "<", "line": "one"},
+        {"t": 3.0, "dir": ">", "line": '{"b":2}'},
+        {"t": 4.0, "dir": "!", "line": "oh"},
+        {"t": 5.0, "dir": "<", "line": "two"},
+        {"t": 6.0, "dir": ">", "eof": True},
+        {"t": 7.0, "dir": "<", "eof": True},
+        {"t": 8.0, "dir": "!", "eof": True},
+        {"t": 9.0, "exit": 3},
+    ]
+
+
+@pytest.mark.anyio
+async def test_a_last_line_without_a_newline_is_marked() -> None:
+    sink = io.BytesIO()
+    app, cli = recording(sink)
+    with anyio.fail_after(SOON):
+        await app.send(b"half")
+        await app.send_eof()
+        await cli.send(b"\xff\xc3")
+        await app.receive()
+        await cli.send_eof()
+        await app.receive()
+        cli.send_stderr(b"cut")
+        await app.receive_stderr()
+        await app.aclose()
+    assert recorded(sink)[1:] == [
+        {"t": 1.0, "dir": ">", "line": "half", "partial": True},
+        {"t": 2.0, "dir": ">", "eof": True},
+        {"t": 3.0, "dir": "<", "line": "\udcff\udcc3", "partial": True},
+        {"t": 4.0, "dir": "<", "eof": True},
+        {"t": 5.0, "dir": "!", "line": "cut", "partial": True},
+    ]
+
+
+@pytest.mark.anyio
+async def test_the_file_is_complete_after_each_line_and_closed_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "talk.jsonl"
+    path.write_bytes(b"an older one")
+    app, cli = recording(path)
+    with anyio.fail_after(SOON):
+        assert len(Recording.load(path)) == 0
+        await app.send(b"one\ntw")
+        assert Recording.load(str(path)).lines(">") == [b"one"]
+        await app.send(b"o\n")
+        assert Recording.load(path).lines(">") == [b"one", b"two"]
+        await app.aclose()
+        await app.aclose()
+        before = path.read_bytes()
+        for call in (app.receive, app.receive_stderr, app.wait, app.send_eof):
+            await call()
+        with pytest.raises(TransportClosed):
+            await app.send(b"late\n")
+        assert path.read_bytes() == before
+        assert await cli.receive() == b"one\ntwo\n"
+
+
+@pytest.mark.anyio
+async def test_a_file_that_was_given_stays_open() -> None:
+    sink = io.BytesIO()
+    app, _ = recording(sink)
+    with anyio.fail_after(SOON):
+        await app.aclose()
+    assert not sink.closed
+
+
+@pytest.mark.anyio
+async def test_a_send_that_fails_was_still_tried() -> None:
+    sink = io.BytesIO()
+    app, cli = recording(sink)
+    cli.exit(1)
+    with anyio.fail_after(SOON):
+        with pytest.raises(TransportClosed):
+            await app.send(b"x\n")
+    assert Recording.load(sink.getvalue()).lines(">") == [b"x"]
+
+
+def test_secrets_are_redacted_unless_that_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/samuel")
+    header = {
+        "argv": ["claude", "--api-key", "opaque", "--x", "/home/samuel/y"],
+        "cwd": "/home/samuel",
+    }
+    line = '{"cwd":"/home/samuel","email":"a@b.org"}'
+    shown = {}
+    for redactor in (True, False, str.upper):
+        sink = io.BytesIO()
+        recorder = Recorder(sink, header={} if redactor is str.upper else header, redactor=redactor)
+        recorder.feed(">", line.encode() + b"\n")
+        shown[redactor] = Recording.load(sink.getvalue())
+    assert shown[True].header == {
+        "redacted": True,
+        "argv": ["claude", "--api-key", "<key-1>", "--x", "~/y"],
+        "cwd": "~",
+    }
+    assert shown[True].lines(">") == [b'{"cwd":"~","email":"<email-1>"}']
+    assert shown[False].header == {"redacted": False, **header}
+    assert shown[False].lines(">") == [line.encode()]
+    assert shown[str.upper].lines(">") == [line.upper().encode()]
+
+
+def test_time_is_kept_by_the_machine_unless_told() -> None:
+    sink = io.BytesIO()
+    recorder = Recorder(sink)
+    recorder.exit(None)
+    (entry,) = Recording.load(sink.getvalue())
+    assert entry.t >= 0
+    assert (entry.dir, entry.exit) == (None, None)
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+ENTRIES = (
+    {"t": 0.5, "dir": ">", "line": "a"},
+    {"dir": "<", "line": "é\udcff", "partial": True},
+    {"t": 1, "dir": "!", "eof": True},
+    {"t": 2, "exit": -9, "new": "in some later version"},
+)
+
+
+def test_a_recording_is_read_from_a_file_its_content_or_its_lines(tmp_path: Path) -> None:
+    data = content(*ENTRIES)
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(data)
+    expected = Recording(
+        (
+            Entry(t=0.5, dir=">", line=b"a", number=2),
+            Entry(t=0.5, dir="<", line=b"\xc3\xa9\xff", partial=True, number=3),
+            Entry(t=1, dir="!", number=4),
+            Entry(t=2, exit=-9, number=5),
+        )
+    )
+    for source in (path, str(path), data, data[:-1], data.splitlines(), data.decode().split("\n")):
+        assert Recording.load(source) == expected
+    assert len(expected) == 4
+    assert list(expected) == list(expected.entries)
+    assert [entry.eof for entry in expected] == [False, False, True, False]
+    assert [entry.data for entry in expected][:2] == [b"a\n", b"\xc3\xa9\xff"]
+
+
+def test_empty_lines_do_not_count_but_are_counted() -> None:
+    data = b'\n{"claudewire":1}\n\n{"dir":">","line":"a"}\n'
+    assert [entry.number for entry in Recording.load(data)] == [4]
+
+
+def test_half_a_line_at_the_end_is_left_out() -> None:
+    data = content(*ENTRIES)
+    for cut in range(len(content()) + 1, len(data)):
+        whole = data[: cut + 1].count(b"\n") - 1  # a newline says only that a line is whole
+        assert len(Recording.load(data[:cut])) == whole
+    assert len(Recording.load(content() + b"[" * 100_000)) == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "number", "reason"),
+    [
+        (b"", 1, "no header"),
+        (b"garbage", 1, "no header"),
+        (b"garbage\n", 1, "not JSON"),
+        (b"[1]\n", 1, "expected an object"),
+        (b"[" * 100_000 + b"\n", 1, "not JSON"),
+        (b'{"dir": ">", "line": "x"}\n', 1, "no header"),
+        (b'{"claudewire": 2}\n', 1, "version 2"),
+        (content() + b"nope\n" + content(), 2, "not JSON"),
+        (content({"t": "1", "exit": 0}), 2, '"t" must be a number'),
+        (content({"t": True, "exit": 0}), 2, '"t" must be a number'),
+        (content({"t": float("nan"), "exit": 0}), 2, '"t" must be a number'),
+        (content({"exit": 0}, {"exit": "1"}), 3, '"exit" must be a whole number'),
+        (content({"exit": True}), 2, '"exit" must be a whole number'),
+        (content({"line": "x"}), 2, '"dir" must be'),
+        (content({"dir": ["<"], "line": "x"}), 2, '"dir" must be'),
+        (content({"dir": "<"}), 2, '"line" must be a text'),
+        (content({"dir": "<", "line": "a\nb"}), 2, "without a newline"),
+        (content({"dir": "<", "line": "\ud800"}), 2, "not what bytes can be read as"),
+    ],
+)
+def test_what_is_no_recording_is_refused_with_the_line(
+    data: bytes, number: int, reason: str
+) -> None:
+    with pytest.raises(Refused, match=f"line {number} of the recording: .*{reason}") as caught:
+        Recording.load(data)
+    assert caught.value.number == number
+    assert reason in caught.value.reason
+    assert isinstance(caught.value, Error)
+
+
+def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Recording.load(tmp_path / "missing")
+
+
+# --- messages ------------------------------------------------------------------------------------
+
+TALK: list[tuple[Direction, Any]] = [
+    (">", {"type": "control_request", "request_id": "r1", "request": {"subtype": "initialize"}}),
+    (
+        "<",
+        {
+            "type": "control_response",
+            "response": {"subtype": "success", "request_id": "r1", "response": {"commands": []}},
+        },
+    ),
+    (">", {"type": "user", "message": {"role": "user", "content": "hi"}, "uuid": "u1"}),
+    ("!", "a warning"),
+    (
+        "<",
+        {
+            "type": "control_request",
+            "request_id": "p1",
+            "request": {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}},
+        },
+    ),
+    (
+        ">",
+        {
+            "type": "control_response",
+            "response": {
+                "subtype": "success",
+                "request_id": "p1",
+                "response": {"behavior": "allow", "updatedInput": {"command": "ls"}},
+            },
+        },
+    ),
+    ("<", {"type": "assistant", "message": {"role": "assistant", "content": [], "model": "m"}}),
+    ("<", {"type": "result", "subtype": "success", "num_turns": 1, "session_id": "s"}),
+    (
+        "<",
+        {
+            "type": "control_response",
+            "response": {"subtype": "success", "request_id": "r1", "response": {}},
+        },
+    ),
+    ("<", "not JSON"),
+]
+
+
+def talk() -> Iterator[Entry]:
+    for t, (direction, said) in enumerate(TALK):
+        text = said if isinstance(said, str) else json.dumps(said)
+        yield Entry(t=float(t), dir=direction, line=text.encode())
+    yield Entry(t=99.0, dir="<")
+
+
+def test_what_the_cli_wrote_can_be_had_as_the_application_would_have_got_it() -> None:
+    told = Recording(tuple(talk()))
+    events = told.messages()
+    kinds = [Answer, Request, AssistantMessage, ResultMessage, Stray, Noise]
+    assert [type(event) for event in events] == kinds
+    assert [event.line for event in events] == told.lines("<")
+    answer = events[0]
+    assert isinstance(answer, Answer)
+    assert isinstance(answer.body, InitializeResult)
+
+
+# --- there and back ------------------------------------------------------------------------------
+
+_directions: st.SearchStrategy[Direction] = st.sampled_from([">", "<", "!"])
+
+
+@given(st.lists(st.tuples(_directions, st.binary(max_size=8)), max_size=20), st.booleans())
+def test_every_byte_can_be_read_again(chunks: list[tuple[Direction, bytes]], ends: bool) -> None:
+    sink = io.BytesIO()
+    recorder = Recorder(sink, redactor=False)
+    for direction, chunk in chunks:
+        recorder.feed(direction, chunk)
+    if ends:
+        recorder.end("<")
+    recorder.close()
+    loaded = Recording.load(sink.getvalue())
+    for direction in (">", "<", "!"):
+        sent = b"".join(chunk for one, chunk in chunks if one == direction)
+        entries = [e for e in loaded if e.dir == direction and e.line is not None]
+        assert b"".join(entry.data for entry in entries) == sent
+        assert not any(entry.partial for entry in entries[:-1])
+    assert loaded.dump() == sink.getvalue()
