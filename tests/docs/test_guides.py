@@ -29,7 +29,20 @@ from claudewire.errors import exceptions as errors
 from claudewire.people.pending import Pending
 from claudewire.session import TasksAtEnd
 
-PAGES = ("../README.md", "quickstart.md", "sessions.md", "people.md", "tools.md")
+PAGES = (
+    "../README.md",
+    "quickstart.md",
+    "sessions.md",
+    "turns.md",
+    "limits.md",
+    "errors.md",
+    "deployment.md",
+    "people.md",
+    "policies.md",
+    "inbox.md",
+    "tools.md",
+    "architecture.md",
+)
 SOON = 60
 
 
@@ -111,17 +124,17 @@ def test_a_snippet_prints_what_the_page_says(it: Shown, places: dict[str, Path])
 
 
 def test_the_table_of_errors_is_complete() -> None:
-    told = {names(name)[0] for name, _ in table("sessions.md", "| error | when |")}
+    told = {names(name)[0] for name, _ in table("errors.md", "| error | when |")}
     assert told == {*errors.__all__} - {"Error", "Cause", "Evidence"}
 
 
 def test_the_table_of_causes_is_complete() -> None:
-    rows = table("sessions.md", "| cause | what it means | what to do |")
+    rows = table("errors.md", "| cause | what it means | what to do |")
     assert [cause.strip("*") for cause, _, _ in rows] == [cause.value for cause in Cause]
 
 
 def test_the_table_of_patience_says_what_there_is() -> None:
-    rows = table("sessions.md", "| `Patience` | seconds | for what |")
+    rows = table("limits.md", "| `Patience` | seconds | for what |")
     limits = {names(name)[0]: seconds for name, seconds, _ in rows}
     usual = Patience()
     assert limits == {
@@ -131,7 +144,7 @@ def test_the_table_of_patience_says_what_there_is() -> None:
 
 
 def test_the_table_of_ends_has_every_choice() -> None:
-    rows = table("sessions.md", "| `run(…, tasks=…)` | what happens after the reply |")
+    rows = table("turns.md", "| `run(…, tasks=…)` | what happens after the reply |")
     assert {names(choice)[0].strip('"') for choice, _ in rows} == {*get_args(TasksAtEnd)}
 
 
