@@ -8,6 +8,26 @@ from __future__ import annotations
 
 from .cross_thread import Latch, Mailbox, MailboxClosed, RunSoon, run_soon
 from .detached import run_detached
+from .functions import (
+    FunctionCancelled,
+    call_function,
+    call_in_thread,
+    function_name,
+    is_async_function,
+)
 from .signal import Signal
 
-__all__ = ["Latch", "Mailbox", "MailboxClosed", "RunSoon", "Signal", "run_detached", "run_soon"]
+__all__ = [
+    "FunctionCancelled",
+    "Latch",
+    "Mailbox",
+    "MailboxClosed",
+    "RunSoon",
+    "Signal",
+    "call_function",
+    "call_in_thread",
+    "function_name",
+    "is_async_function",
+    "run_detached",
+    "run_soon",
+]

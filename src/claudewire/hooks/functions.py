@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import logging
-import math
 import typing
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
-import anyio.to_thread
 
+from ..concurrency import call_function, function_name
 from ..errors import OptionsError
 from ..wire import BaseHookInput, HookOutput, UnknownHookInput
 from .events import EventKind
@@ -65,10 +63,7 @@ class Hook:
     @property
     def name(self) -> str:
         """What the function is called."""
-        function = self.function
-        while isinstance(function, functools.partial):
-            function = function.func
-        return getattr(function, "__qualname__", None) or type(function).__qualname__
+        return function_name(self.function)
 
 
 class HookContext:
@@ -212,46 +207,21 @@ async def run_hook(
         context: is told when nobody waits any more.
     """
     event = arguments[0]
-    error: BaseException | None = None
+    error: Exception | None = None
     try:
         with anyio.move_on_after(hook.timeout):
-            return to_output(await _call(hook.function, arguments), kind, event)
-    except BaseException as failure:
-        if not _is_failure(failure):
-            raise
+            # A limiter of its own: it never waits until other functions have returned.
+            limiter = anyio.CapacityLimiter(1)
+            returned = await call_function(hook.function, *arguments, limiter=limiter)
+            return to_output(returned, kind, event)
+    except Exception as failure:
         error = failure
     finally:
         context.cancel()
     return _failed(kind, hook, event, error)
 
 
-async def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    if _is_async(function):
-        returned = function(*arguments)
-    else:
-        # A limiter of its own: it never waits until other functions have returned.
-        returned = await anyio.to_thread.run_sync(
-            function, *arguments, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1)
-        )
-    return await returned if isinstance(returned, Awaitable) else returned
-
-
-def _is_async(function: Any) -> bool:
-    while isinstance(function, functools.partial):
-        function = function.func
-    call = getattr(function, "__call__", None)  # noqa: B004
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
-
-
-def _is_failure(error: BaseException) -> bool:
-    """Tell a function that fails from the end of the task that it runs in."""
-    if isinstance(error, anyio.get_cancelled_exc_class()):
-        # Whoever waits for something that was cancelled has failed like any other.
-        return anyio.current_effective_deadline() > -math.inf
-    return isinstance(error, Exception)
-
-
-def _failed(kind: EventKind, hook: Hook, event: Any, error: BaseException | None) -> HookOutput:
+def _failed(kind: EventKind, hook: Hook, event: Any, error: Exception | None) -> HookOutput:
     blocks = _blocks(kind, hook, event)
     log.error(
         "The hook %s %s at %s; %s",
@@ -267,7 +237,7 @@ def _failed(kind: EventKind, hook: Hook, event: Any, error: BaseException | None
     return to_output(block(told), kind, event)
 
 
-def _words(error: BaseException | None) -> str:
+def _words(error: Exception | None) -> str:
     return "It took too long" if error is None else f"{type(error).__name__}: {error}"
 
 

@@ -16,8 +16,9 @@ from typing import Any
 import anyio
 import msgspec
 
+from ..concurrency import call_function
 from .desk import Person, Policy
-from .handlers import call_handler, check_handler
+from .handlers import check_handler
 from .inbox import Change, Inbox
 from .pending import AnswerError, Pending
 from .permissions import PermissionRequest, PermissionResultAllow, ToolPending
@@ -75,7 +76,7 @@ def policy_then(policy: Policy, person: Person) -> Person:
             wants_person = request.body.requires_user_interaction
             if decided.behavior == "allow" and is_tool and not wants_person:
                 return PermissionResultAllow()
-        return await call_handler(person, request)
+        return await call_function(person, request)
 
     decide.__qualname__ = "policy_then"
     return decide

@@ -7,20 +7,18 @@ session's event loop. A handler that raises, or returns something else, has said
 
 from __future__ import annotations
 
-import functools
 import inspect
 import logging
-import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import anyio
-import anyio.to_thread
 
+from ..concurrency import call_function, function_name
 from ..errors import OptionsError
 from .pending import Pending
 
-__all__ = ["Handler", "call_handler", "check_handler", "run_handler"]
+__all__ = ["Handler", "check_handler", "run_handler"]
 
 logger: logging.Logger = logging.getLogger("claudewire.people")
 
@@ -45,7 +43,7 @@ def check_handler(handler: object, kind: str) -> None:
     if not callable(handler):
         raise OptionsError(f"{kind} has to be a function, and not {handler!r}")
     if inspect.isasyncgenfunction(handler) or inspect.isgeneratorfunction(handler):
-        raise OptionsError(f"{kind} has to return its answer; {name_of(handler)} yields")
+        raise OptionsError(f"{kind} has to return its answer; {function_name(handler)} yields")
     if isinstance(handler, type):
         raise OptionsError(f"{kind} has to be a function, and not the class {handler.__name__}")
     try:
@@ -56,41 +54,9 @@ def check_handler(handler: object, kind: str) -> None:
         signature.bind(object())
     except TypeError:
         raise OptionsError(
-            f"{kind} is called with one argument, the request; {name_of(handler)}{signature} "
+            f"{kind} is called with one argument, the request; {function_name(handler)}{signature} "
             "cannot be called so"
         ) from None
-
-
-def name_of(handler: object) -> str:
-    """Give a name to call a handler by."""
-    while isinstance(handler, functools.partial):
-        handler = handler.func
-    return getattr(handler, "__qualname__", None) or type(handler).__qualname__
-
-
-async def call_handler(
-    handler: Handler, request: Pending[Any], limiter: anyio.CapacityLimiter | None = None
-) -> Any:
-    """Call a handler and give what it returns; a plain function is called in a thread.
-
-    When this is cancelled, a function that runs in a thread is left to itself, and what it
-    returns is of no account.
-    """
-    if _is_async(handler):
-        returned = handler(request)
-    else:
-        # In a tuple: trio does not let a thread give a coroutine, as a lambda of one does.
-        (returned,) = await anyio.to_thread.run_sync(
-            lambda: (handler(request),), abandon_on_cancel=True, limiter=limiter
-        )
-    return await returned if isinstance(returned, Awaitable) else returned
-
-
-def _is_async(handler: object) -> bool:
-    while isinstance(handler, functools.partial):
-        handler = handler.func
-    call = getattr(handler, "__call__", None)  # noqa: B004
-    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(call)
 
 
 async def run_handler(
@@ -111,19 +77,9 @@ async def run_handler(
     """
     try:
         with request.being_decided():
-            returned = await call_handler(handler, request, limiter)
-        request.resolve(request.returned(returned), by=f"handler: {name_of(handler)}")
-    except BaseException as error:
-        if not _is_failure(error):
-            raise
-        logger.exception("%s failed at %s; the answer is no", name_of(handler), request.id)
+            returned = await call_function(handler, request, limiter=limiter)
+        request.resolve(request.returned(returned), by=f"handler: {function_name(handler)}")
+    except Exception as error:
+        logger.exception("%s failed at %s; the answer is no", function_name(handler), request.id)
         told = f"{FAILED} ({type(error).__name__}: {error})" if tell_errors else FAILED
-        request.resolve(request.no(told), by=f"handler: {name_of(handler)}, which failed")
-
-
-def _is_failure(error: BaseException) -> bool:
-    """Tell a failing handler from the end of the task that it runs in."""
-    if isinstance(error, anyio.get_cancelled_exc_class()):
-        # One that was cancelled by somebody else has failed like any other.
-        return anyio.current_effective_deadline() > -math.inf
-    return isinstance(error, Exception)
+        request.resolve(request.no(told), by=f"handler: {function_name(handler)}, which failed")

@@ -31,8 +31,8 @@ from typing import (
 )
 
 import anyio
-import anyio.to_thread
 
+from ..concurrency import call_in_thread, is_async_function
 from ..schemas import Docstring, SchemaMismatch, Shape
 from .arguments import Arguments, docstring_of
 from .contents import ResourceLink, ToolError, ToolFile, ToolResult
@@ -234,11 +234,7 @@ class Tool(Generic[P, R]):
             value = call()
         else:
             context.in_thread = True
-            (value,) = await anyio.to_thread.run_sync(
-                lambda: (call(),),  # trio minds a function that gives something to await
-                abandon_on_cancel=True,
-                limiter=limiter,
-            )
+            value = await call_in_thread(call, limiter=limiter)
             context.in_thread = False
         return await value if inspect.isawaitable(value) else value
 
@@ -269,8 +265,7 @@ def _name_of(function: Any) -> str:
 def _is_async(function: Any) -> bool:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise TypeError(f"A tool returns its result; {_name_of(function)} yields.")
-    call = getattr(function, "__call__", None)  # noqa: B004 an object may have an async one
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+    return is_async_function(function)
 
 
 def _types_among(names: Mapping[str, Any]) -> dict[str, Any]:
