@@ -42,8 +42,8 @@ GROUPS = {
     "Tools, hooks, agents": "tool Tool ToolContext ToolResult ToolError ToolFile ResourceLink "
     "ToolServer Hooks Hook HookContext Agent",
     "Errors": "Error OptionsError CLIError CLINotFoundError Cause Evidence SessionClosed "
-    "RequestError Unsupported RequestTimeout TurnError TurnCancelled BudgetExceeded Stalled "
-    "OutputError TransportClosed LocalProtocolError",
+    "RequestError UnsupportedRequest RequestTimeout TurnError TurnCancelled BudgetExceeded "
+    "TurnStalled OutputError TransportClosed LocalProtocolError",
 }
 """Names by topic, in the order in which they are best read. The others follow."""
 

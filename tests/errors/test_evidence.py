@@ -17,6 +17,7 @@ from claudewire.errors import (
     Witness,
 )
 from claudewire.errors.evidence import LINE, LINES, STDERR
+from claudewire.errors.exceptions import how_it_ended
 from claudewire.wire import Connection, Event, Role
 
 SECRET = "sk-ant-api03-" + "a" * 40
@@ -82,7 +83,8 @@ def test_how_it_ended_is_said_in_words(
 ) -> None:
     evidence = Witness().evidence(status)
     assert (evidence.exit_code, evidence.signal) == (code, signal_number)
-    assert evidence.how_it_ended() == words
+    assert how_it_ended(evidence) == words
+    assert words in str(CLIError("It is gone", evidence=evidence))
 
 
 def test_an_error_says_what_happened_why_and_what_to_do() -> None:

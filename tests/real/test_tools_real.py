@@ -16,7 +16,7 @@ from tests.helpers.real_clis import NEWEST, VERSIONS
 
 import claudewire
 from claudewire.content import Image
-from claudewire.errors import OutputError, RequestError, Unsupported
+from claudewire.errors import OutputError, RequestError, UnsupportedRequest
 from claudewire.options import Options
 from claudewire.session import Session
 from claudewire.testing.api import APIScript, Reply, ToolUse, structured
@@ -460,7 +460,7 @@ async def test_an_old_cli_keeps_the_servers_that_it_has() -> None:
     given = {"servers": [ToolServer("one", [add])], **allowing("one")}
     async with real_session(OLD, every_server("one"), **given) as (session, cage):
         assert await Calls(session, cage).works("one")
-        with pytest.raises(Unsupported):
+        with pytest.raises(UnsupportedRequest):
             await session.add_server(ToolServer("two", [add]))
         assert await Calls(session, cage).works("one")
 

@@ -56,7 +56,7 @@ from claudewire import (
     ToolResultBlock,
     TurnState,
     UnknownMessage,
-    Unsupported,
+    UnsupportedRequest,
     UserMessage,
 )
 from claudewire.errors import TransportClosed
@@ -726,7 +726,7 @@ def test_a_close_that_is_cancelled_ends_the_process_all_the_same(backend: str, h
 
 
 @pytest.mark.parametrize(
-    ("code", "kind"), [("not_found", RequestError), ("unsupported_request", Unsupported)]
+    ("code", "kind"), [("not_found", RequestError), ("unsupported_request", UnsupportedRequest)]
 )
 async def test_a_refused_request_is_an_error_of_ours_with_its_code(
     code: str, kind: type[RequestError]

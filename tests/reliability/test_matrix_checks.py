@@ -165,8 +165,8 @@ def outcome(**steps: str) -> Outcome:
         ({"open": "completed", "next": "completed", "close": "completed"}, "completed"),
         ({"open": "CLIError: killed", "close": "completed"}, "CLIError: killed"),
         ({"request": "RequestTimeout", "next": "completed"}, "RequestTimeout, then completed"),
-        ({"turn": "Stalled", "next": "Stalled"}, "Stalled"),
-        ({"request": "RequestTimeout", "turn": "Stalled"}, "RequestTimeout, then Stalled"),
+        ({"turn": "TurnStalled", "next": "TurnStalled"}, "TurnStalled"),
+        ({"request": "RequestTimeout", "turn": "TurnStalled"}, "RequestTimeout, then TurnStalled"),
     ],
 )
 def test_an_outcome_in_a_word(steps: dict[str, str], summary: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.helpers.peer import SOON
 from tests.helpers.sessions import simulated
 
-from claudewire.errors import Unsupported
+from claudewire.errors import UnsupportedRequest
 from claudewire.session import DEFAULT, Timeout
 from claudewire.session.controls import Controls
 from claudewire.wire import RequestBody
@@ -118,7 +118,7 @@ def test_each_method_is_tried() -> None:
 async def test_what_an_old_cli_does_not_know_is_said_at_once() -> None:
     with anyio.fail_after(SOON):
         async with simulated(version="1.0.128") as session:
-            with pytest.raises(Unsupported, match="get_settings") as caught:
+            with pytest.raises(UnsupportedRequest, match="get_settings") as caught:
                 await session.get_settings()
             assert caught.value.request == "get_settings"
             await session.set_model("opus")

@@ -20,7 +20,7 @@ from claudewire.errors import (
     RequestError,
     RequestTimeout,
     TransportClosed,
-    Unsupported,
+    UnsupportedRequest,
 )
 from claudewire.session.link import Link
 from claudewire.session.linking import Grace
@@ -207,8 +207,8 @@ async def test_an_answer_comes_back_typed() -> None:
     ("error", "code", "kind"),
     [
         ("no such model", None, RequestError),
-        ("no", "unsupported_request", Unsupported),
-        ("Unsupported control request subtype: set_model", None, Unsupported),
+        ("no", "unsupported_request", UnsupportedRequest),
+        ("Unsupported control request subtype: set_model", None, UnsupportedRequest),
     ],
 )
 async def test_a_refusal_is_raised(error: str, code: str | None, kind: type[RequestError]) -> None:

@@ -13,7 +13,13 @@ from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import QUICK, SOME_CLI, allow, opened, options, soon
 
-from claudewire.errors import CLIError, OptionsError, RequestError, RequestTimeout, Unsupported
+from claudewire.errors import (
+    CLIError,
+    OptionsError,
+    RequestError,
+    RequestTimeout,
+    UnsupportedRequest,
+)
 from claudewire.options import Timeouts
 from claudewire.session import Session
 from claudewire.testing import Chat, SimulatedCLI
@@ -285,7 +291,7 @@ async def test_an_old_cli_is_not_asked_what_it_would_never_answer() -> None:
 
     async with talking(begin) as (session, _):
         await session.ask("hello")
-        with pytest.raises(Unsupported, match="too old"):
+        with pytest.raises(UnsupportedRequest, match="too old"):
             await session.add_server(ToolServer("one"))
 
 

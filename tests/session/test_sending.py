@@ -12,7 +12,7 @@ from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import allow, echo, opened, simulated, soon
 
-from claudewire.errors import CLIError, LocalProtocolError, TurnCancelled, Unsupported
+from claudewire.errors import CLIError, LocalProtocolError, TurnCancelled, UnsupportedRequest
 from claudewire.session import Turn, TurnBegan, TurnState
 from claudewire.testing import Chat, KilledBy, ResultWithoutTurn, UnsolicitedTurn
 from claudewire.wire import (
@@ -253,7 +253,7 @@ async def test_an_old_cli_cannot_give_a_prompt_back() -> None:
         async with simulated(slow, version="2.1.17") as session:
             turn = session.send("hello")
             if turn.state == "sent":
-                with pytest.raises(Unsupported):
+                with pytest.raises(UnsupportedRequest):
                     await turn.cancel()
             assert (await turn).ok
 

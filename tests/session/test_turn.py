@@ -13,7 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.helpers import messages as saying
 
-from claudewire.errors import Error, OutputError, SessionClosed, Stalled, TurnCancelled, TurnError
+from claudewire.errors import (
+    Error,
+    OutputError,
+    SessionClosed,
+    TurnCancelled,
+    TurnError,
+    TurnStalled,
+)
 from claudewire.options import Unread
 from claudewire.session import Turn
 from claudewire.session.unread import UnreadCount
@@ -217,7 +224,7 @@ async def test_the_first_end_is_the_end() -> None:
 
 @pytest.mark.anyio
 async def test_a_doomed_turn_fails_whatever_its_result() -> None:
-    why = Stalled("Nothing happened")
+    why = TurnStalled("Nothing happened")
     turns = [asked(), asked(), asked()]
     for turn in turns:
         turn.doom(why)
@@ -227,7 +234,7 @@ async def test_a_doomed_turn_fails_whatever_its_result() -> None:
     turns[2].fail(TurnCancelled("Dropped"))
     for turn in turns:
         assert turn.is_over
-        with pytest.raises(Stalled) as caught:
+        with pytest.raises(TurnStalled) as caught:
             await turn
         assert caught.value is why
     assert turns[0].state is turns[1].state == "failed"

@@ -20,7 +20,7 @@ from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import SOME_CLI, echo, opened, options, same_session, soon
 
-from claudewire.errors import Stalled
+from claudewire.errors import TurnStalled
 from claudewire.options import Patience, Timeouts, WaitingFor
 from claudewire.people import PermissionRequest, PermissionResult
 from claudewire.session import Session, Stall, Subscription
@@ -339,7 +339,7 @@ def test_it_interrupts_if_told_to(clock: Clock) -> None:
         async with session:
             began = anyio.current_time()
             turn, after = session.send("stuck"), session.send("fine")
-            with pytest.raises(Stalled, match="the next token"):
+            with pytest.raises(TurnStalled, match="the next token"):
                 await turn
             if clock.is_exact:
                 assert anyio.current_time() - began == pytest.approx(500, abs=0.01)
@@ -361,7 +361,7 @@ def test_a_cli_that_cannot_be_interrupted_is_given_up(clock: Clock) -> None:
         turn = session.send("hello")
         await next_stall(events)
         await peer.hear_request(Interrupt)
-        with pytest.raises(Stalled, match="the first token") as caught:
+        with pytest.raises(TurnStalled, match="the first token") as caught:
             await turn
         await soon(lambda: session.state == "failed")
         assert session.failure is caught.value
@@ -403,7 +403,7 @@ def test_it_starts_another_cli_if_told_to(real_clock: Clock) -> None:
         async with session:
             for _ in range(2):  # the new one is watched as well
                 turn, after = session.send("stuck"), session.send("fine")
-                with pytest.raises(Stalled):
+                with pytest.raises(TurnStalled):
                     await turn
                 assert (await after).text == "You said fine."
         assert len(clis) == 3
@@ -432,7 +432,7 @@ def test_a_restart_that_fails_is_logged(
             transport=connect,
         )
         await session.start()
-        with pytest.raises(Stalled):
+        with pytest.raises(TurnStalled):
             await session.send("stuck")
         await soon(lambda: session.state == "failed")
         await session.close()

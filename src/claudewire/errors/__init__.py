@@ -22,11 +22,11 @@ from .exceptions import (
     RequestError,
     RequestTimeout,
     SessionClosed,
-    Stalled,
     TransportClosed,
     TurnCancelled,
     TurnError,
-    Unsupported,
+    TurnStalled,
+    UnsupportedRequest,
 )
 from .redaction import PLACEHOLDER, Redact, Redactor, redact, rewrite
 
@@ -46,11 +46,11 @@ __all__ = [
     "RequestError",
     "RequestTimeout",
     "SessionClosed",
-    "Stalled",
     "TransportClosed",
     "TurnCancelled",
     "TurnError",
-    "Unsupported",
+    "TurnStalled",
+    "UnsupportedRequest",
     "Witness",
     "diagnose",
     "diagnose_result",

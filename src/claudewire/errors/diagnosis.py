@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from ..wire import ResultMessage
-from .exceptions import Cause, CLIError, Evidence
+from .exceptions import Cause, CLIError, Evidence, signal_name
 from .failure_signs import RESULT_SIGNS, SIGNS, STARTUP_FAILURES, STATUSES, Sign
 
 __all__ = ["Diagnosis", "diagnose", "diagnose_evidence", "diagnose_result"]
@@ -142,10 +142,7 @@ def _by_its_end(evidence: Evidence, when: str) -> Diagnosis:
 
 
 def _by_signal(number: int, when: str) -> Diagnosis:
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
-        name = f"signal {number}"
+    name = signal_name(number)
     if name in _CRASHED:
         return Diagnosis(Cause.KILLED, f"The CLI has crashed{when} with {name}")
     advice = _KILLER if name == "SIGKILL" else "Somebody has ended it from outside."

@@ -1,30 +1,35 @@
-"""Every exception of a session, each with its evidence.
+"""The exceptions of the library. Each has a `message`, an `advice` and its `evidence`.
 
-Error                    the base of all
-├─ LocalProtocolError    we said what may not be said now (a bug of ours or of a custom request)
-├─ TransportClosed       the transport is gone
-├─ OptionsError          options that make no sense; nothing was started
-├─ SessionClosed         the session was closed before this call, or while it waited
-├─ CLIError              the CLI could not be started, or is gone; `cause` says why
-│  └─ CLINotFoundError
-├─ RequestError          the CLI refused a request
-│  ├─ Unsupported        … because it does not know it
-│  └─ RequestTimeout     … or did not answer in time
-└─ TurnError             a turn ended without success
-├─ TurnCancelled      … because it was taken back before it began
-├─ BudgetExceeded     … because a limit of ours was reached
-├─ Stalled            … because nothing happened for too long
-└─ OutputError        … or its output is not of the type that was asked for
+Error                       the base of all
+├─ LocalProtocolError       we tried to send what must not be sent now (a defect here, or in a
+│                           custom request)
+├─ TransportClosed          the transport is closed, or the CLI has exited
+├─ OptionsError             options that make no sense; nothing was started
+├─ SessionClosed            the session was closed before this call, or while it waited
+├─ CLIError                 the CLI could not be started, or has ended; `cause` says why
+│  └─ CLINotFoundError      … because it is not installed, or not where it was looked for
+├─ RequestError             the CLI refused a request
+│  ├─ UnsupportedRequest    … because it does not know it
+│  └─ RequestTimeout        … or did not answer in time
+└─ TurnError                a turn ended without success
+   ├─ TurnCancelled         … because it was withdrawn before it started
+   ├─ BudgetExceeded        … because a limit of the application was reached
+   ├─ TurnStalled           … because nothing happened for too long
+   └─ OutputError           … or its output is not of the type that was asked for
+
+Other packages add their own: `RecordingError`, `SchemaMismatch`, `AnswerError`, `HookResultError`
+and more, all of them an `Error`. `ToolError` is one too, although the application raises it: its
+message is for the model. Not an `Error` are exceptions that stay inside one package, and
+`CageError`, which is raised in a process that loads as little of the library as possible.
 """
 
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from ..wire import Error, LocalProtocolError
+from ..wire import Error, Evidence, LocalProtocolError
 
 if TYPE_CHECKING:
     from ..wire import ResultMessage
@@ -42,16 +47,16 @@ __all__ = [
     "RequestError",
     "RequestTimeout",
     "SessionClosed",
-    "Stalled",
     "TransportClosed",
     "TurnCancelled",
     "TurnError",
-    "Unsupported",
+    "TurnStalled",
+    "UnsupportedRequest",
 ]
 
 
 class TransportClosed(Error):
-    """The transport was closed, or the peer will never read what was to be sent."""
+    """The transport is closed, or the peer no longer reads what it is sent."""
 
 
 class Cause(StrEnum):
@@ -76,50 +81,11 @@ class Cause(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What is known about a CLI that failed. Secrets have been taken out.
-
-    Attributes:
-        argv: how it was started.
-        pid: its process id.
-        exit_code: how it exited; None if it was killed, or has not been seen to exit.
-        signal: the signal that killed it.
-        stderr: the end of what it wrote to stderr.
-        received: the last lines it wrote.
-        sent: the last lines it was sent.
-    """
-
-    argv: tuple[str, ...] = ()
-    pid: int | None = None
-    exit_code: int | None = None
-    signal: int | None = None
-    stderr: str = ""
-    received: tuple[str, ...] = ()
-    sent: tuple[str, ...] = ()
-
-    def how_it_ended(self) -> str:
-        """Say it in words; empty if it has not ended."""
-        if self.signal is not None:
-            try:
-                name = signal.Signals(self.signal).name
-            except ValueError:
-                name = f"signal {self.signal}"
-            return f"killed by {name}"
-        return "" if self.exit_code is None else f"exit code {self.exit_code}"
-
-
-class _WithEvidence(Error):
-    """Says what happened, why as far as it is known, and what to do."""
-
-    def __init__(self, message: str, *, evidence: Evidence | None = None, advice: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.evidence: Evidence = evidence or Evidence()
-        self.advice = advice
+class _CLIRelatedError(Error):
+    """An error that also shows how the CLI ended, and what it wrote to stderr."""
 
     def __str__(self) -> str:
-        ended = self.evidence.how_it_ended()
+        ended = how_it_ended(self.evidence)
         is_new = ended and ended not in self.message
         parts = [f"{self.message} ({ended})" if is_new else self.message]
         if self.evidence.stderr.strip():
@@ -129,21 +95,34 @@ class _WithEvidence(Error):
         return "\n".join(parts)
 
 
+def how_it_ended(evidence: Evidence) -> str:
+    """Say how a CLI ended; empty if it has not."""
+    if evidence.signal is not None:
+        return f"killed by {signal_name(evidence.signal)}"
+    return "" if evidence.exit_code is None else f"exit code {evidence.exit_code}"
+
+
+def signal_name(number: int) -> str:
+    """Name a signal, `SIGKILL` for example."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 class OptionsError(Error, ValueError):
     """Options that make no sense, alone or together. Nothing was started."""
 
 
-class SessionClosed(_WithEvidence):
+class SessionClosed(_CLIRelatedError):
     """The session was closed before this call, or while it waited."""
 
 
-class CLIError(_WithEvidence):
-    """The CLI could not be started, or is gone, or has to be given up.
+class CLIError(_CLIRelatedError):
+    """The CLI could not be started, has ended, or can no longer be used.
 
     Attributes:
         cause: what kind of failure it is.
-        evidence: exit code, stderr, last lines.
-        advice: what to do about it.
     """
 
     def __init__(
@@ -159,13 +138,13 @@ class CLIError(_WithEvidence):
 
 
 class CLINotFoundError(CLIError):
-    """There is no `claude` where it was looked for."""
+    """The `claude` CLI was not found."""
 
     def __init__(self, message: str, *, advice: str = "") -> None:
         super().__init__(message, cause=Cause.NOT_FOUND, advice=advice)
 
 
-class RequestError(_WithEvidence):
+class RequestError(_CLIRelatedError):
     """The CLI refused a request.
 
     Attributes:
@@ -187,7 +166,7 @@ class RequestError(_WithEvidence):
         self.code = code
 
 
-class Unsupported(RequestError):
+class UnsupportedRequest(RequestError):
     """The CLI does not know this request; a newer one may."""
 
 
@@ -195,7 +174,7 @@ class RequestTimeout(RequestError, TimeoutError):
     """The CLI did not answer in time. The request has been withdrawn."""
 
 
-class TurnError(_WithEvidence):
+class TurnError(_CLIRelatedError):
     """A turn ended without success.
 
     Attributes:
@@ -218,14 +197,14 @@ class TurnError(_WithEvidence):
 
 
 class TurnCancelled(TurnError):
-    """The turn was taken back before it began, or dropped by an interrupt."""
+    """The turn was withdrawn before it started, or dropped by an interrupt."""
 
 
 class BudgetExceeded(TurnError):
-    """A limit of ours was reached, and the turn interrupted."""
+    """A limit of the application was reached, and the turn was interrupted."""
 
 
-class Stalled(TurnError):
+class TurnStalled(TurnError):
     """Nothing happened for longer than the watchdog allows."""
 
 

@@ -64,7 +64,7 @@ class Patience:
         person: for a person to decide.
         answer: for the CLI to answer a request; each has its own timeout besides.
         action: `warn` only tells of it. `interrupt` stops the turn, which then fails with
-            `Stalled`. `restart` also starts another CLI that resumes the session.
+            `TurnStalled`. `restart` also starts another CLI that resumes the session.
         grace: how long after the warning the action is taken.
 
     Raises:

@@ -33,22 +33,20 @@ class SchemaMismatch(Error, ValueError):
     """
 
     def __init__(self, problem: str, *steps: str | int) -> None:
-        super().__init__(problem)
         self.problem = problem
         self.steps: tuple[str | int, ...] = steps
+        super().__init__(f"{self.path}: {problem}")
 
     def within(self, step: str | int) -> Self:
         """Say that it happened inside an item or a field of something larger."""
         self.steps = (step, *self.steps)
+        self.message = f"{self.path}: {self.problem}"
         return self
 
     @property
     def path(self) -> str:
         """Where it is: `$.items[2].price`."""
         return "$" + "".join(_step(step) for step in self.steps)
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.problem}"
 
 
 class WrongType(SchemaMismatch):

@@ -1,8 +1,8 @@
 """Everything that can be asked of a running CLI, one method for each request.
 
-Each takes a `timeout` in seconds; without one the session's own applies. Each raises `Unsupported`
-if the CLI does not know the request, `RequestError` if it refuses, and `RequestTimeout` if it does
-not answer. A caller that is cancelled withdraws its request.
+Each takes a `timeout` in seconds; without one the session's own applies. Each raises
+`UnsupportedRequest` if the CLI does not know the request, `RequestError` if it refuses, and
+`RequestTimeout` if it does not answer. A caller that is cancelled withdraws its request.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Controls(ABC):
         """Put any request, also one that is not declared here, and give its answer.
 
         Raises:
-            Unsupported: the CLI does not know it.
+            UnsupportedRequest: the CLI does not know it.
             RequestTimeout: there was no answer in time.
             RequestError: the CLI refused.
             Error: the session is closed or has failed; always the original reason.

@@ -164,7 +164,7 @@ class Link:
 
         Raises:
             RequestTimeout: there was none in time.
-            Unsupported: the CLI does not know the request.
+            UnsupportedRequest: the CLI does not know the request.
             RequestError: the CLI refused.
             TransportClosed: the CLI has gone.
         """

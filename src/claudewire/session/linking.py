@@ -10,7 +10,7 @@ import anyio
 import anyio.abc
 
 from ..concurrency import Signal
-from ..errors import Evidence, RequestError, TransportClosed, Unsupported
+from ..errors import Evidence, RequestError, TransportClosed, UnsupportedRequest
 from ..wire import Answer, Event, Failure, Request
 
 __all__ = ["Company", "Grace", "Owner", "Question", "Services", "body_of"]
@@ -119,7 +119,7 @@ def body_of(answer: Answer | Failure | None, name: str, evidence: Callable[[], E
     """Give what was asked for.
 
     Raises:
-        Unsupported: the CLI does not know the request.
+        UnsupportedRequest: the CLI does not know the request.
         RequestError: it refused.
         TransportClosed: it has gone without an answer.
     """
@@ -128,6 +128,6 @@ def body_of(answer: Answer | Failure | None, name: str, evidence: Callable[[], E
     if answer is None:
         raise TransportClosed(f"The CLI has gone without an answer to {name!r}")
     is_unknown = answer.code == UNSUPPORTED or answer.error.startswith("Unsupported control")
-    kind = Unsupported if is_unknown else RequestError
+    kind = UnsupportedRequest if is_unknown else RequestError
     text = f"This CLI does not know {name!r}" if is_unknown else f"The CLI refused {name!r}"
     raise kind(f"{text}: {answer.error}", request=name, code=answer.code, evidence=evidence())

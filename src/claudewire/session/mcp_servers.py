@@ -17,7 +17,7 @@ import anyio
 import msgspec
 
 from ..concurrency import RunSoon, run_soon
-from ..errors import Error, OptionsError, RequestError, RequestTimeout, Unsupported
+from ..errors import Error, OptionsError, RequestError, RequestTimeout, UnsupportedRequest
 from ..options import CLIOptions, Options, thaw
 from ..wire import McpMessage, McpSetServers, Request
 from .link import Link
@@ -269,6 +269,6 @@ def _config(name: str, server: Any) -> dict[str, Any]:
 def _check_age(session: Session) -> None:
     # 1.0.128 does not say that it does not know the request: it says nothing, for ever.
     if session.init is not None and session.init.claude_code_version is None:
-        raise Unsupported(
+        raise UnsupportedRequest(
             "This CLI is too old for MCP servers that change while it runs", request=SET
         )

@@ -16,7 +16,7 @@ from ..errors import (
     RequestTimeout,
     SessionClosed,
     TransportClosed,
-    Unsupported,
+    UnsupportedRequest,
 )
 from ..launch import Connect, open_transport
 from ..options import Options
@@ -102,7 +102,7 @@ class Beginner:
             return None
         try:
             info = await link.ask(body, timeout=options.timeouts.start)
-        except Unsupported:
+        except UnsupportedRequest:
             return None
         except RequestTimeout as error:
             raise CLIError(

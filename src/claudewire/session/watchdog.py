@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ..errors import Evidence, Stalled
+from ..errors import Evidence, TurnStalled
 from ..options import Patience, WaitingFor
 from ..wire import (
     AssistantMessage,
@@ -215,7 +215,7 @@ class Watchdog:
         """Stop the turn; if it cannot be stopped, end the CLI."""
         link = self._core.link
         assert link is not None
-        error = Stalled(
+        error = TurnStalled(
             f"Nothing happened for {anyio.current_time() - self._since:.1f} s while waiting for "
             f"{self._what}",
             evidence=link.evidence(),

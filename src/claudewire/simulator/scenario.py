@@ -23,7 +23,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..wire import UnknownMessage
+from ..wire import Error, UnknownMessage
 
 if TYPE_CHECKING:
     from .chat import Chat
@@ -34,7 +34,7 @@ __all__ = ["Script", "ScriptError", "load_scenario", "script_from_toml"]
 NOTHING = "This simulation has nothing to say to that: {prompt}"
 
 
-class ScriptError(ValueError):
+class ScriptError(Error, ValueError):
     """A scenario file says something that cannot be done. It tells where and what is allowed."""
 
 

@@ -22,7 +22,7 @@ LONGEST_NAME = 120
 
 
 class NoRecording(Error):
-    """The test is to be replayed and was never recorded."""
+    """The test should be replayed, but was never recorded."""
 
 
 class WireRecordings:
@@ -110,9 +110,8 @@ def _load(path: Path) -> Recording:
     try:
         return Recording.load(path)
     except FileNotFoundError:
-        raise NoRecording(
-            f"There is no recording {path}; `pytest --wire-record` with this test makes it"
-        ) from None
+        advice = "Run `pytest --wire-record` with this test to make it."
+        raise NoRecording(f"There is no recording {path}", advice=advice) from None
 
 
 def recording_path(file: Path, test: str) -> Path:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from .connection import Connection
 from .dialects import AUTO, DIALECTS, ENVELOPE, LEGACY, MODERN, SESSION, Dialect
-from .errors import Error, LocalProtocolError
+from .errors import Error, Evidence, LocalProtocolError
 from .framing import MAX_LINE, Lines, Oversize
 from .states import Kind, Role, State
 from .types import (
@@ -69,6 +69,7 @@ __all__ = [
     "Connection",
     "Dialect",
     "Error",
+    "Evidence",
     "Kind",
     "Lines",
     "LocalProtocolError",

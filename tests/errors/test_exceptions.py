@@ -1,0 +1,80 @@
+"""Every exception of the library can be handled alike: by its message, advice and evidence."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import pickle
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import claudewire
+from claudewire.errors import Evidence, OutputError, RequestError, RequestTimeout
+from claudewire.transport import RecordingError, ReplayMismatch, ReplayUnfinished
+from claudewire.transport.recording import Entry
+
+ARGUMENTS: dict[type[claudewire.Error], tuple[Any, ...]] = {
+    RecordingError: (3, "no JSON"),
+    ReplayMismatch: (3, "something else", "$", '{"a": 1}', '{"a": 2}'),
+    ReplayUnfinished: ((Entry(dir=">", line=b"{}", number=3),),),
+}
+"""Of those that make their message themselves."""
+
+
+def import_everything() -> None:
+    for module in pkgutil.walk_packages(claudewire.__path__, "claudewire."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+
+
+def subclasses(kind: type[claudewire.Error]) -> Iterator[type[claudewire.Error]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from subclasses(each)
+
+
+def every_kind() -> list[type[claudewire.Error]]:
+    import_everything()
+    found: set[type[claudewire.Error]] = set(subclasses(claudewire.Error))
+    ours = {kind for kind in found if kind.__module__.startswith("claudewire.")}
+    return sorted(ours, key=lambda kind: kind.__name__)
+
+
+def make(kind: type[claudewire.Error], **more: Any) -> claudewire.Error:
+    if issubclass(kind, RequestError):
+        more["request"] = "set_model"
+    return kind(*ARGUMENTS.get(kind, ("It failed",)), **more)
+
+
+@pytest.mark.parametrize("kind", every_kind(), ids=lambda kind: kind.__name__)
+def test_every_error_has_a_message_an_advice_and_evidence(kind: type[claudewire.Error]) -> None:
+    error = make(kind)
+    assert error.message
+    assert error.advice == ""
+    assert error.evidence == Evidence()
+    assert str(error) == error.message
+
+
+@pytest.mark.parametrize("kind", every_kind(), ids=lambda kind: kind.__name__)
+def test_every_error_can_be_pickled_and_copied(kind: type[claudewire.Error]) -> None:
+    error = make(kind)
+    for other in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
+        assert type(other) is kind
+        assert vars(other) == vars(error)
+        assert (str(other), other.args) == (str(error), error.args)
+
+
+def test_what_an_error_carries_besides_survives_pickling() -> None:
+    late = RequestTimeout("Too late", request="set_model", evidence=Evidence(pid=7), advice="Wait.")
+    again = pickle.loads(pickle.dumps(late))
+    assert (again.request, again.evidence.pid, again.advice) == ("set_model", 7, "Wait.")
+    wrong = copy.deepcopy(OutputError("No number", text="seven", value="7", problem="a string"))
+    assert (wrong.text, wrong.value, wrong.problem) == ("seven", "7", "a string")
+
+
+def test_the_advice_follows_the_message() -> None:
+    error = claudewire.OptionsError("The model is empty.", advice="Name one.")
+    assert str(error) == "The model is empty.\nName one."
