@@ -32,7 +32,7 @@ async def converse(claude: Session) -> None:
     for prompt in PROMPTS:
         print(f"\n{bold('you')}  {prompt}\n{bold('cli')}  ", end="")
         turn = claude.send(prompt)
-        async for block in turn.blocks():
+        async for block in turn.iter_blocks():
             print_block(block)
         reply = await turn
         print(f"\n     ({reply.result.num_turns} model calls, {reply.totals.tokens} tokens)")

@@ -33,9 +33,9 @@ GROUPS = {
     "Ways in": "open run Session Pool PooledSession PoolStats",
     "Turns": "Turn TurnState Reply LiveBlock Text Image Document",
     "Options": "Options Timeouts Unread Patience Budget Price Escalation",
-    "What a session tells": "SessionState News StateChanged TurnBegan HighWater OverBudget Alert "
-    "Stall Stderr Waiting WaitingFor Subscription InterruptReceipt BackgroundTask TaskTable Ledger "
-    "Totals Transport",
+    "What a session tells": "SessionState SessionEvent StateChanged TurnStarted "
+    "UnreadLimitReached BudgetAlert Alert Stall StderrOutput Waiting WaitingFor Subscription "
+    "InterruptReceipt BackgroundTask TaskTable Ledger Totals Transport",
     "People": "PermissionRequest PermissionResult PermissionResultAllow PermissionResultDeny "
     "QuestionRequest PlanRequest ElicitationRequest DialogRequest Inbox Terminal Remote "
     "deny_everything policy_then allow_everything_dangerously Policy Rule JsonLinesAudit",

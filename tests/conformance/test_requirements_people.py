@@ -14,12 +14,12 @@ from tests.people.asking import COLOUR, SIZES
 import claudewire
 from claudewire import (
     Event,
-    News,
     PermissionRequest,
     PermissionResult,
     Policy,
     QuestionRequest,
     Session,
+    SessionEvent,
     Subscription,
 )
 from claudewire.testing import Chat, SimulatedCLI
@@ -115,7 +115,7 @@ async def test_every_permission_request_is_answered_with_the_users_decision(dial
     assert asked(events) == [answer["response"]["request_id"] for answer in tap.answers]
 
 
-def asked(events: Subscription[Event | News]) -> list[str]:
+def asked(events: Subscription[Event | SessionEvent]) -> list[str]:
     """The ids of the CLI's requests."""
     return [it.id for it in events.take() if isinstance(it, Request)]
 

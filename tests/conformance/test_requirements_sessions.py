@@ -174,8 +174,8 @@ async def test_the_model_is_the_one_that_was_chosen(stage: Stage, dialect: str, 
     with anyio.fail_after(PATIENCE):
         async with stage.open(dialect=dialect, start=start, model=model) as session:
             await session.send("hello")
-            assert session.init is not None
-            assert model in str(session.init.model)
+            assert session.init_message is not None
+            assert model in str(session.init_message.model)
     assert f"--model={model}" in start.words
 
 
@@ -208,8 +208,8 @@ async def test_the_permission_mode_is_the_one_that_was_chosen(
     with anyio.fail_after(PATIENCE):
         async with stage.open(scenario, dialect, start=start, **options) as session:
             await session.send("go")
-            assert session.init is not None
-            assert session.init.permission_mode == mode
+            assert session.init_message is not None
+            assert session.init_message.permission_mode == mode
     assert f"--permission-mode={mode}" in start.words
     assert seen == asked
 
@@ -290,8 +290,8 @@ async def test_the_working_directory_is_the_one_that_was_chosen(
     with anyio.fail_after(PATIENCE):
         async with stage.open(dialect=dialect, start=start, cwd=folder) as session:
             await session.send("hello")
-            assert session.init is not None
-            assert session.init.cwd == str(folder)
+            assert session.init_message is not None
+            assert session.init_message.cwd == str(folder)
         assert not any(word.startswith("--cwd") for word in start.words)
 
         flag = {"cwd": str(folder)}
@@ -468,8 +468,8 @@ async def test_a_session_is_made_by_arguments_together_with_initialize(stage: St
     with anyio.fail_after(PATIENCE):
         async with stage.open(start=start, **options) as session:
             await session.send("hello")
-            assert session.init is not None
-            assert "haiku" in str(session.init.model)
+            assert session.init_message is not None
+            assert "haiku" in str(session.init_message.model)
     first = start.wrote[0]
     assert first["type"] == "control_request"
     assert first["request"]["subtype"] == "initialize"

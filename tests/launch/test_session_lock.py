@@ -281,7 +281,7 @@ async def test_a_conversation_is_locked_when_its_id_is_known_and_until_it_is_clo
             assert locks() == []
             await session.send("hello")
             assert len(locks()) == 1
-            another = kept(resume=session.id)
+            another = kept(resume=session.session_id)
             with pytest.raises(CLIError) as caught:
                 await another.start()
             assert caught.value.cause is Cause.SESSION_IN_USE
@@ -290,7 +290,7 @@ async def test_a_conversation_is_locked_when_its_id_is_known_and_until_it_is_clo
         assert locks() == []
         await another.restart()
         assert (await another.send("hello")).ok
-        assert another.id == session.id
+        assert another.session_id == session.session_id
         await another.close()
     assert locks() == []
 
@@ -313,13 +313,13 @@ async def test_a_fork_and_a_shared_session_are_let_in(kept: Opener) -> None:
     with anyio.fail_after(SOON):
         async with kept() as session:
             await session.send("hello")
-            async with kept(resume=session.id, fork_session=True) as fork:
+            async with kept(resume=session.session_id, fork_session=True) as fork:
                 assert (await fork.send("hello")).ok
-                assert fork.id != session.id
+                assert fork.session_id != session.session_id
                 assert len(locks()) == 2
-            async with kept(resume=session.id, shared=True) as shared:
+            async with kept(resume=session.session_id, shared=True) as shared:
                 assert (await shared.send("hello")).ok
-                assert shared.id == session.id
+                assert shared.session_id == session.session_id
 
 
 @pytest.mark.anyio
@@ -327,15 +327,15 @@ async def test_a_restart_keeps_the_lock(kept: Opener) -> None:
     with anyio.fail_after(SOON):
         async with kept() as session:
             await session.send("hello")
-            id, before = session.id, locks()
+            id, before = session.session_id, locks()
             await session.restart()
             assert locks() == before
             await session.send("again")
-            assert session.id == id
+            assert session.session_id == id
             await session.restart(resume=False)
             assert locks() == []
             await session.send("anew")
-            assert session.id != id
+            assert session.session_id != id
 
 
 @pytest.mark.anyio
@@ -369,7 +369,7 @@ async def test_another_conversation_than_the_one_to_resume_is_an_error(cache: Pa
         peer.exit()
         await session.close()
         assert session.state is SessionState.FAILED
-        assert session.id is None
+        assert session.session_id is None
         with pytest.raises(CLIError) as again:
             session.send("more")
         assert again.value is caught.value
@@ -386,7 +386,7 @@ async def test_what_is_resumed_is_confirmed_once_and_may_change_later(cache: Pat
             await peer.hear_prompt()
             await peer.say(saying.init(session_id=id), saying.result())
             assert (await turn).ok
-            assert session.id == id
+            assert session.session_id == id
         peer.exit()
         await session.close()
 

@@ -85,7 +85,7 @@ def check_log(log: Path, done: Played) -> None:
         ("Write", "deny", "rule", "Edit(src/secrets/**)"),
         ("AskUserQuestion", "allow", decider, None),
     ]
-    assert {it["session_id"] for it in records} == {done.session.id}
+    assert {it["session_id"] for it in records} == {done.session.session_id}
     assert all(it["latency"] >= 0 for it in records)
     assert all(it["request_id"].startswith(f"{done.session.name}/") for it in records)
     assert len({it["request_id"] for it in records}) == 7

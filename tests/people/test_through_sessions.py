@@ -41,7 +41,7 @@ async def test_the_same_application_works_in_every_dialect(dialect: str, named: 
     done = await play(scenario, cli, **HANDLERS, **changes, audit=records.append)
     check_told(done.told)
     assert [(it.tool, it.answer, it.decided_by) for it in records] == DECIDED
-    assert {it.session_id for it in records} == {done.session.id}
+    assert {it.session_id for it in records} == {done.session.session_id}
     assert done.session.inbox.pending == ()
     answers = done.spy.decisions[2]
     name = "updated_input" if dialect == "session" else "updatedInput"

@@ -84,7 +84,7 @@ async def test_a_policy_decides_and_a_person_behind_it_until_an_interrupt(versio
         ("allow", "person", None),
         ("deny", "nobody: withdrawn", None),
     ]
-    assert {it.session_id for it in records} == {session.id}
+    assert {it.session_id for it in records} == {session.session_id}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -111,7 +111,7 @@ async def test_questions_are_answered_and_an_approved_plan_changes_the_mode(vers
         # Nobody is there to ask, and in no other mode it would be written unasked.
         assert "made.txt" in written
         assert files(cage.work) == {"made.txt"}
-        assert session.init is not None
-        assert session.init.permission_mode == "plan"
+        assert session.init_message is not None
+        assert session.init_message.permission_mode == "plan"
         assert (await session.send("And now?")).text == "Done."
-        assert session.init.permission_mode == "acceptEdits"
+        assert session.init_message.permission_mode == "acceptEdits"

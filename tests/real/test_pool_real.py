@@ -25,11 +25,11 @@ async def test_a_session_that_was_kept_ready_has_turns_and_leaves_nothing_behind
                 assert {one.pid, other.pid}.isdisjoint({None})
                 assert (await one.send("hello")).text == "Hello yourself."
                 assert (await other.send("hello")).text == "Hello yourself."
-                assert one.id != other.id
-                before = one.id
+                assert one.session_id != other.session_id
+                before = one.session_id
                 await one.restart()
                 assert (await one.send("again")).text == "Once more."
-                assert one.id == before
+                assert one.session_id == before
                 pids = [one.pid, other.pid]
             await pool.ready()
             pids += [it.pid for kind in pool._kinds for it in kind.warm]

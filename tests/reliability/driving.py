@@ -12,7 +12,7 @@ from tests.reliability.scenario import NEWS, WORDS
 from tests.reliability.simulations import Gate
 
 from claudewire.errors import CLIError, Error, TurnError
-from claudewire.session import News
+from claudewire.session import SessionEvent
 from claudewire.wire import Event
 
 SLACK = 20.0
@@ -54,7 +54,7 @@ class Driver:
         self.gate = gate
         self.moment = moment
         self.floods = floods
-        self.events: list[Event | News] = []
+        self.events: list[Event | SessionEvent] = []
         self.steps: dict[str, str] = {}
         self.problems: list[str] = []
 

@@ -7,7 +7,7 @@ import pytest
 from tests.helpers.peer import SOON
 from tests.helpers.sessions import options
 
-from claudewire import Budget, BudgetExceeded, OverBudget, Session, TurnState
+from claudewire import Budget, BudgetAlert, BudgetExceeded, Session, TurnState
 from claudewire.testing import Chat, Scenario, SimulatedCLI
 
 pytestmark = pytest.mark.anyio
@@ -75,7 +75,7 @@ async def test_a_limit_that_is_reached_with_the_end_of_a_turn_does_not_stop_the_
             turns = [claude.send(text) for text in ("one", "two")]
             with claude.events() as events:
                 assert [(await turn).ok for turn in turns] == [True, True]
-                said = [it.alert.turn for it in events.take() if isinstance(it, OverBudget)]
+                said = [it.alert.turn for it in events.take() if isinstance(it, BudgetAlert)]
     assert said == [turns[0].key]
 
 
@@ -85,5 +85,5 @@ async def test_a_soft_limit_is_said_and_nothing_else() -> None:
             with claude.events() as events:
                 for _ in range(3):
                     assert (await claude.send("hi")).ok
-                said = [it.alert.level for it in events.take() if isinstance(it, OverBudget)]
+                said = [it.alert.level for it in events.take() if isinstance(it, BudgetAlert)]
     assert said == ["warning", "soft"]

@@ -13,7 +13,7 @@ from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import allow, echo, opened, simulated, soon
 
 from claudewire.errors import CLIError, LocalProtocolError, TurnCancelled, UnsupportedRequest
-from claudewire.session import Turn, TurnBegan, TurnState
+from claudewire.session import Turn, TurnStarted, TurnState
 from claudewire.testing import Chat, KilledBy, ResultWithoutTurn, UnsolicitedTurn
 from claudewire.wire import (
     AssistantMessage,
@@ -352,7 +352,7 @@ async def test_a_result_that_nobody_asked_for_shifts_nothing(
         async with session:
             for number in range(4):
                 assert (await session.send(str(number))).text == f"You said {number}."
-            strays = [it for it in events.take() if isinstance(it, TurnBegan | Stray)]
+            strays = [it for it in events.take() if isinstance(it, TurnStarted | Stray)]
     assert strays
 
 

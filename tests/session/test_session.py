@@ -24,7 +24,14 @@ from tests.helpers.sessions import (
 
 from claudewire.errors import Cause, CLIError, Error, OptionsError, SessionClosed
 from claudewire.options import Timeouts, Unread
-from claudewire.session import HighWater, Session, SessionState, StateChanged, Stderr, TurnBegan
+from claudewire.session import (
+    Session,
+    SessionState,
+    StateChanged,
+    StderrOutput,
+    TurnStarted,
+    UnreadLimitReached,
+)
 from claudewire.testing import EOFWithoutExit, ExitWith, KilledBy, MissingAnswers, SimulatedCLI
 from claudewire.transport import Transport
 from claudewire.wire import (
@@ -81,14 +88,14 @@ async def test_a_session_can_be_awaited() -> None:
 async def test_the_cli_says_what_it_is() -> None:
     with anyio.fail_after(SOON):
         async with simulated(echo) as session:
-            assert session.info is not None
-            assert session.info.models
-            assert (session.init, session.id, session.pid) == (None, None, None)
+            assert session.cli_info is not None
+            assert session.cli_info.models
+            assert (session.init_message, session.session_id, session.pid) == (None, None, None)
             assert "without an id" in repr(session)
             reply = await session.send("hello")
-            assert session.init is not None
-            assert session.id == reply.session_id
-            assert str(session.id) in repr(session)
+            assert session.init_message is not None
+            assert session.session_id == reply.session_id
+            assert str(session.session_id) in repr(session)
 
 
 async def test_a_session_is_opened_in_one_task_and_closed_in_another() -> None:
@@ -230,7 +237,7 @@ async def test_the_handshake_may_be_left_out() -> None:
     session = session_with(peer, handshake=False)
     with anyio.fail_after(SOON):
         async with session:
-            assert session.info is None
+            assert session.cli_info is None
             turn = session.send("hello")
             await peer.hear_prompt()
             await peer.say(saying.text(), saying.result("hi"))
@@ -258,7 +265,7 @@ async def test_a_cli_that_knows_no_initialize_will_do() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(refuse)
             await session.start()
-        assert session.info is None
+        assert session.cli_info is None
         assert session.state == "ready"
         await session.close()
 
@@ -510,9 +517,16 @@ async def test_a_listener_hears_everything() -> None:
         await session.close()
         got = [it async for it in events]
     kinds = [type(it) for it in got]
-    for kind in (Stderr, TurnBegan, AssistantMessage, HighWater, EndOfStream, StateChanged):
+    for kind in (
+        StderrOutput,
+        TurnStarted,
+        AssistantMessage,
+        UnreadLimitReached,
+        EndOfStream,
+        StateChanged,
+    ):
         assert kind in kinds
-    assert [it.text for it in got if isinstance(it, Stderr)] == ["a warning"]
+    assert [it.text for it in got if isinstance(it, StderrOutput)] == ["a warning"]
 
 
 async def test_listeners_come_and_go() -> None:

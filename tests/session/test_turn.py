@@ -150,7 +150,7 @@ async def test_text_comes_in_pieces_and_none_of_them_twice() -> None:
         turn.push(message)
     turn.finish(saying.result())
     with anyio.fail_after(SOON):
-        assert [it async for it in turn.text()] == ["Good ", "morn", "ing", "No pieces"]
+        assert [it async for it in turn.iter_text()] == ["Good ", "morn", "ing", "No pieces"]
 
 
 @pytest.mark.anyio
@@ -160,7 +160,7 @@ async def test_blocks_come_whenever_they_have_changed() -> None:
         turn.push(message)
     turn.finish(saying.result())
     with anyio.fail_after(SOON):
-        blocks = [block async for block in turn.blocks()]
+        blocks = [block async for block in turn.iter_blocks()]
     assert blocks[-1].text == "Hello"
     assert len(blocks) > 1
 
@@ -338,7 +338,7 @@ async def test_of_a_message_only_the_end_is_dropped() -> None:
     """Else whoever puts pieces together would have a text with holes in it, and then all again."""
     unread, _ = counting(Unread(high_water=3, policy="drop_partial"))
     turn = asked(unread)
-    pieces = turn.text()
+    pieces = turn.iter_text()
     turn.push(saying.block_start())
     turn.push(saying.delta("a"))
     turn.push(saying.delta("b"))
@@ -366,7 +366,7 @@ def test_whatever_is_dropped_the_text_is_whole(
     async def check() -> None:
         unread, _ = counting(Unread(high_water=high_water, policy="drop_partial"))
         turn = asked(unread)
-        pieces, got, plan = turn.text(), "", iter(reads)
+        pieces, got, plan = turn.iter_text(), "", iter(reads)
 
         for text in words:
             turn.push(saying.block_start())

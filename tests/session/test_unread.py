@@ -10,7 +10,7 @@ from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import allow, opened, soon
 
 from claudewire.options import Unread
-from claudewire.session import HighWater
+from claudewire.session import UnreadLimitReached
 from claudewire.wire import Answer, AssistantMessage, CanUseTool, PermissionResultAllow
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +38,7 @@ async def test_with_messages_unread_all_goes_on(count: int) -> None:
         await peer.ask(CanUseTool("Bash", {"command": "ls"}, tool_use_id="toolu_1"))
         assert isinstance((await peer.hear(Answer)).body, PermissionResultAllow)
         assert session.unread == turn.unread == count
-        assert HighWater(count) in events.take()
+        assert UnreadLimitReached(count) in events.take()
         async with anyio.create_task_group() as tasks:
 
             async def interrupt() -> None:
@@ -68,7 +68,7 @@ async def test_pieces_go_when_nobody_reads_and_that_is_wanted() -> None:
         assert session.unread == 102
         assert session._core.unread.dropped == 900
         assert reply.blocks[0].text == "x" * 1000  # type: ignore[union-attr]
-        assert "".join([text async for text in turn.text()]) == "x" * 1000
+        assert "".join([text async for text in turn.iter_text()]) == "x" * 1000
         await session.close()
 
 

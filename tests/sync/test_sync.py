@@ -72,7 +72,7 @@ async def asks(chat: Chat) -> None:
 def test_a_prompt_has_a_reply() -> None:
     with opened() as claude:
         assert claude.state == "ready"
-        assert claude.info is not None
+        assert claude.cli_info is not None
         turn = claude.send("hello")
         assert turn.reply(SOON).text == "You said hello."
         assert turn.state is TurnState.DONE
@@ -82,10 +82,10 @@ def test_a_prompt_has_a_reply() -> None:
         assert turn.prompt is not None
         assert turn.uuid == turn.key == turn.prompt.uuid
         assert isinstance(turn.messages[-1], ResultMessage)
-        assert claude.id == turn.reply().session_id
+        assert claude.session_id == turn.reply().session_id
         assert claude.unread == turn.unread > 0
         assert "unread" in repr(turn)
-        assert claude.init is not None
+        assert claude.init_message is not None
         assert claude.ask("again", timeout=SOON).text == "You said again."
     assert claude.state == "closed"
     with pytest.raises(SessionClosed):
@@ -99,8 +99,8 @@ def test_a_turn_is_read_as_messages_text_or_blocks() -> None:
 
     with opened(two) as claude:
         assert isinstance(list(claude.send("go"))[-1], ResultMessage)
-        assert list(claude.send("go").text(timeout=SOON)) == ["One.", "Two."]
-        blocks = list(claude.send("go").blocks(timeout=SOON))
+        assert list(claude.send("go").iter_text(timeout=SOON)) == ["One.", "Two."]
+        blocks = list(claude.send("go").iter_blocks(timeout=SOON))
         assert [block.text for block in blocks if block.complete] == ["One.", "Two."]
         turn = claude.send("go")
         assert list(turn.read(timeout=SOON))
@@ -128,7 +128,7 @@ def test_facts_about_a_session() -> None:
         assert claude.ledger.session.turns == 1
         assert claude.turns == ()
         assert isinstance(claude.notices, tuple)
-        assert str(claude.id) in repr(claude)
+        assert str(claude.session_id) in repr(claude)
 
 
 def test_controls_have_answers() -> None:
@@ -203,7 +203,7 @@ def test_events_and_turns_that_nobody_asked_for() -> None:
         assert not turn.was_asked_for
         assert turn.reply(SOON).ok
         seen = events.take()
-        assert [it.turn for it in seen if isinstance(it, sync.TurnBegan)] == [turn]
+        assert [it.turn for it in seen if isinstance(it, sync.TurnStarted)] == [turn]
         assert any(isinstance(it, StateChanged) for it in seen)
         assert events.dropped == 0
         with pytest.raises(TimeoutError):
@@ -277,8 +277,8 @@ def public(cls: type) -> dict[str, Any]:
 MAY_DIFFER = {
     # An asynchronous caller has other means to limit a wait.
     (sync.Turn, "reply"): {"timeout"},
-    (sync.Turn, "text"): {"timeout"},
-    (sync.Turn, "blocks"): {"timeout"},
+    (sync.Turn, "iter_text"): {"timeout"},
+    (sync.Turn, "iter_blocks"): {"timeout"},
     (sync.Session, "ask"): {"timeout"},
     (sync.Pool, "open"): {"timeout"},
     (sync.Pool, "ready"): {"timeout"},
@@ -416,7 +416,7 @@ def test_it_works_inside_a_running_event_loop() -> None:
     async def cell() -> str:
         with sync.open(options(cli="simulated")) as claude:
             turn = claude.send("hello")
-            said = "".join(turn.text(timeout=SOON))
+            said = "".join(turn.iter_text(timeout=SOON))
             assert turn.reply(SOON).text == said
             return claude.ask("hello", timeout=SOON).text
 
@@ -495,7 +495,7 @@ def test_every_wait_has_a_bound() -> None:
         for wait in (
             lambda: turn.reply(0.01),
             lambda: list(turn.read(timeout=0.01)),
-            lambda: list(turn.text(timeout=0.01)),
+            lambda: list(turn.iter_text(timeout=0.01)),
             lambda: later.wait_started(0.01),
             lambda: claude.ask("more", timeout=0.01),
             lambda: claude.wait_idle(timeout=0.01),

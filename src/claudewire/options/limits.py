@@ -107,7 +107,7 @@ class Unread:
     """What happens to messages that nobody reads. The reader is never held up.
 
     Attributes:
-        high_water: at this many a `HighWater` event tells of it.
+        high_water: at this many a `UnreadLimitReached` event tells of it.
         policy: `keep` keeps them all; `drop_partial` then drops pieces of messages, each of which
             comes again as a whole.
 

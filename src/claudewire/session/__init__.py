@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from .controls import DEFAULT, Timeout
 from .entry import TASKS_MAY_TAKE, open, run
-from .events import HighWater, News, OverBudget, SessionState, StateChanged, Stderr, TurnBegan
+from .events import (
+    BudgetAlert,
+    SessionEvent,
+    SessionState,
+    StateChanged,
+    StderrOutput,
+    TurnStarted,
+    UnreadLimitReached,
+)
 from .interrupt import Escalation, InterruptReceipt, Queued
 from .listening import Subscription
 from .pool import Pool
@@ -21,28 +29,28 @@ from .watchdog import Stall, Waiting
 __all__ = [
     "DEFAULT",
     "TASKS_MAY_TAKE",
+    "BudgetAlert",
     "Escalation",
-    "HighWater",
     "InterruptReceipt",
-    "News",
-    "OverBudget",
     "Pool",
     "PoolStats",
     "Priority",
     "Queued",
     "Reply",
     "Session",
+    "SessionEvent",
     "SessionState",
     "Stall",
     "StateChanged",
-    "Stderr",
+    "StderrOutput",
     "Subscription",
     "TasksAtEnd",
     "TextPieces",
     "Timeout",
     "Turn",
-    "TurnBegan",
+    "TurnStarted",
     "TurnState",
+    "UnreadLimitReached",
     "Waiting",
     "open",
     "run",

@@ -45,7 +45,15 @@ from ..wire import (
 )
 from ..wire.answers import dropped_prompts
 from .conversation import AnyTurn, Conversation
-from .events import HighWater, News, OverBudget, SessionState, StateChanged, Stderr, TurnBegan
+from .events import (
+    BudgetAlert,
+    SessionEvent,
+    SessionState,
+    StateChanged,
+    StderrOutput,
+    TurnStarted,
+    UnreadLimitReached,
+)
 from .interrupt import interrupt
 from .link import Link
 from .linking import Services
@@ -90,7 +98,7 @@ class Core:
         self.conversation: Conversation = Conversation(self.unread, self._unsolicited)
         self.unsolicited: deque[AnyTurn] = deque(maxlen=NOTICES)
         self.notices: deque[Event] = deque(maxlen=NOTICES)
-        self.subscriptions: Subscriptions[Event | News] = Subscriptions()
+        self.subscriptions: Subscriptions[Event | SessionEvent] = Subscriptions()
         self.watchers: list[Callable[[Event], None]] = []
         self.tasks: TaskTable = TaskTable()
         self.ledger: Ledger = Ledger(prices=prices)
@@ -291,7 +299,7 @@ class Core:
     def _check_budget(self, turn: AnyTurn | None) -> None:
         for alert in self.budget.check(self.ledger, turn=turn and turn.key):
             log.warning("%s", alert)
-            self.tell(OverBudget(alert))
+            self.tell(BudgetAlert(alert))
             if alert.level == "hard":
                 self._enforce(alert, turn)
 
@@ -375,7 +383,7 @@ class Core:
 
     def heard(self, stderr: str) -> None:
         """Pass stderr on."""
-        self.tell(Stderr(stderr))
+        self.tell(StderrOutput(stderr))
         if self._on_stderr is not None:
             self._on_stderr(stderr)
 
@@ -425,17 +433,17 @@ class Core:
 
     # --- news ------------------------------------------------------------------------------------
 
-    def tell(self, news: News) -> None:
+    def tell(self, news: SessionEvent) -> None:
         """Tell those who listen."""
         self.subscriptions.tell(news)
 
     def _too_much(self, count: int) -> None:
         log.warning("%d messages are unread", count)
-        self.tell(HighWater(count))
+        self.tell(UnreadLimitReached(count))
 
     def _unsolicited(self, turn: AnyTurn) -> None:
         self.unsolicited.append(turn)
-        self.tell(TurnBegan(turn))
+        self.tell(TurnStarted(turn))
         self.changed.notify()
 
 

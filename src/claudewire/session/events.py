@@ -10,7 +10,15 @@ if TYPE_CHECKING:
     from ..tracking import Alert
     from .turn import Turn
 
-__all__ = ["HighWater", "News", "OverBudget", "SessionState", "StateChanged", "Stderr", "TurnBegan"]
+__all__ = [
+    "BudgetAlert",
+    "SessionEvent",
+    "SessionState",
+    "StateChanged",
+    "StderrOutput",
+    "TurnStarted",
+    "UnreadLimitReached",
+]
 
 
 class SessionState(StrEnum):
@@ -25,14 +33,14 @@ class SessionState(StrEnum):
     FAILED = "failed"
 
 
-class News:
+class SessionEvent:
     """The base of what a session tells of itself."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class StateChanged(News):
+class StateChanged(SessionEvent):
     """The session goes over from one state to another."""
 
     old: SessionState
@@ -40,28 +48,28 @@ class StateChanged(News):
 
 
 @dataclass(frozen=True, slots=True)
-class HighWater(News):
+class UnreadLimitReached(SessionEvent):
     """So many messages are unread. None is lost; see `Unread`."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
-class OverBudget(News):
+class BudgetAlert(SessionEvent):
     """A limit of ours is near, or reached."""
 
     alert: Alert
 
 
 @dataclass(frozen=True, slots=True)
-class TurnBegan(News):
+class TurnStarted(SessionEvent):
     """A turn has begun that nobody asked for."""
 
     turn: Turn[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Stderr(News):
+class StderrOutput(SessionEvent):
     """The CLI wrote to stderr."""
 
     text: str

@@ -34,17 +34,17 @@ class Facts:
         return self._core.failure
 
     @property
-    def id(self) -> str | None:
+    def session_id(self) -> str | None:
         """The conversation's id, as the CLI says it: known when the first turn has begun."""
         return self._core.session_id
 
     @property
-    def info(self) -> InitializeResult | None:
+    def cli_info(self) -> InitializeResult | None:
         """What the CLI said of itself when it was opened: commands, models, agents, account."""
         return self._beginner.info
 
     @property
-    def init(self) -> InitMessage | None:
+    def init_message(self) -> InitMessage | None:
         """What the CLI said at the beginning of the last turn: tools, servers, mode, version."""
         return self._core.init
 

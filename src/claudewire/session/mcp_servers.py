@@ -268,7 +268,7 @@ def _config(name: str, server: Any) -> dict[str, Any]:
 
 def _check_age(session: Session) -> None:
     # 1.0.128 does not say that it does not know the request: it says nothing, for ever.
-    if session.init is not None and session.init.claude_code_version is None:
+    if session.init_message is not None and session.init_message.claude_code_version is None:
         raise UnsupportedRequest(
             "This CLI is too old for MCP servers that change while it runs", request=SET
         )

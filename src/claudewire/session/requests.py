@@ -91,11 +91,11 @@ class Desk:
 
     def _conversation(self) -> str | None:
         session = self._session()
-        return None if session is None else session.id
+        return None if session is None else session.session_id
 
     def _capabilities(self) -> tuple[str, ...]:
         session = self._session()
-        init = None if session is None else session.init
+        init = None if session is None else session.init_message
         return tuple(init.capabilities or ()) if init is not None else ()
 
     def _form(self) -> AnswerForm:

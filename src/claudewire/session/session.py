@@ -24,7 +24,7 @@ from ..wire import CancelAsyncMessage, ContextUsageResult, Event, RequestBody, U
 from .controls import DEFAULT, Controls, Timeout
 from .conversation import AnyTurn
 from .core import Core
-from .events import News, SessionState
+from .events import SessionEvent, SessionState
 from .facts import Facts
 from .idling import Unsolicited, until_idle
 from .interrupt import Escalation, InterruptReceipt, Queued, interrupt
@@ -127,7 +127,7 @@ class Session(Facts, Controls):
             await core.changed.until(lambda: core.state is not SessionState.STARTING)
             core.check()
             return
-        options = options_to_resume(self.options, self.id) if resume else self.options
+        options = options_to_resume(self.options, self.session_id) if resume else self.options
         core.begin_restart()
         await self._beginner.begin(self._for_cli(options))
 
@@ -160,7 +160,7 @@ class Session(Facts, Controls):
         link.kill_now()
 
     def __repr__(self) -> str:
-        return f"<Session {self.id or 'without an id'} {self.state} pid={self.pid}>"
+        return f"<Session {self.session_id or 'without an id'} {self.state} pid={self.pid}>"
 
     # --- turns -----------------------------------------------------------------------------------
 
@@ -267,7 +267,7 @@ class Session(Facts, Controls):
         """The turns that nobody asked for, in an endless loop until the session ends."""
         return Unsolicited(self._core)
 
-    def events(self, *, limit: int | None = None) -> Subscription[Event | News]:
+    def events(self, *, limit: int | None = None) -> Subscription[Event | SessionEvent]:
         """Listen to everything from now on: each event of the wire, and the session's own news.
 
         Args:

@@ -123,7 +123,7 @@ class _View(Generic[ItemT]):
 class Turn(Generic[OutputT]):
     """A prompt that was sent, or a turn that nobody asked for.
 
-    Iterate it for its messages, or use `text()` or `blocks()`; await it for its `Reply`.
+    Iterate it for its messages, or use `iter_text()` or `iter_blocks()`; await it for its `Reply`.
 
     Attributes:
         prompt: what was said; None if nobody asked for this turn.
@@ -225,14 +225,14 @@ class Turn(Generic[OutputT]):
             await self._arrived.wait()
         return True
 
-    def text(self) -> AsyncIterator[str]:
+    def iter_text(self) -> AsyncIterator[str]:
         """Give the text of the main conversation as it comes, piece by piece.
 
         Without partial messages the pieces are whole blocks.
         """
         return _View(self, TextPieces().note)
 
-    def blocks(self) -> AsyncIterator[LiveBlock]:
+    def iter_blocks(self) -> AsyncIterator[LiveBlock]:
         """Give each block whenever it has changed: it grows, then it is complete.
 
         Blocks of subagents come too; `block.agent` tells whose a block is.

@@ -32,7 +32,7 @@ from ..wire import (
     ToolUseBlock,
     UserMessage,
 )
-from .events import News, SessionState
+from .events import SessionEvent, SessionState
 
 if TYPE_CHECKING:
     from .core import Core
@@ -53,7 +53,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Stall(News):
+class Stall(SessionEvent):
     """Nothing has happened for longer than there is patience for.
 
     Attributes:

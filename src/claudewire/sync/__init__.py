@@ -6,7 +6,7 @@
 
     with open(model="sonnet") as claude:
         turn = claude.send("Make the failing test pass")
-        for piece in turn.text():
+        for piece in turn.iter_text():
             print(piece, end="")
         reply = turn.reply(timeout=600)
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 from .entry import open, run
 from .pool import Pool
 from .session import Session
-from .turn import InterruptReceipt, Reader, Subscription, Turn, TurnBegan
+from .turn import InterruptReceipt, Reader, Subscription, Turn, TurnStarted
 
 __all__ = [
     "InterruptReceipt",
@@ -29,7 +29,7 @@ __all__ = [
     "Session",
     "Subscription",
     "Turn",
-    "TurnBegan",
+    "TurnStarted",
     "open",
     "run",
 ]

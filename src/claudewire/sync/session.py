@@ -149,19 +149,19 @@ class Session(Controls):
         return self._session.failure
 
     @property
-    def id(self) -> str | None:
+    def session_id(self) -> str | None:
         """The conversation's id, as the CLI says it: known when the first turn has begun."""
-        return self._session.id
+        return self._session.session_id
 
     @property
-    def info(self) -> InitializeResult | None:
+    def cli_info(self) -> InitializeResult | None:
         """What the CLI said of itself when it was opened: commands, models, agents, account."""
-        return self._session.info
+        return self._session.cli_info
 
     @property
-    def init(self) -> InitMessage | None:
+    def init_message(self) -> InitMessage | None:
         """What the CLI said at the beginning of the last turn: tools, servers, mode, version."""
-        return self._session.init
+        return self._session.init_message
 
     @property
     def pid(self) -> int | None:

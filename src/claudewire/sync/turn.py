@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from ..session import News, Reply, TextPieces, TurnState
+from ..session import Reply, SessionEvent, TextPieces, TurnState
 from ..session import Subscription as AsyncSubscription
 from ..session import Turn as AsyncTurn
-from ..session import TurnBegan as AsyncTurnBegan
+from ..session import TurnStarted as AsyncTurnStarted
 from ..tracking import Assembler, LiveBlock
 from ..wire import Event
 from .portal import Portal
@@ -18,7 +18,7 @@ from .portal import Portal
 if TYPE_CHECKING:
     from ..wire import Message, ResultMessage, UserMessage
 
-__all__ = ["InterruptReceipt", "Reader", "Subscription", "Turn", "TurnBegan"]
+__all__ = ["InterruptReceipt", "Reader", "Subscription", "Turn", "TurnStarted"]
 
 ItemT = TypeVar("ItemT")
 ItemT_co = TypeVar("ItemT_co", covariant=True)
@@ -85,7 +85,8 @@ class Reader(Generic[ItemT]):
 class Turn(Generic[OutputT]):
     """A prompt that was sent, or a turn that nobody asked for.
 
-    Iterate it for its messages, or use `text()` or `blocks()`; `reply()` gives its `Reply`.
+    Iterate it for its messages, or use `iter_text()` or `iter_blocks()`. `reply()` waits for its
+    `Reply`.
     """
 
     def __init__(self, turn: AsyncTurn[OutputT], portal: Portal) -> None:
@@ -161,7 +162,7 @@ class Turn(Generic[OutputT]):
         """
         return Reader(self._portal, self._turn, lambda message: (message,), timeout)
 
-    def text(self, *, timeout: float | None = None) -> Reader[str]:
+    def iter_text(self, *, timeout: float | None = None) -> Reader[str]:
         """Give the text of the main conversation as it comes, piece by piece.
 
         Without partial messages the pieces are whole blocks.
@@ -171,7 +172,7 @@ class Turn(Generic[OutputT]):
         """
         return Reader(self._portal, self._turn, TextPieces().note, timeout)
 
-    def blocks(self, *, timeout: float | None = None) -> Reader[LiveBlock]:
+    def iter_blocks(self, *, timeout: float | None = None) -> Reader[LiveBlock]:
         """Give each block whenever it has changed: it grows, then it is complete.
 
         Blocks of subagents come too; `block.agent` tells whose a block is.
@@ -209,7 +210,7 @@ class Turn(Generic[OutputT]):
 
 
 @dataclass(frozen=True, slots=True)
-class TurnBegan(News):
+class TurnStarted(SessionEvent):
     """A turn has begun that nobody asked for."""
 
     turn: Turn[Any]
@@ -243,14 +244,14 @@ class Subscription:
     kept, up to the limit: then the oldest goes, and `dropped` counts it.
     """
 
-    def __init__(self, inner: AsyncSubscription[Event | News], portal: Portal) -> None:
+    def __init__(self, inner: AsyncSubscription[Event | SessionEvent], portal: Portal) -> None:
         self._inner = inner
         self._portal = portal
-        self._reader: Reader[Event | News] = Reader(portal, inner, self._note)
+        self._reader: Reader[Event | SessionEvent] = Reader(portal, inner, self._note)
 
-    def _note(self, it: Event | News) -> tuple[Event | News]:
-        if isinstance(it, AsyncTurnBegan):
-            return (TurnBegan(Turn(it.turn, self._portal)),)
+    def _note(self, it: Event | SessionEvent) -> tuple[Event | SessionEvent]:
+        if isinstance(it, AsyncTurnStarted):
+            return (TurnStarted(Turn(it.turn, self._portal)),)
         return (it,)
 
     @property
@@ -258,10 +259,10 @@ class Subscription:
         """How many have gone because nobody read them."""
         return self._inner.dropped
 
-    def __iter__(self) -> Iterator[Event | News]:
+    def __iter__(self) -> Iterator[Event | SessionEvent]:
         return self._reader
 
-    def get(self, timeout: float | None = None) -> Event | News:
+    def get(self, timeout: float | None = None) -> Event | SessionEvent:
         """Wait for the next.
 
         Raises:
@@ -270,7 +271,7 @@ class Subscription:
         """
         return self._reader.get(timeout)
 
-    def take(self) -> list[Event | News]:
+    def take(self) -> list[Event | SessionEvent]:
         """Give what has come, without waiting."""
         return [self._note(it)[0] for it in self._portal.do(self._inner.take)]
 
