@@ -31,7 +31,7 @@ from claudewire.wire import (
     UnknownHookInput,
     UnknownHookSpecificOutput,
 )
-from claudewire.wire.types import hook_outputs, hooks, turn_hooks
+from claudewire.wire.types import hook_outputs, hooks
 
 BASE: dict[str, Any] = {
     "session_id": "s",
@@ -276,7 +276,7 @@ def test_an_example_shows_every_field(example: Example) -> None:
 
 
 def test_every_class_has_an_example() -> None:
-    classes = structs_of(hooks, turn_hooks, hook_outputs)
+    classes = structs_of(hooks, hook_outputs)
     assert classes == {BaseHookInput, *(cls for cls, _ in ALL)}
 
 

@@ -40,9 +40,9 @@ from claudewire.wire import (
     Usage,
     UserMessage,
 )
-from claudewire.wire.types import messages, origins, stream, usage
+from claudewire.wire.types import messages, stream, usage
 
-CLASSES = sorted(structs_of(messages, origins, stream, usage), key=lambda kind: kind.__name__)
+CLASSES = sorted(structs_of(messages, stream, usage), key=lambda kind: kind.__name__)
 
 ASSISTANT = """
     message parent_tool_use_id error uuid session_id request_id user_message_uuid

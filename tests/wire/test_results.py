@@ -72,7 +72,7 @@ from claudewire.wire import (
     UnknownDialogResult,
     WorkspaceDirectory,
 )
-from claudewire.wire.types import reports, results
+from claudewire.wire.types import results
 
 COMMAND: dict[str, Any] = {
     "name": "compact",
@@ -385,7 +385,7 @@ def test_an_example_shows_every_field(example: Example) -> None:
 
 
 def test_every_class_has_an_example() -> None:
-    assert structs_of(results, reports) | {SlashCommand} == {cls for cls, _ in ALL}
+    assert structs_of(results) | {SlashCommand} == {cls for cls, _ in ALL}
 
 
 def test_a_dialog_completed_without_a_result_has_the_result_null() -> None:

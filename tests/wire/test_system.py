@@ -20,9 +20,9 @@ from claudewire.wire import (
     TaskUpdatedMessage,
     UnknownSystemMessage,
 )
-from claudewire.wire.types import system, tasks
+from claudewire.wire.types import system
 
-CLASSES = sorted(structs_of(system, tasks), key=lambda kind: kind.__name__)
+CLASSES = sorted(structs_of(system), key=lambda kind: kind.__name__)
 ABSTRACT = {SystemMessage, HookEventMessage, UnknownSystemMessage}
 
 # Every one has a subtype, a uuid and a session_id as well.

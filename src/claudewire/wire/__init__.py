@@ -19,21 +19,16 @@ from .types import (
     cli_requests,
     configs,
     control,
-    events,
     hook_outputs,
     hooks,
     host_requests,
     messages,
-    origins,
     permissions,
     questions,
-    reports,
     requests,
     results,
     stream,
     system,
-    tasks,
-    turn_hooks,
     usage,
 )
 from .types.base import *  # noqa: F403
@@ -41,21 +36,16 @@ from .types.blocks import *  # noqa: F403
 from .types.cli_requests import *  # noqa: F403
 from .types.configs import *  # noqa: F403
 from .types.control import *  # noqa: F403
-from .types.events import *  # noqa: F403
 from .types.hook_outputs import *  # noqa: F403
 from .types.hooks import *  # noqa: F403
 from .types.host_requests import *  # noqa: F403
 from .types.messages import *  # noqa: F403
-from .types.origins import *  # noqa: F403
 from .types.permissions import *  # noqa: F403
 from .types.questions import *  # noqa: F403
-from .types.reports import *  # noqa: F403
 from .types.requests import *  # noqa: F403
 from .types.results import *  # noqa: F403
 from .types.stream import *  # noqa: F403
 from .types.system import *  # noqa: F403
-from .types.tasks import *  # noqa: F403
-from .types.turn_hooks import *  # noqa: F403
 from .types.usage import *  # noqa: F403
 
 __all__ = [
@@ -82,19 +72,14 @@ __all__ += blocks.__all__
 __all__ += cli_requests.__all__
 __all__ += configs.__all__
 __all__ += control.__all__
-__all__ += events.__all__
 __all__ += hook_outputs.__all__
 __all__ += hooks.__all__
 __all__ += host_requests.__all__
 __all__ += messages.__all__
-__all__ += origins.__all__
 __all__ += permissions.__all__
 __all__ += questions.__all__
-__all__ += reports.__all__
 __all__ += requests.__all__
 __all__ += results.__all__
 __all__ += stream.__all__
 __all__ += system.__all__
-__all__ += tasks.__all__
-__all__ += turn_hooks.__all__
 __all__ += usage.__all__

@@ -19,8 +19,7 @@ from .errors import LocalProtocolError
 from .fitting import UNFIT, explain, fit
 from .framing import HEAD
 from .types.base import UNKNOWN, Event, Message, Unknown, load, set_line, set_problems
-from .types.control import Cancel, Request, Response
-from .types.events import Malformed, Noise
+from .types.control import Cancel, Malformed, Noise, Request, Response
 from .types.host_requests import Initialize
 from .types.messages import (
     MESSAGES,

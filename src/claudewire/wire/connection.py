@@ -25,11 +25,9 @@ from .kinds import PLAIN_OUTPUT, kind_of
 from .states import EFFECTS, INITIAL, NEEDS_A_LISTENER, TRANSITIONS, Kind, Role, State
 from .types.base import Event, Message, set_line, set_problems
 from .types.cli_requests import RequestBody
-from .types.control import Answer, Cancel, Failure, Request, Response
-from .types.events import EndOfStream, Stray
+from .types.control import Answer, Cancel, EndOfStream, Failure, Request, Response, Stray
 from .types.host_requests import Initialize
-from .types.messages import CommandLifecycleMessage, ResultMessage, UserMessage
-from .types.origins import HumanOrigin
+from .types.messages import CommandLifecycleMessage, HumanOrigin, ResultMessage, UserMessage
 from .types.requests import Body
 
 __all__ = ["Connection"]

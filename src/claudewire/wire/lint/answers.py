@@ -18,8 +18,7 @@ from ..types.hook_outputs import HookOutput
 from ..types.permissions import PermissionResultAllow, PermissionResultDeny
 from ..types.questions import questions_of
 from ..types.results import McpResponse
-from .findings import FACTS, Finding, Said, quoted, send_instead
-from .parts import misfits, unknown_parts
+from .findings import FACTS, Finding, Said, misfits, quoted, send_instead, unknown_parts
 
 __all__ = ["lint_answer", "mended"]
 

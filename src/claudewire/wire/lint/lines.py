@@ -19,13 +19,20 @@ from ..types.cli_requests import (
     McpMessage,
     RequestUserDialog,
 )
-from ..types.control import Cancel, Request, Response
-from ..types.events import Malformed, Noise
+from ..types.control import Cancel, Malformed, Noise, Request, Response
 from ..types.messages import KeepAlive, SessionCreatedMessage, UnknownMessage, UserMessage
 from ..types.requests import REQUESTS, Body, UnknownRequest
 from .answers import mended
-from .findings import FACTS, Finding, Said, modern_line, quoted, send_instead
-from .parts import misfits, unknown_parts
+from .findings import (
+    FACTS,
+    Finding,
+    Said,
+    misfits,
+    modern_line,
+    quoted,
+    send_instead,
+    unknown_parts,
+)
 
 __all__ = ["asker", "lint_line", "sender_of"]
 

@@ -1,4 +1,4 @@
-"""Control frames: requests, answers and withdrawals, in both directions."""
+"""Control frames (requests, answers, withdrawals), and the events that are not messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ import msgspec
 from .base import Event, Message, Record
 from .requests import Body
 
-__all__ = ["Answer", "Cancel", "ErrorResponse", "Failure", "Request", "Response", "SuccessResponse"]
+__all__ = [
+    "Answer",
+    "Cancel",
+    "EndOfStream",
+    "ErrorResponse",
+    "Failure",
+    "Malformed",
+    "Noise",
+    "Request",
+    "Response",
+    "Stray",
+    "SuccessResponse",
+]
 
 
 class Request(Message, tag="control_request", kw_only=True):
@@ -72,3 +84,33 @@ class Failure(Event):
     error: str
     code: str | None = None
     request: Request | None = None
+
+
+class Noise(Event):
+    """A line that is not JSON."""
+
+    head: bytes
+    length: int
+    reason: str
+
+
+class Malformed(Event):
+    """JSON that cannot be what it says it is. `path` leads to the first problem."""
+
+    head: bytes
+    length: int
+    reason: str
+    path: str = "$"
+
+
+class Stray(Event):
+    """A well-formed event that has no place here: it answers nothing, or came out of turn."""
+
+    event: Event
+    reason: str
+
+
+class EndOfStream(Event):
+    """The peer will send nothing more. `unanswered` are our requests that it leaves open."""
+
+    unanswered: tuple[Request, ...] = ()

@@ -10,26 +10,24 @@ from .base import Number, nullable
 from .cli_requests import RequestBody
 from .configs import AgentDefinition, McpServerManifest, PluginConfig, SdkMcpServerConfig
 from .hooks import HookMatcher
-from .reports import (
-    ContextUsageResult,
-    GetSettingsResult,
-    GetUsageResult,
-    HooksListingResult,
-    PermissionRulesResult,
-)
 from .results import (
     Ack,
     BackgroundTasksResult,
     BinaryVersionResult,
     CancelAsyncMessageResult,
+    ContextUsageResult,
     FileSuggestionsResult,
     GenerateSessionTitleResult,
+    GetSettingsResult,
+    GetUsageResult,
+    HooksListingResult,
     InitializeResult,
     InterruptResult,
     ListModelsResult,
     McpCallResult,
     McpSetServersResult,
     McpStatusResult,
+    PermissionRulesResult,
     ReadFileResult,
     ReadResourceResult,
     RegisterRepoRootResult,

@@ -12,7 +12,6 @@ from msgspec import UNSET, UnsetType
 
 from .base import UNKNOWN, Message, Number, Record, Unknown, nullable
 from .blocks import Block, Content, TextBlock, text_of
-from .origins import MessageOrigin
 from .stream import APIEvent, APIMessage, ContentBlockDelta, ErrorInfo, MessageParam, TextDelta
 from .usage import ContextUsage, ModelUsage, RateLimitInfo, Usage, UsageReport
 
@@ -22,12 +21,20 @@ __all__ = [
     "ActiveGoalMessage",
     "AssistantMessage",
     "AuthStatusMessage",
+    "AutoContinuationOrigin",
+    "ChannelOrigin",
     "CommandLifecycleMessage",
     "ConversationResetMessage",
+    "CoordinatorOrigin",
     "DeferredToolUse",
     "ErrorMessage",
+    "HumanOrigin",
     "InvalidConfigFile",
     "KeepAlive",
+    "MessageOrigin",
+    "ObserverActivityOrigin",
+    "ObserverOrigin",
+    "PeerOrigin",
     "PermissionDenial",
     "PromptSuggestionMessage",
     "RateLimitEvent",
@@ -36,13 +43,91 @@ __all__ = [
     "StreamEvent",
     "SubagentRetry",
     "SystemMessage",
+    "TaskNotificationOrigin",
     "ToolProgressMessage",
     "ToolUseSummaryMessage",
     "TranscriptMirrorMessage",
+    "UnclassifiedOrigin",
     "UnknownMessage",
+    "UnknownOrigin",
     "UnknownSystemMessage",
     "UserMessage",
 ]
+
+
+class HumanOrigin(Record, tag="human", tag_field="kind"):
+    """A person typed it."""
+
+
+class ChannelOrigin(Record, tag="channel", tag_field="kind"):
+    """It came in over a channel that an MCP server provides."""
+
+    server: str
+
+
+class PeerOrigin(Record, tag="peer", tag_field="kind", rename="camel"):
+    """Another session sent it."""
+
+    from_: str = msgspec.field(name="from")
+    from_mode: str | None = None
+    """`bypass` or `prompting`."""
+    name: str | None = None
+    from_session: str | None = None
+    sender_task_id: str | None = None
+    body: str | None = None
+    verified_peer_pid: Number | None = None
+
+
+class TaskNotificationOrigin(Record, tag="task-notification", tag_field="kind", rename="camel"):
+    """A task ended, or something scheduled came due."""
+
+    subkind: str | None = None
+    """`scheduled-trigger`, `peer-send-message`, `projects-relay` or `session-inbox`."""
+    fire_reason: str | None = None
+    run_id: str | None = None
+
+
+class CoordinatorOrigin(Record, tag="coordinator", tag_field="kind"):
+    """The session that coordinates this one sent it."""
+
+
+class UnclassifiedOrigin(Record, tag="unclassified", tag_field="kind"):
+    """The CLI does not know."""
+
+
+class ObserverOrigin(Record, tag="observer", tag_field="kind", rename="camel"):
+    """An observer of the session said it."""
+
+    from_: str = msgspec.field(name="from")
+    sender_task_id: str | None = None
+
+
+class AutoContinuationOrigin(Record, tag="auto-continuation", tag_field="kind"):
+    """The CLI told the model to go on."""
+
+
+class ObserverActivityOrigin(Record, tag="observer-activity", tag_field="kind"):
+    """News for an observer of what the session does."""
+
+
+class UnknownOrigin(Unknown, Record, tag=UNKNOWN, tag_field="kind"):
+    """A kind of origin that this version does not know."""
+
+    raw: dict[str, Any]
+
+
+MessageOrigin = (
+    HumanOrigin
+    | ChannelOrigin
+    | PeerOrigin
+    | TaskNotificationOrigin
+    | CoordinatorOrigin
+    | UnclassifiedOrigin
+    | ObserverOrigin
+    | AutoContinuationOrigin
+    | ObserverActivityOrigin
+    | UnknownOrigin
+)
 
 
 class AssistantMessage(Message, tag="assistant", kw_only=True):
