@@ -466,7 +466,7 @@ async def test_there_is_an_answer_that_nobody_asked_for(tmp_path: Path, dialect:
     peer = await initialized(tmp_path, UnknownAnswers(), dialect=dialect)
     (stray,) = peer.of(Stray)
     assert peer.types[0] == "control_response"
-    assert (stray.event.id, stray.reason) == ("nobody-asked-this", "nobody asked with this id")
+    assert (stray.event.id, stray.reason) == ("nobody-asked-this", "no request has this id")
 
 
 # --- requests ------------------------------------------------------------------------------------

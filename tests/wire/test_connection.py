@@ -172,7 +172,7 @@ def test_only_so_many_settled_ids_are_remembered() -> None:
         hear(connection, success(f"r{number}"))
     strays = hear(connection, success("r0"), success("r1"))
     assert [event.reason for event in strays if isinstance(event, Stray)] == [
-        "nobody asked with this id",
+        "no request has this id",
         "this request has been answered already",
     ]
 

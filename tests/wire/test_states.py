@@ -201,7 +201,7 @@ def test_what_a_peer_may_not_say_comes_as_a_stray_and_changes_nothing(
 
     assert isinstance(heard, Stray)
     assert type(heard.event) is type(event)
-    assert "may not come" in heard.reason
+    assert "is not allowed" in heard.reason
     assert pair.states() == before
 
 

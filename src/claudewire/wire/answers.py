@@ -21,7 +21,7 @@ __all__ = ["answer_from", "answer_to", "dropped_prompts"]
 def answer_from(
     inner: SuccessResponse | ErrorResponse, id: str, request: Request | None
 ) -> Answer | Failure:
-    """What a response means to whoever put `request`: its payload becomes typed."""
+    """Turn a response into the event for the sender of `request`, with a typed payload."""
     if isinstance(inner, ErrorResponse):
         return Failure(id, inner.error, inner.error_code, request)
     body: Any = inner.response

@@ -1,7 +1,7 @@
 """One end of a conversation: bytes in, events out; messages in, bytes out.
 
-Everything revolves around `Connection`. It does no I/O and knows no clock: whoever owns the pipes
-feeds it what arrived and writes what it returns. Nothing that a peer sends can make it raise.
+Everything revolves around `Connection`. It does no I/O and reads no clock: the owner of the
+pipes feeds it what arrived and writes what it returns. Nothing that a peer sends can make it raise.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DROPPED = ("cancelled", "discarded", "refused")
 """The ends of a prompt that no result will answer."""
 REMEMBERED = 1024
 """How many settled ids are kept, so as not to use one again, and to tell a late answer from one
-that nobody asked for."""
+to a request that was never sent."""
 
 
 class _Owed(NamedTuple):
@@ -109,7 +109,7 @@ class Connection:
 
     @property
     def may_end_input(self) -> bool:
-        """Whether nobody owes anybody anything, so that we can end our stream and lose nothing.
+        """Whether neither side owes an answer, so that ending our stream loses nothing.
 
         An early end is not harmless: a CLI that waits for a permission then takes it for denied.
         """
@@ -198,7 +198,7 @@ class Connection:
             return _stray(request, "a request with this id is waiting for its answer already")
         kind = _asking(request)
         if not self._may(self.role.other, kind):
-            return _stray(request, f"{kind.value} may not come now")
+            return _stray(request, f"{kind.value} is not allowed now")
         self._owed[request.id] = _Owed(request, dialect, wire_id)
         self._move(self.role.other, kind)
         return request
@@ -211,7 +211,7 @@ class Connection:
         request = self._asked.pop(id, None)
         answer = _same_line(answer_from(inner, id, request), frame)
         if request is None:
-            events.append(_stray(answer, self._settled.get(id, "nobody asked with this id")))
+            events.append(_stray(answer, self._settled.get(id, "no request has this id")))
             return
         self._settle(id, "this request has been answered already")
         self._strike(dropped_prompts(request, answer))
@@ -238,7 +238,7 @@ class Connection:
     def _receive_message(self, message: Message) -> Event:
         kind = kind_of(self.role.other, message)
         if not self._may(self.role.other, kind):
-            return _stray(message, f"{kind.value} may not come from the {self.role.other.value}")
+            return _stray(message, f"{kind.value} is not allowed from the {self.role.other.value}")
         self._move(self.role.other, kind)
         self._note(kind, message)
         return message
@@ -264,7 +264,7 @@ class Connection:
             the bytes to write; none for the end, after which our stream is to be closed.
 
         Raises:
-            LocalProtocolError: it may not be said now. Then nothing has changed.
+            LocalProtocolError: it must not be sent now. Nothing has changed then.
         """
         if isinstance(event, Request):
             return self._send_request(event)
@@ -350,7 +350,7 @@ class Connection:
     ) -> bytes:
         return codec.encode(message, dialect, Context(self.role, not self._prompted, request))
 
-    # --- books -----------------------------------------------------------------------------------
+    # --- records -----------------------------------------------------------------------------------
 
     def _may(self, sender: Role, kind: Kind) -> bool:
         return kind in TRANSITIONS[sender][self._state[sender]]
@@ -358,7 +358,7 @@ class Connection:
     def _check(self, kind: Kind) -> None:
         if not self._may(self.role, kind):
             raise LocalProtocolError(
-                f"{kind.value} may not be sent by the {self.role.value} when it is "
+                f"{kind.value} must not be sent by the {self.role.value} when it is "
                 f"{self.our_state.value}"
             )
         if kind in NEEDS_A_LISTENER and self.their_state is State.ENDED:

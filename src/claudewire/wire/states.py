@@ -4,8 +4,9 @@ Theory of operation
 -------------------
 
 Two parties talk, the CLIENT (an SDK) and the CLI, each on its own stream. Either may put a request
-to the other at any time; every request is owed exactly one answer, unless whoever asked withdraws
-it. Requests and answers therefore need no states: they need books, which the connection keeps.
+to the other at any time; every request is owed exactly one answer, unless the asking party
+withdraws it. Requests and answers therefore need no states: they need records, which the connection
+keeps.
 
 What has states is the conversation:
 
@@ -14,10 +15,10 @@ What has states is the conversation:
   up waiting, it is NEW again. `initialize` may be left out: the first prompt opens the
   conversation with defaults. While OPENING, everything but a second `initialize` may be sent:
   the CLI asks for things before it answers, and must get them.
-* The CLI is IDLE or BUSY with a turn. A prompt makes it BUSY, and so does output that nobody asked
-  for (a background task that ended, a wake-up). A result makes it IDLE. A result may also come
+* The CLI is IDLE or BUSY with a turn. A prompt makes it BUSY, and so does unsolicited
+  output (a background task that ended, a wake-up). A result makes it IDLE. A result may also come
   without any turn: a failed resume does that.
-* Each stream ENDS once. Nothing follows. Nobody asks a party that has ended.
+* Each stream ENDS once. Nothing follows. A party that has ended is asked nothing.
 
 `TRANSITIONS` says what each party may say in each state, and its state afterwards: what is not
 there is illegal. `EFFECTS` says how it changes the other party. Neither knows which of the two
@@ -122,4 +123,4 @@ EFFECTS: dict[tuple[Role, Kind], dict[State, State]] = {
 INITIAL = {Role.CLIENT: State.NEW, Role.CLI: State.IDLE}
 
 NEEDS_A_LISTENER = frozenset({Kind.INITIALIZE, Kind.REQUEST, Kind.PROMPT})
-"""What makes no sense to say to a party that has ended: nobody would answer."""
+"""What must not be sent to a party that has ended, because it could not answer."""

@@ -123,7 +123,7 @@ def _read_stream(obj: Object) -> Object:
 
 
 def _read_delta(delta: Any, rest: Object) -> Any:
-    """Nobody wrote down where the text stands: take it wherever it may be."""
+    """The document does not say where the text is: take it from wherever it is found."""
     if isinstance(delta, dict):
         return delta if "type" in delta else {"type": "text_delta", **delta}
     return {"type": "text_delta", "text": delta if delta is not None else rest.get("text")}

@@ -131,13 +131,13 @@ def _questions(said: Said, given: Object, asked: CanUseTool) -> Iterator[Finding
 
 def _wrong_keys(answers: Object, asked: CanUseTool) -> list[str]:
     texts = {question.question for question in questions_of(asked.input)}
-    if not texts:  # the request is not to be seen: only what nobody asks can be told
+    if not texts:  # without the questions, only an index is surely wrong
         return [key for key in answers if _INDEX.fullmatch(key)]
     return [key for key in answers if key not in texts]
 
 
 def mended(said: Said, asked: CanUseTool) -> Response | None:
-    """The same answers, in the one form that every CLI understands; None if nobody can tell."""
+    """The same answers, in the one form that every CLI understands; None if it cannot be told."""
     inner = cast("SuccessResponse", cast("Response", said.event).response)
     given = inner.response["updatedInput"]
     names: dict[str, str] = {}

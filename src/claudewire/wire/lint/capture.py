@@ -245,7 +245,7 @@ class _Linter:
     def _unnamed(self, said: Said, sender: Role) -> str:
         """The one request that an answer without an id can be for, if there is just one."""
         open = [id for id, it in self.asked[sender.other].items() if not it.settled]
-        message = "an answer without a request_id: nobody can tell what it answers"
+        message = "an answer without a request_id: it cannot be matched to a request"
         advice = "A CLI does that if the request had its id in the wrong place, or none."
         if sender is Role.CLIENT:
             advice = "Copy the `request_id` of the request into `response`."
@@ -261,7 +261,7 @@ class _Linter:
 
     def _settle(self, said: Said, id: str, entry: _Asked | None) -> None:
         if entry is None:
-            message = f"an answer to {quoted(id)}, which nobody has asked"
+            message = f"an answer to {quoted(id)}, but no request has that id"
             advice = "It is ignored. Answer with the `request_id` of the request."
             self.conditional.append(said.finding("suspicious", "unknown-answer", message, advice))
         elif entry.settled:

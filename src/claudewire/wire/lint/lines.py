@@ -47,7 +47,7 @@ _PAYLOADS_OF_THE_HOST = frozenset({"behavior", "hookSpecificOutput", "mcp_respon
 
 
 def asker(body: Body) -> Role | None:
-    """Who asks for this; None if both may, or nobody knows."""
+    """Who asks for this; None if both may, or it is unknown."""
     if isinstance(body, McpMessage | UnknownRequest):
         return None
     asks = isinstance(body, CanUseTool | HookCallback | Elicitation | RequestUserDialog)
@@ -60,7 +60,7 @@ def sender_of(said: Said) -> Role | None:
     if isinstance(event, UserMessage):
         return _sender_of_user(event)
     if isinstance(event, Request):
-        # A CLI asks more often than a host what nobody knows, or what both may ask.
+        # An unknown request, or one that both may send, comes more often from a CLI.
         return Role.CLI if kind == "sdk_control_request" else asker(event.body) or Role.CLI
     if isinstance(event, Response):
         payload = getattr(event.response, "response", None)

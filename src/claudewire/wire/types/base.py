@@ -35,7 +35,7 @@ Number = int | float
 """A JSON number that is kept as it was written: 5000 stays an int, 0.5 a float."""
 
 UNKNOWN: Final = "\0unknown"
-"""The tag under which a union keeps a member that nobody has declared.
+"""The tag under which a union keeps a member that is not declared.
 
 No peer writes it: the codec wraps what it does not know in it, and unwraps it when writing.
 """

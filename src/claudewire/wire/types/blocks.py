@@ -133,7 +133,7 @@ class ToolResultBlock(Record, tag="tool_result", tag_field="type"):
 
 
 class ImageBlock(Record, tag="image", tag_field="type"):
-    """A picture."""
+    """An image."""
 
     source: Source
     cache_control: Any = None

@@ -27,11 +27,11 @@ AnswerT = TypeVar("AnswerT", covariant=True)
 
 
 class RequestBody(Record, Generic[AnswerT], tag_field="subtype"):
-    """What is asked for. To ask for what nobody has declared here, derive from this."""
+    """The body of a request. Derive from it to send a request that is not declared here."""
 
 
 class MatchedAskRule(Record):
-    """The rule because of which somebody has to be asked."""
+    """The rule that makes the CLI ask."""
 
     source: str | None = None
     tool_name: str | None = None

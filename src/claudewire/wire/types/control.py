@@ -32,7 +32,7 @@ class Request(Message, tag="control_request", kw_only=True):
 
 
 class Cancel(Message, tag="control_cancel_request", kw_only=True):
-    """Whoever asked does not want the answer any more. There is no reply to this."""
+    """The sender of a request no longer wants the answer. There is no reply to this."""
 
     id: str = msgspec.field(name="request_id")
 

@@ -124,7 +124,7 @@ class PostModelSwitchHookSpecificOutput(_Context, tag="PostModelSwitch"):
 
 
 class PermissionRequestHookSpecificOutput(_Output, tag="PermissionRequest"):
-    """The decision, made in place of whoever would be asked."""
+    """The decision, made instead of asking the user."""
 
     decision: PermissionResult
 
@@ -140,7 +140,7 @@ class SetupHookSpecificOutput(_Context, tag="Setup"):
 
 
 class ElicitationHookSpecificOutput(_Output, tag="Elicitation"):
-    """The answer to an MCP server, made in place of whoever would be asked."""
+    """The answer to an MCP server, made instead of asking the user."""
 
     action: str | None = None
     """accept, decline or cancel."""

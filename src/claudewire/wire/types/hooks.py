@@ -202,7 +202,7 @@ class SubagentStopHookInput(BaseHookInput, tag="SubagentStop"):
 
 
 class PermissionRequestHookInput(BaseHookInput, tag="PermissionRequest"):
-    """Somebody is about to be asked whether a tool may run."""
+    """The user is about to be asked whether a tool may run."""
 
     tool_name: str
     tool_input: Any
@@ -211,7 +211,7 @@ class PermissionRequestHookInput(BaseHookInput, tag="PermissionRequest"):
 
 
 class PermissionDeniedHookInput(BaseHookInput, tag="PermissionDenied"):
-    """A tool may not run."""
+    """A tool call was denied."""
 
     tool_name: str
     tool_input: Any

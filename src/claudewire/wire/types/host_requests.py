@@ -307,7 +307,7 @@ class ReloadOutputStyles(RequestBody[ReloadOutputStylesResult], tag="reload_outp
 
 
 class SetHasSubscribers(RequestBody[Ack], tag="set_has_subscribers"):
-    """Say whether anybody is looking, so that output may be coalesced."""
+    """Say whether a client is watching, so that output may be coalesced."""
 
     has_subscribers: bool | None = nullable()
 

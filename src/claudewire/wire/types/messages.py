@@ -235,7 +235,7 @@ class UserMessage(Message, tag="user", kw_only=True):
 
     @property
     def text(self) -> str:
-        """The text of the message, without pictures and tool results."""
+        """The text of the message, without images and tool results."""
         return text_of(self.message.content)
 
 
@@ -452,7 +452,7 @@ class CommandLifecycleMessage(Message, tag="command_lifecycle", kw_only=True):
 
 
 class TranscriptMirrorMessage(Message, tag="transcript_mirror", kw_only=True):
-    """Lines that the CLI adds to a transcript file, for whoever keeps a copy."""
+    """Lines that the CLI adds to a transcript file, for a host that keeps a copy."""
 
     file_path: str | None = msgspec.field(name="filePath", default=None)
     entries: list[Any] | None = None

@@ -96,7 +96,7 @@ class RemoveDirectories(Record, tag="removeDirectories", tag_field="type"):
 
 
 class PermissionHint(Record, tag="hint", tag_field="type"):
-    """Advice for whoever decides, changing nothing: all that the envelope dialect suggests."""
+    """Advice for the decision that changes nothing: all that the envelope dialect suggests."""
 
     behavior: str | None = None
     message: str | None = None
@@ -134,7 +134,7 @@ class PermissionResultAllow(Record, tag="allow", tag_field="behavior", rename="c
 
 
 class PermissionResultDeny(Record, tag="deny", tag_field="behavior", rename="camel"):
-    """The tool may not run; the model is told `message`, unless `interrupt` ends the turn."""
+    """The tool is denied; the model is told `message`, unless `interrupt` ends the turn."""
 
     message: str | None = None
     interrupt: bool | None = None

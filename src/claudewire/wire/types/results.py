@@ -218,7 +218,7 @@ class PermissionRulesState(Record, rename="camel"):
 
 
 class PermissionRulesResult(Record):
-    """What may run without asking, and what may not run."""
+    """What runs without asking, and what is denied."""
 
     state: PermissionRulesState | None = None
 

@@ -385,7 +385,7 @@ class ModelRefusalNoFallbackMessage(SystemMessage, kw_only=True):
 
 
 class PermissionDeniedMessage(SystemMessage, kw_only=True):
-    """A tool call was not allowed, and nobody was asked."""
+    """A tool call was denied without asking the host."""
 
     subtype: str = always("permission_denied")
     tool_name: str
