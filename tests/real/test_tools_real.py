@@ -22,6 +22,7 @@ from claudewire.session import Session
 from claudewire.testing.api import APIScript, Reply, ToolUse, structured
 from claudewire.testing.cage.cage import Cage
 from claudewire.tools import ToolContext, ToolError, ToolFile, ToolServer, tool
+from claudewire.wire import McpCall, McpReadResource
 
 from .sessions import caged, open_cage, real_session
 
@@ -346,9 +347,9 @@ async def test_what_the_host_has_itself_the_newest_does_not_call_or_read_for_it(
     async with real_session(NEWEST, functions=[add], servers=[library()]) as (session, _):
         await session.ask("Hello.")  # before, its servers may not be connected
         with pytest.raises(RequestError, match="does not support SDK MCP servers"):
-            await session.mcp_call("mcp__claudewire__add", {"a": 2, "b": 3})
+            await session.request(McpCall("mcp__claudewire__add", {"a": 2, "b": 3}))
         with pytest.raises(RequestError, match="does not support SDK MCP servers"):
-            await session.mcp_read_resource("library", "ui://shelf")
+            await session.request(McpReadResource("library", "ui://shelf"))
 
 
 # --- servers that change -------------------------------------------------------------------------

@@ -772,7 +772,7 @@ async def test_a_request_whose_caller_is_cancelled_is_withdrawn_and_forgotten() 
     with anyio.fail_after(SOON):
         session = await opened(peer)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(session.get_settings)
+            tasks.start_soon(session.request, GetSettings())
             request = await peer.hear_request(GetSettings)
             assert list(pending(session)) == [request.id]
             tasks.cancel_scope.cancel()
@@ -806,7 +806,7 @@ async def test_a_request_that_cannot_be_written_is_an_error_and_forgotten() -> N
             await session.start()
         deaf.is_deaf = True
         with pytest.raises(CLIError) as caught:
-            await session.get_settings()
+            await session.request(GetSettings())
         assert session.failure is caught.value
         assert pending(session) == {}
         await session.close()

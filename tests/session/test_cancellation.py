@@ -32,6 +32,7 @@ from claudewire.options import Timeouts
 from claudewire.session import Escalation, Session
 from claudewire.testing import Chat, SimulatedCLI
 from claudewire.transport import Launch, Transport
+from claudewire.wire import GetSettings
 
 Cancel = Callable[[Operation], Awaitable[bool]]
 
@@ -51,7 +52,7 @@ async def works(session: Session) -> None:
     """A session that can be used: each turn gets its own reply."""
     assert (await session.send("one")).text == "You said one."
     assert (await session.send("two")).text == "You said two."
-    assert (await session.get_settings()) is not None
+    assert (await session.request(GetSettings())) is not None
 
 
 @pytest.fixture(autouse=True)
@@ -148,7 +149,7 @@ def test_a_turn_that_is_read(backend: str, how: str) -> None:
 def test_a_request(backend: str, how: str) -> None:
     async def try_it(cancel: Cancel) -> bool:
         async with simulated(agent) as session:
-            reached = await cancel(session.get_settings)
+            reached = await cancel(lambda: session.request(GetSettings()))
             assert not session._core.link.connection.asked  # type: ignore[union-attr]
             await works(session)
         return reached
@@ -386,7 +387,7 @@ def test_everything_else_with_a_process(backend: str, own_tmp: None) -> None:
         session = await program().start()
         reached = [
             await cancel(session.send("hello").reply),
-            await cancel(session.get_settings),
+            await cancel(lambda: session.request(GetSettings())),
             await cancel(session.interrupt),
         ]
         assert (await session.send("hello")).ok

@@ -1,21 +1,129 @@
-"""Each method of a session asks for what it says, and passes its timeout on."""
+"""Requests to the CLI: every type reaches the wire and is answered; the usual ones are methods."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
 import pytest
-from tests.helpers.peer import SOON
-from tests.helpers.sessions import simulated
+from tests.helpers.peer import SOON, Peer
+from tests.helpers.sessions import opened, simulated
 
-from claudewire.errors import UnsupportedRequest
+from claudewire import wire
+from claudewire.errors import RequestTimeout, UnsupportedRequest
 from claudewire.session import DEFAULT, Timeout
 from claudewire.session.controls import Controls
 from claudewire.wire import RequestBody
-from claudewire.wire.types import host_requests as wire
+from claudewire.wire.types.host_requests import __all__ as REQUEST_TYPES
+from claudewire.wire.types.requests import answer_type
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+# --- every request --------------------------------------------------------------------------------
+
+REQUESTS: list[RequestBody[Any]] = [
+    wire.Interrupt(),
+    wire.SetModel("opus"),
+    wire.SetModel(None),
+    wire.SetPermissionMode("plan"),
+    wire.SetMaxThinkingTokens(),
+    wire.SetMaxThinkingTokens(None),
+    wire.RenameSession("title"),
+    wire.GenerateSessionTitle("about"),
+    wire.GenerateSessionTitle("about", persist=True),
+    wire.SetColor("red"),
+    wire.SideQuestion("why?"),
+    wire.CancelAsyncMessage("uuid"),
+    wire.RewindFiles("uuid", dry_run=True),
+    wire.EndSession("done"),
+    wire.GetContextUsage("full"),
+    wire.GetSessionCost(),
+    wire.GetUsage(skip_behaviors=True),
+    wire.ListModels(),
+    wire.GetBinaryVersion(),
+    wire.GetSettings(),
+    wire.GetHooksListing(),
+    wire.ListPermissionRules(),
+    wire.ApplyFlagSettings({"a": 1}),
+    wire.UpdateSettings("local", {"a": 1}),
+    wire.McpStatus(live_reply=True),
+    wire.McpReconnect("calc"),
+    wire.McpToggle("calc", False),
+    wire.McpSetServers({"calc": {}}),
+    wire.McpCall("add"),
+    wire.McpCall("add", {"a": 1}, check_permissions=True),
+    wire.McpReadResource("calc", "uri"),
+    wire.ReadFile("a.txt", 1, "base64"),
+    wire.SeedReadState("a.txt", 1.5),
+    wire.FileSuggestions("rea"),
+    wire.RegisterRepoRoot("/src"),
+    wire.ReloadPlugins(),
+    wire.ReloadSkills(),
+    wire.ReloadOutputStyles(),
+    wire.SetHasSubscribers(True),
+    wire.StopTask("t1"),
+    wire.BackgroundTasks("toolu_1"),
+    wire.GetTaskOutput("t1"),
+]
+
+
+async def test_every_request_reaches_the_cli_and_returns_its_typed_answer() -> None:
+    peer = Peer()
+    session = await opened(peer)
+
+    async def answer_each() -> None:
+        for body in REQUESTS:
+            request = await peer.hear_request(type(body))
+            assert request.body == body
+            await peer.answer(request, {})
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(answer_each)
+            for body in REQUESTS:
+                assert isinstance(await session.request(body), answer_type(type(body)))
+        peer.exit()
+        await session.close()
+
+
+def test_every_request_type_is_tried_and_exported() -> None:
+    assert {type(body).__name__ for body in REQUESTS} == {*REQUEST_TYPES} - {"Initialize"}
+    assert {*wire.__all__} >= {*REQUEST_TYPES}
+
+
+@pytest.mark.parametrize("name", REQUEST_TYPES)
+def test_a_request_type_is_named_like_its_subtype(name: str) -> None:
+    subtype = getattr(wire, name).__struct_config__.tag
+    assert name == subtype.title().replace("_", "")
+
+
+async def test_a_request_waits_no_longer_than_it_was_told() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        with pytest.raises(RequestTimeout, match="get_settings"):
+            await session.request(wire.GetSettings(), timeout=0.01)
+        peer.exit()
+        await session.close()
+
+
+async def test_what_an_old_cli_does_not_know_is_said_at_once() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(version="1.0.128") as session:
+            with pytest.raises(UnsupportedRequest, match="get_settings") as caught:
+                await session.request(wire.GetSettings())
+            assert caught.value.request == "get_settings"
+            await session.set_model("opus")
+
+
+# --- those that are methods -----------------------------------------------------------------------
 
 
 class Recorder(Controls):
@@ -28,79 +136,25 @@ class Recorder(Controls):
         self.asked.append((body, timeout))
 
 
-Call = Callable[..., Awaitable[Any]]
-
 CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any], Any]] = [
     ("set_model", ("opus",), {}, wire.SetModel("opus")),
     ("set_model", (), {}, wire.SetModel(None)),
     ("set_permission_mode", ("plan",), {}, wire.SetPermissionMode("plan")),
-    ("set_max_thinking_tokens", (), {}, wire.SetMaxThinkingTokens()),
-    ("set_max_thinking_tokens", (None,), {}, wire.SetMaxThinkingTokens(None)),
-    ("rename_session", ("title",), {}, wire.RenameSession("title")),
-    ("generate_session_title", ("about",), {}, wire.GenerateSessionTitle("about")),
-    (
-        "generate_session_title",
-        ("about",),
-        {"persist": True},
-        wire.GenerateSessionTitle("about", persist=True),
-    ),
-    ("set_color", ("red",), {}, wire.SetColor("red")),
-    ("side_question", ("why?",), {}, wire.SideQuestion("why?")),
-    ("cancel_message", ("uuid",), {}, wire.CancelAsyncMessage("uuid")),
     ("rewind_files", ("uuid",), {"dry_run": True}, wire.RewindFiles("uuid", dry_run=True)),
-    ("end_session", ("done",), {}, wire.EndSession("done")),
     ("get_context_usage", ("full",), {}, wire.GetContextUsage("full")),
-    ("get_session_cost", (), {}, wire.GetSessionCost()),
-    ("get_usage", (), {"skip_behaviors": True}, wire.GetUsage(skip_behaviors=True)),
-    ("list_models", (), {}, wire.ListModels()),
-    ("get_binary_version", (), {}, wire.GetBinaryVersion()),
-    ("get_settings", (), {}, wire.GetSettings()),
-    ("get_hooks_listing", (), {}, wire.GetHooksListing()),
-    ("list_permission_rules", (), {}, wire.ListPermissionRules()),
-    ("apply_flag_settings", ({"a": 1},), {}, wire.ApplyFlagSettings({"a": 1})),
-    ("update_settings", ("local", {"a": 1}), {}, wire.UpdateSettings("local", {"a": 1})),
     ("mcp_status", (), {"live_reply": True}, wire.McpStatus(live_reply=True)),
-    ("mcp_reconnect", ("calc",), {}, wire.McpReconnect("calc")),
-    ("mcp_toggle", ("calc", False), {}, wire.McpToggle("calc", False)),
-    ("mcp_set_servers", ({"calc": {}},), {}, wire.McpSetServers({"calc": {}})),
-    ("mcp_call", ("add",), {}, wire.McpCall("add")),
-    (
-        "mcp_call",
-        ("add", {"a": 1}),
-        {"check_permissions": True},
-        wire.McpCall("add", {"a": 1}, check_permissions=True),
-    ),
-    ("mcp_read_resource", ("calc", "uri"), {}, wire.McpReadResource("calc", "uri")),
-    (
-        "read_file",
-        ("a.txt",),
-        {"max_bytes": 1, "encoding": "base64"},
-        wire.ReadFile("a.txt", 1, "base64"),
-    ),
-    ("seed_read_state", ("a.txt", 1.5), {}, wire.SeedReadState("a.txt", 1.5)),
-    ("file_suggestions", ("rea",), {}, wire.FileSuggestions("rea")),
-    ("register_repo_root", ("/src",), {}, wire.RegisterRepoRoot("/src")),
-    ("reload_plugins", (), {}, wire.ReloadPlugins()),
-    ("reload_skills", (), {}, wire.ReloadSkills()),
-    ("reload_output_styles", (), {}, wire.ReloadOutputStyles()),
-    ("set_has_subscribers", (True,), {}, wire.SetHasSubscribers(True)),
+    ("reconnect_server", ("calc",), {}, wire.McpReconnect("calc")),
     ("stop_task", ("t1",), {}, wire.StopTask("t1")),
-    ("background_tasks", ("toolu_1",), {}, wire.BackgroundTasks("toolu_1")),
-    ("get_task_output", ("t1",), {}, wire.GetTaskOutput("t1")),
 ]
 
 
 @pytest.mark.parametrize(("name", "positional", "named", "body"), CALLS)
-def test_a_method_asks_for_what_it_says(
+async def test_a_method_asks_for_what_it_says(
     name: str, positional: tuple[Any, ...], named: dict[str, Any], body: Any
 ) -> None:
     recorder = Recorder()
-
-    async def call() -> None:
-        await getattr(recorder, name)(*positional, **named)
-        await getattr(recorder, name)(*positional, **named, timeout=1.5)
-
-    anyio.run(call)
+    await getattr(recorder, name)(*positional, **named)
+    await getattr(recorder, name)(*positional, **named, timeout=1.5)
     assert recorder.asked == [(body, DEFAULT), (body, 1.5)]
 
 
@@ -111,14 +165,3 @@ def test_each_method_is_tried() -> None:
         if inspect.iscoroutinefunction(method) and name != "request"
     }
     assert methods == {name for name, *_ in CALLS}
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
-async def test_what_an_old_cli_does_not_know_is_said_at_once() -> None:
-    with anyio.fail_after(SOON):
-        async with simulated(version="1.0.128") as session:
-            with pytest.raises(UnsupportedRequest, match="get_settings") as caught:
-                await session.get_settings()
-            assert caught.value.request == "get_settings"
-            await session.set_model("opus")

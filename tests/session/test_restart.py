@@ -170,7 +170,7 @@ async def test_requests_that_waited_are_told() -> None:
             await session.start()
         session.send("hello")
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(fail, session.get_settings())
+            tasks.start_soon(fail, session.request(GetSettings()))
             tasks.start_soon(fail, session.interrupt())
             await peer.hear_request(GetSettings)
             await session.restart()

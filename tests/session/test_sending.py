@@ -266,7 +266,7 @@ async def test_a_prompt_that_is_dropped_by_request_ends_its_turn() -> None:
         turn = session.send("hello")
         await peer.hear_prompt()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(session.cancel_message, str(turn.uuid))
+            tasks.start_soon(session.request, CancelAsyncMessage(str(turn.uuid)))
             request = await peer.hear_request(CancelAsyncMessage)
             await peer.answer(request, CancelAsyncMessageResult(cancelled=True))
         with pytest.raises(TurnCancelled):

@@ -40,6 +40,7 @@ from claudewire.wire import (
     CanUseTool,
     EndOfStream,
     Event,
+    GetSettings,
     Initialize,
     Noise,
     PermissionResultAllow,
@@ -350,7 +351,7 @@ async def calls(session: Session) -> list[Callable[[], Awaitable[Any]]]:
 
     return [
         send,
-        session.get_settings,
+        lambda: session.request(GetSettings()),
         session.interrupt,
         session.wait_idle,
         lambda: session.request(SetModel("opus")),
@@ -442,7 +443,7 @@ async def test_what_waits_when_it_is_closed_is_told() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wait, "sent", turns[0].reply())
             tasks.start_soon(wait, "held", turns[1].reply())
-            tasks.start_soon(wait, "request", session.get_settings())
+            tasks.start_soon(wait, "request", session.request(GetSettings()))
             tasks.start_soon(wait, "interrupt", session.interrupt())
             tasks.start_soon(wait, "idle", session.wait_idle())
             await peer.hear_prompt()

@@ -137,7 +137,7 @@ def test_it_knows_what_is_waited_for_and_since_when() -> None:
         await turn
         await see()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(session.get_settings)
+            tasks.start_soon(session.request, GetSettings())
             request = await peer.hear_request(GetSettings)
             await see()
             await peer.answer(request)
@@ -307,7 +307,7 @@ def test_an_answer_that_is_late_is_told(clock: Clock) -> None:
         session = await watched(peer, clock)
         events = session.events()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(session.get_settings)
+            tasks.start_soon(session.request, GetSettings())
             request = await peer.hear_request(GetSettings)
             stall = await next_stall(events, WaitingFor.ANSWER)
             if clock.is_exact:
@@ -376,7 +376,7 @@ def test_with_nothing_to_interrupt_it_does_nothing(clock: Clock) -> None:
         session = await watched(peer, clock, patience=replace(clock.patience, action="interrupt"))
         events = session.events()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(session.get_settings)
+            tasks.start_soon(session.request, GetSettings())
             request = await peer.hear_request(GetSettings)
             await next_stall(events)
             await next_stall(events)

@@ -19,7 +19,7 @@ import msgspec
 from ..concurrency import RunSoon, run_soon
 from ..errors import Error, OptionsError, RequestError, RequestTimeout, UnsupportedRequest
 from ..options import CLIOptions, Options, thaw
-from ..wire import McpMessage, McpSetServers, Request
+from ..wire import McpMessage, McpSetServers, McpToggle, Request
 from .link import Link
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class Servers:
         async with self._changing:
             is_ours = name in self._outside or name in self._inside
             try:
-                await session.mcp_toggle(name, enabled)
+                await session.request(McpToggle(name, enabled))
             except RequestError as error:
                 # An old CLI does not know its host's servers by name, nor does a new one know
                 # those that were off when it was started.
@@ -228,7 +228,7 @@ class Servers:
     async def _tell(
         self, session: Session, *, without: str = "", also: str = ""
     ) -> Mapping[str, str]:
-        answer = await session.mcp_set_servers(self._wanted(without, also))
+        answer = await session.request(McpSetServers(self._wanted(without, also)))
         return answer.errors or {}
 
 

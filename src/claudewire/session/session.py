@@ -278,7 +278,7 @@ class Session(Facts, Controls):
     # --- control ---------------------------------------------------------------------------------
 
     async def request(self, body: RequestBody[AnswerT], *, timeout: Timeout = DEFAULT) -> AnswerT:
-        """Put any request and give its answer; see `Controls.request`."""
+        """Send a request to the CLI and return its answer. See `Controls.request`."""
         link = self._core.check()
         seconds = self.options.timeouts.request if timeout is DEFAULT else timeout
         self._core.changed.notify()  # the watchdog looks what is waited for now

@@ -10,7 +10,15 @@ from ..options import Options
 from ..session import DEFAULT, Escalation, Priority, Queued, SessionState, TasksAtEnd, Timeout
 from ..session import InterruptReceipt as AsyncReceipt
 from ..session import Session as AsyncSession
-from .controls import Controls
+from ..wire import (
+    GetContextUsage,
+    McpReconnect,
+    McpStatus,
+    RewindFiles,
+    SetModel,
+    SetPermissionMode,
+    StopTask,
+)
 from .portal import Portal, portal
 from .turn import InterruptReceipt, Reader, Subscription, Turn
 
@@ -23,14 +31,24 @@ if TYPE_CHECKING:
     from ..session import Reply, Waiting
     from ..tracking import Ledger, TaskTable
     from ..transport import Transport
-    from ..wire import Event, InitializeResult, InitMessage, RequestBody
+    from ..wire import (
+        ContextUsageResult,
+        Event,
+        InitializeResult,
+        InitMessage,
+        McpStatusResult,
+        RequestBody,
+        RewindFilesResult,
+        SetModelResult,
+        SetPermissionModeResult,
+    )
 
 __all__ = ["Session"]
 
 AnswerT = TypeVar("AnswerT")
 
 
-class Session(Controls):
+class Session:
     """One CLI process and the conversation with it, for code without async.
 
         with claudewire.sync.open(model="sonnet") as claude:
@@ -287,12 +305,48 @@ class Session(Controls):
     # --- control ---------------------------------------------------------------------------------
 
     def request(self, body: RequestBody[AnswerT], *, timeout: Timeout = DEFAULT) -> AnswerT:
-        """Put any request and give its answer; see `Controls.request`."""
+        """Send a request to the CLI and return its answer."""
 
         async def request() -> AnswerT:
             return await self._session.request(body, timeout=timeout)
 
         return self._portal.call(request)
+
+    def set_model(self, model: str | None = None, *, timeout: Timeout = DEFAULT) -> SetModelResult:
+        """Change the model; None restores the one that the session started with."""
+        return self.request(SetModel(model), timeout=timeout)
+
+    def set_permission_mode(
+        self, mode: str, *, timeout: Timeout = DEFAULT
+    ) -> SetPermissionModeResult:
+        """Change the permission mode: `default`, `acceptEdits`, `plan` and so on."""
+        return self.request(SetPermissionMode(mode), timeout=timeout)
+
+    def get_context_usage(
+        self, detail: str | None = None, *, timeout: Timeout = DEFAULT
+    ) -> ContextUsageResult:
+        """Ask what fills the context window."""
+        return self.request(GetContextUsage(detail), timeout=timeout)
+
+    def rewind_files(
+        self, user_message_id: str, *, dry_run: bool | None = None, timeout: Timeout = DEFAULT
+    ) -> RewindFilesResult:
+        """Restore files to their state at a prompt; `dry_run` only reports what would change."""
+        return self.request(RewindFiles(user_message_id, dry_run), timeout=timeout)
+
+    def stop_task(self, task_id: str, *, timeout: Timeout = DEFAULT) -> None:
+        """Stop a background task. An unknown id is not an error."""
+        self.request(StopTask(task_id), timeout=timeout)
+
+    def mcp_status(
+        self, *, live_reply: bool | None = None, timeout: Timeout = DEFAULT
+    ) -> McpStatusResult:
+        """Ask for the state of the MCP servers."""
+        return self.request(McpStatus(live_reply), timeout=timeout)
+
+    def reconnect_server(self, name: str, *, timeout: Timeout = DEFAULT) -> None:
+        """Connect to an MCP server again."""
+        self.request(McpReconnect(name), timeout=timeout)
 
     def add_server(self, server: object, name: str | None = None) -> str:
         """Give the CLI one more MCP server, and wait until it has met it.
