@@ -25,8 +25,8 @@ HEAD = """\
 
 Every public name, made of the docstrings by `scripts/docs --write`. What is public in a submodule
 stands below what can be had as `claudewire.…`. Guides: [sessions](sessions.md),
-[turns](turns.md), [limits](limits.md), [errors](errors.md), [people](people.md), [tools](tools.md), [hooks](hooks.md), [agents](agents.md),
-[testing](testing.md).
+[turns](turns.md), [limits](limits.md), [errors](errors.md), [people](people.md),
+[tools](tools.md), [hooks](hooks.md), [agents](agents.md), [testing](testing.md).
 """
 
 GROUPS = {

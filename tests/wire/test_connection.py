@@ -142,7 +142,7 @@ def test_an_answer_without_an_id_is_a_stray_when_several_wait() -> None:
 @pytest.mark.parametrize(
     ("before", "reason"),
     [
-        ([], "nobody asked"),
+        ([], "no request has"),
         ([success("i")], "answered already"),
         ([Cancel(id="i")], "withdrawn"),
     ],

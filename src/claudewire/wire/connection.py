@@ -350,7 +350,7 @@ class Connection:
     ) -> bytes:
         return codec.encode(message, dialect, Context(self.role, not self._prompted, request))
 
-    # --- records -----------------------------------------------------------------------------------
+    # --- records ---------------------------------------------------------------------------------
 
     def _may(self, sender: Role, kind: Kind) -> bool:
         return kind in TRANSITIONS[sender][self._state[sender]]
