@@ -9,6 +9,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,7 +77,7 @@ def label(path: Path) -> str:
     return str(path.relative_to(SOURCE))
 
 
-def imported(tree: ast.Module, package: str) -> Iterator[str]:
+def imported(tree: ast.AST, package: str) -> Iterator[str]:
     """Yield the full name of each module that is imported, wherever in the file."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -167,6 +168,45 @@ def test_no_file_is_too_long_to_be_read_in_one_go(path: Path) -> None:
 def test_no_function_is_too_long(path: Path) -> None:
     long = {f.name: length(f) for f in functions(parse(path)) if length(f) > MAX_FUNCTION_LINES}
     assert long == {}
+
+
+def package_of(module: str) -> str:
+    """Give the package of a module: `errors` for `claudewire.errors.evidence`."""
+    return ".".join(module.split(".")[1:2])
+
+
+@pytest.mark.parametrize("path", MODULES, ids=label)
+def test_no_module_reaches_past_the_init_of_another_package(path: Path) -> None:
+    ours = package_of(module_name(path))
+    past = [
+        name
+        for name in imported(parse(path), package_name(path))
+        if name.startswith("claudewire.") and package_of(name) != ours and name.count(".") > 1
+    ]
+    assert past == []
+
+
+def test_the_package_can_be_seen_at_one_look() -> None:
+    entries = [it for it in (SOURCE / "claudewire").iterdir() if it.name != "__pycache__"]
+    assert len(entries) <= 20
+
+
+def only_for_typing(tree: ast.Module, package: str) -> set[str]:
+    """Return what a module imports for type checkers alone."""
+    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If)]
+    guarded = [block for block in blocks if "TYPE_CHECKING" in ast.dump(block.test)]
+    return {name for block in guarded for name in imported(block, package)}
+
+
+def test_imports_that_point_upward_are_for_typing_alone() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = contracts["tool"]["importlinter"]["contracts"][0]
+    for edge in layers["ignore_imports"]:
+        importer, _, target = edge.partition(" -> ")
+        path = SOURCE.joinpath(*importer.split(".")).with_suffix(".py")
+        tree, package = parse(path), package_name(path)
+        assert list(imported(tree, package)).count(target) == 1
+        assert target in only_for_typing(tree, package)
 
 
 def test_functions_are_short_as_a_rule() -> None:

@@ -25,7 +25,7 @@ from claudewire.wire import (
     UserMessage,
     codec,
 )
-from claudewire.wire.dialects import DIALECTS, MODERN, Context
+from claudewire.wire.dialects import DIALECTS, MODERN, WriteContext
 
 ASK = {
     "questions": [
@@ -108,7 +108,7 @@ def test_every_example_is_written_again_as_it_was(example: Example) -> None:
     if example.id == "004-ex-09":  # it has no id, which we would not send
         (message,) = codec.decode(json.dumps(example.object).encode())[:1]
         assert isinstance(message, Request)
-        written = codec.encode(message, MODERN, Context(Role.CLI))
+        written = codec.encode(message, MODERN, WriteContext(Role.CLI))
     elif isinstance(event, Answer):
         written = pair.sender.send(Answer(event.id, event.body))
     elif isinstance(event, Failure):

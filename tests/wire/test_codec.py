@@ -33,9 +33,9 @@ from claudewire.wire import (
     UserMessage,
 )
 from claudewire.wire.codec import build_request, decode, encode
-from claudewire.wire.dialects import Context
+from claudewire.wire.dialects import WriteContext
 
-CLI = Context(Role.CLI)
+CLI = WriteContext(Role.CLI)
 
 
 def read(obj: Any) -> Any:

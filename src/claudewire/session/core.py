@@ -42,8 +42,8 @@ from ..wire import (
     ResultMessage,
     SessionStateChangedMessage,
     StreamEvent,
+    dropped_prompts,
 )
-from ..wire.answers import dropped_prompts
 from .conversation import AnyTurn, Conversation
 from .events import (
     BudgetAlert,

@@ -8,8 +8,9 @@ exports JSON Schema.
 
 from __future__ import annotations
 
+from .answers import dropped_prompts
 from .connection import Connection
-from .dialects import AUTO, DIALECTS, ENVELOPE, LEGACY, MODERN, SESSION, Dialect
+from .dialects import AUTO, DIALECTS, ENVELOPE, LEGACY, MODERN, SESSION, Dialect, WriteContext
 from .errors import Error, Evidence, LocalProtocolError
 from .framing import MAX_LINE, Lines, Oversize
 from .states import Kind, Role, State
@@ -66,6 +67,8 @@ __all__ = [
     "Oversize",
     "Role",
     "State",
+    "WriteContext",
+    "dropped_prompts",
 ]
 __all__ += base.__all__
 __all__ += blocks.__all__

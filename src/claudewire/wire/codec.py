@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Union, cast
 
 import msgspec
 
-from .dialects import MODERN, Context, Dialect, Find, Object, recognise
+from .dialects import MODERN, Dialect, Find, Object, WriteContext, recognise
 from .errors import LocalProtocolError
 from .fitting import UNFIT, explain, fit
 from .framing import HEAD
@@ -185,7 +185,7 @@ _WRAPPED = msgspec.json.encode(UNKNOWN)
 _ESCAPES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 
 
-def encode(message: Message, dialect: Dialect, context: Context) -> bytes:
+def encode(message: Message, dialect: Dialect, context: WriteContext) -> bytes:
     """Write one message as one line, newline included.
 
     A number that JSON does not have (NaN, infinity) becomes `null`, as JavaScript writes it.

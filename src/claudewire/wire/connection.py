@@ -18,7 +18,7 @@ from msgspec.structs import force_setattr
 
 from . import codec
 from .answers import answer_from, answer_to, dropped_prompts
-from .dialects import AUTO, DIALECTS, ENVELOPE, MODERN, Context, Dialect
+from .dialects import AUTO, DIALECTS, ENVELOPE, MODERN, Dialect, WriteContext
 from .errors import LocalProtocolError
 from .framing import MAX_LINE, Lines, Oversize
 from .kinds import PLAIN_OUTPUT, kind_of
@@ -348,7 +348,7 @@ class Connection:
     def _encode(
         self, message: Message, dialect: Dialect, request: RequestBody[Any] | None = None
     ) -> bytes:
-        return codec.encode(message, dialect, Context(self.role, not self._prompted, request))
+        return codec.encode(message, dialect, WriteContext(self.role, not self._prompted, request))
 
     # --- records ---------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ...wire import (
+    DIALECTS,
     APIMessage,
     AssistantMessage,
     Response,
@@ -17,9 +18,9 @@ from ...wire import (
     TaskNotificationOrigin,
     TextBlock,
     Usage,
+    WriteContext,
     codec,
 )
-from ...wire.dialects import DIALECTS, Context
 from ..actions import Action, Exit, Write
 from ..state import new_uuid
 from ..turns import init_message
@@ -136,7 +137,7 @@ class UnknownAnswers(AtFrame):
         connection = self._engine.connection
         dialect = DIALECTS.get(self._engine.dialect, connection.their_dialect)
         answer = Response(response=SuccessResponse("nobody-asked-this", {}))
-        return [Write(codec.encode(answer, dialect, Context(Role.CLI)))]
+        return [Write(codec.encode(answer, dialect, WriteContext(Role.CLI)))]
 
 
 class WithdrawnRequest(Fault):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .base import Context, Dialect, Find, Object
+from .base import Dialect, Find, Object, WriteContext
 from .envelope import ENVELOPE
 from .legacy import LEGACY
 from .modern import MODERN
@@ -21,10 +21,10 @@ __all__ = [
     "LEGACY",
     "MODERN",
     "SESSION",
-    "Context",
     "Dialect",
     "Find",
     "Object",
+    "WriteContext",
     "recognise",
 ]
 

@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 from ..states import Role
 from ..types.cli_requests import RequestBody
 
-__all__ = ["Context", "Dialect", "Find", "Object", "inside", "renamed", "without_nulls"]
+__all__ = ["Dialect", "Find", "Object", "WriteContext", "inside", "renamed", "without_nulls"]
 
 Object = dict[str, Any]
 Find = Callable[[str], RequestBody[Any] | None]
 """Gives the body of the reader's own request with that id, if it waits for an answer."""
 
 
-class Context(NamedTuple):
+class WriteContext(NamedTuple):
     """What `write` may need to know besides the object."""
 
     sender: Role
@@ -37,7 +37,7 @@ class Dialect(NamedTuple):
     name: str
     recognises: Callable[[Object, Find], bool]
     read: Callable[[Object, Find], Object]
-    write: Callable[[Object, Context], Object]
+    write: Callable[[Object, WriteContext], Object]
 
 
 def inside(obj: Object, *keys: str) -> Object:

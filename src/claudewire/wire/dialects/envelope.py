@@ -20,7 +20,7 @@ from typing import Any
 from ..states import Role
 from ..types.cli_requests import CanUseTool
 from ..types.questions import Question, questions_of
-from .base import Context, Dialect, Find, Object, inside, renamed, without_nulls
+from .base import Dialect, Find, Object, WriteContext, inside, renamed, without_nulls
 from .modern import complete
 
 __all__ = ["ENVELOPE"]
@@ -104,12 +104,12 @@ def _read_answers(obj: Object, find: Find) -> Object:
 # --- writing -------------------------------------------------------------------------------------
 
 
-def _write(obj: Object, context: Context) -> Object:
+def _write(obj: Object, context: WriteContext) -> Object:
     writer = _WRITERS.get(obj["type"])
     return writer(obj, context) if writer else obj
 
 
-def _write_user(obj: Object, context: Context) -> Object:
+def _write_user(obj: Object, context: WriteContext) -> Object:
     obj = {**obj, "message": _in_blocks(obj["message"])}
     if context.sender is Role.CLIENT:
         return {"session_id": "", **obj}
@@ -124,17 +124,17 @@ def _in_blocks(message: Object) -> Object:
     return {**message, "content": [{"type": "text", "text": message["content"]}]}
 
 
-def _write_assistant(obj: Object, context: Context) -> Object:
+def _write_assistant(obj: Object, context: WriteContext) -> Object:
     message = without_nulls(_in_blocks(obj["message"]), "stop_reason", "stop_sequence")
     return without_nulls({**obj, "message": message}, "parent_tool_use_id")
 
 
-def _write_stream(obj: Object, context: Context) -> Object:
+def _write_stream(obj: Object, context: WriteContext) -> Object:
     obj = renamed(without_nulls(obj, "parent_tool_use_id"), {"event": "delta"})
     return {**obj, "type": "assistant"}
 
 
-def _write_request(obj: Object, context: Context) -> Object:
+def _write_request(obj: Object, context: WriteContext) -> Object:
     if context.sender is Role.CLIENT:
         return obj
     request = obj["request"]
@@ -151,7 +151,7 @@ def _write_hint(item: Any) -> Any:
     return {key: value for key, value in item.items() if key != "type"}
 
 
-def _write_response(obj: Object, context: Context) -> Object:
+def _write_response(obj: Object, context: WriteContext) -> Object:
     obj = _with_input(obj, context)
     questions = _questions(context.request)
     answers = inside(obj, "response", "response", "updatedInput", "answers")
@@ -169,7 +169,7 @@ def _write_response(obj: Object, context: Context) -> Object:
     return {**obj, "response": {**outer, "response": inner}}
 
 
-def _with_input(obj: Object, context: Context) -> Object:
+def _with_input(obj: Object, context: WriteContext) -> Object:
     """An allow has to say what the tool is to run with, changed or not."""
     decision = inside(obj, "response", "response")
     if decision.get("behavior") != "allow" or not isinstance(context.request, CanUseTool):

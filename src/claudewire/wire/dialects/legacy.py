@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..states import Role
-from .base import Context, Dialect, Find, Object, inside, renamed, without_nulls
+from .base import Dialect, Find, Object, WriteContext, inside, renamed, without_nulls
 from .modern import complete
 
 __all__ = ["LEGACY"]
@@ -148,12 +148,12 @@ def _read_result(obj: Object) -> Object:
 # --- writing -------------------------------------------------------------------------------------
 
 
-def _write(obj: Object, context: Context) -> Object:
+def _write(obj: Object, context: WriteContext) -> Object:
     writer = _WRITERS.get(obj["type"])
     return writer(without_nulls(obj, "parent_tool_use_id"), context) if writer else obj
 
 
-def _write_request(obj: Object, context: Context) -> Object:
+def _write_request(obj: Object, context: WriteContext) -> Object:
     rest = dict(obj)
     request = {**renamed(rest.pop("request"), _WIRE), "request_id": rest.pop("request_id")}
     if request.get("subtype") == "can_use_tool":
@@ -167,7 +167,7 @@ def _write_request(obj: Object, context: Context) -> Object:
 _WIRE = {"sdkMcpServers": "sdk_mcp_servers"}
 
 
-def _write_stream(obj: Object, context: Context) -> Object:
+def _write_stream(obj: Object, context: WriteContext) -> Object:
     event = dict(obj["event"])
     name = event.pop("type", None)
     if not isinstance(name, str) or name in _OWN_EVENTS or not event.keys() <= set(_EVENT_FIELDS):
@@ -179,13 +179,13 @@ def _write_stream(obj: Object, context: Context) -> Object:
     return {**obj, "type": "stream", **event, "event": name}
 
 
-def _write_assistant(obj: Object, context: Context) -> Object:
+def _write_assistant(obj: Object, context: WriteContext) -> Object:
     message = without_nulls(obj["message"], "stop_reason", "stop_sequence")
     message.pop("role")
     return {**obj, "message": message}
 
 
-def _write_result(obj: Object, context: Context) -> Object:
+def _write_result(obj: Object, context: WriteContext) -> Object:
     obj = without_nulls(obj, "stop_reason")
     if obj["subtype"] == "success" and not obj.get("is_error"):
         del obj["subtype"]
@@ -197,7 +197,7 @@ def _write_result(obj: Object, context: Context) -> Object:
     return {**obj, **({"usage": usage} if usage else {}), **totals}
 
 
-def _write_response(obj: Object, context: Context) -> Object:
+def _write_response(obj: Object, context: WriteContext) -> Object:
     response = obj["response"]
     if response.get("response") == {}:
         response = {key: value for key, value in response.items() if key != "response"}

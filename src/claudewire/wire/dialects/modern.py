@@ -5,7 +5,7 @@ Reading it means filling in what some speakers leave out, so that the types can 
 
 from __future__ import annotations
 
-from .base import Context, Dialect, Find, Object
+from .base import Dialect, Find, Object, WriteContext
 
 __all__ = ["MODERN", "complete"]
 
@@ -33,7 +33,7 @@ def _read(obj: Object, find: Find) -> Object:
     return complete(obj)
 
 
-def _write(obj: Object, context: Context) -> Object:
+def _write(obj: Object, context: WriteContext) -> Object:
     if obj.get("request_id") == "":  # a request that came without an id has none
         return {key: value for key, value in obj.items() if key != "request_id"}
     return obj

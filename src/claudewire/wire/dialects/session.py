@@ -18,7 +18,7 @@ from typing import Any
 
 from ..states import Role
 from ..types.cli_requests import CanUseTool
-from .base import Context, Dialect, Find, Object, inside, renamed, without_nulls
+from .base import Dialect, Find, Object, WriteContext, inside, renamed, without_nulls
 from .modern import complete
 
 __all__ = ["SESSION"]
@@ -234,19 +234,19 @@ _READERS: dict[str, Any] = {
 # --- writing -------------------------------------------------------------------------------------
 
 
-def _write(obj: Object, context: Context) -> Object:
+def _write(obj: Object, context: WriteContext) -> Object:
     writer = _WRITERS.get(obj["type"])
     return writer(without_nulls(obj, "parent_tool_use_id"), context) if writer else obj
 
 
-def _write_user(obj: Object, context: Context) -> Object:
+def _write_user(obj: Object, context: WriteContext) -> Object:
     if context.sender is Role.CLIENT:
         return {**obj, "type": "session.create" if context.first_prompt else "session.send"}
     message = {key: value for key, value in obj["message"].items() if key != "role"}
     return {**obj, "message": {"type": "message", **message}}
 
 
-def _write_request(obj: Object, context: Context) -> Object:
+def _write_request(obj: Object, context: WriteContext) -> Object:
     request = obj["request"]
     if request.get("subtype") == "initialize":
         return {**obj, "request": renamed(request, _inverse(_INITIALIZE))}
@@ -273,7 +273,7 @@ def _write_rule(item: Any) -> Any:
     return item
 
 
-def _write_response(obj: Object, context: Context) -> Object:
+def _write_response(obj: Object, context: WriteContext) -> Object:
     if isinstance(context.request, CanUseTool):
         return _write_decision(obj)
     response = obj["response"]
@@ -293,7 +293,7 @@ def _write_decision(obj: Object) -> Object:
     return {**obj, "type": "callback.response", "response": response}
 
 
-def _write_system(obj: Object, context: Context) -> Object:
+def _write_system(obj: Object, context: WriteContext) -> Object:
     names, words = obj.get("tools"), obj.get("tool_descriptions", {})
     # Objects can say it all only if there is one for each description.
     if not names or not words.keys() <= set(names):
@@ -306,14 +306,14 @@ def _write_system(obj: Object, context: Context) -> Object:
     return {**rest, "tools": tools}
 
 
-def _write_assistant(obj: Object, context: Context) -> Object:
+def _write_assistant(obj: Object, context: WriteContext) -> Object:
     message = {"type": "message", **without_nulls(obj["message"], "stop_reason", "stop_sequence")}
     message.pop("role")
     moved = {key: message.pop(key) for key in _TOP_OF_ASSISTANT if key in message}
     return {**obj, "message": message, **moved}
 
 
-def _write_result(obj: Object, context: Context) -> Object:
+def _write_result(obj: Object, context: WriteContext) -> Object:
     obj = renamed(without_nulls(obj, "stop_reason"), {"num_turns": "turn_count"})
     if obj.get("is_error") == (obj["subtype"] != "success"):
         del obj["is_error"]
@@ -324,7 +324,7 @@ def _write_result(obj: Object, context: Context) -> Object:
     return obj
 
 
-def _write_error(obj: Object, context: Context) -> Object:
+def _write_error(obj: Object, context: WriteContext) -> Object:
     return {**obj, "error": renamed(obj["error"], {"type": "code"})}
 
 

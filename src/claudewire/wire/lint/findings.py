@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 from msgspec import Struct
 
 from .. import codec
-from ..dialects import MODERN, Context, Dialect, Object
+from ..dialects import MODERN, Dialect, Object, WriteContext
 from ..errors import LocalProtocolError
 from ..states import Role
 from ..types.base import Event, Message, Record, Unknown
@@ -105,7 +105,7 @@ class Said(NamedTuple):
 def modern_line(message: Message) -> str | None:
     """Write a message in the modern form; None if that cannot be done."""
     try:
-        line = codec.encode(message, MODERN, Context(Role.CLIENT))
+        line = codec.encode(message, MODERN, WriteContext(Role.CLIENT))
     except LocalProtocolError:
         return None
     return line.decode().rstrip("\n")
