@@ -5,15 +5,18 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, assert_type
 
 import anyio
 import pytest
 from tests.helpers.peer import SOON
 from tests.helpers.sessions import SOME_CLI, options, simulated
 
+import claudewire
+from claudewire import sync
 from claudewire.errors import CLIError, CLINotFoundError, OptionsError, OutputError
 from claudewire.launch.connect import launch_of
-from claudewire.session import Session
+from claudewire.session import Reply, Session, Turn
 from claudewire.testing import Chat, SimulatedCLI
 
 pytestmark = pytest.mark.anyio
@@ -50,6 +53,37 @@ async def test_the_reply_has_the_output() -> None:
     with anyio.fail_after(SOON):
         async with asking(Wavering(1)) as session:
             assert (await session.ask("1 + 2")).output == Sum(3)
+
+
+async def test_the_type_of_the_output_is_known_to_type_checkers() -> None:
+    cli = SimulatedCLI(Wavering(1))
+    with anyio.fail_after(SOON):
+        async with claudewire.open(output=Sum, transport=cli) as session:
+            assert_type(session, Session[Sum])
+            turn = session.send("1 + 2")
+            assert_type(turn, Turn[Sum])
+            assert_type(await turn, Reply[Sum])
+            assert (await turn).output.value == 3
+            assert_type(await session.ask("1 + 2"), Reply[Sum])
+
+
+def test_without_async_too() -> None:
+    with sync.open(output=Sum, transport=SimulatedCLI(Wavering(1))) as session:
+        assert_type(session, sync.Session[Sum])
+        turn = session.send("1 + 2")
+        assert_type(turn, sync.Turn[Sum])
+        assert turn.reply(timeout=SOON).output.value == 3
+        assert_type(session.ask("1 + 2"), Reply[Sum])
+
+
+def test_without_brackets_a_session_is_one_with_any_output() -> None:
+    def of_any(session: Session, blocking: sync.Session) -> None:
+        assert_type(session, Session[Any])
+        assert_type(blocking, sync.Session[Any])
+
+    of_any(claudewire.open(output=Sum), sync.open(model="sonnet"))
+    assert_type(claudewire.open(options()), Session[Any])
+    assert_type(claudewire.open(json_schema={"type": "object"}), Session[Any])
 
 
 async def test_output_that_does_not_fit_is_asked_for_again() -> None:

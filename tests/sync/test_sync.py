@@ -231,7 +231,7 @@ def test_a_session_that_fails_says_why_in_every_call() -> None:
 
 def test_what_cannot_be_started_is_an_error_and_leaves_nothing() -> None:
     with pytest.raises(OptionsError):
-        sync.open(model=3)  # type: ignore[arg-type]
+        sync.open(model=3)  # type: ignore[call-overload]
     with pytest.raises(CLIError):
         sync.open(options(cli=["/nowhere/claude"])).start()
     claude = opened().start()

@@ -20,7 +20,7 @@ from .events import (
 from .interrupt import Escalation, InterruptReceipt, Queued
 from .listening import Subscription
 from .pool import Pool
-from .reply import Reply
+from .reply import OutputT, Reply
 from .session import Priority, Session, TasksAtEnd
 from .turn import TextPieces, Turn, TurnState
 from .warm import PoolStats
@@ -32,6 +32,7 @@ __all__ = [
     "BudgetAlert",
     "Escalation",
     "InterruptReceipt",
+    "OutputT",
     "Pool",
     "PoolStats",
     "Priority",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from ..errors import OptionsError
 from ..options import Options
@@ -15,23 +15,40 @@ if TYPE_CHECKING:
     from ..launch import Connect
     from ..options import OptionsDict, OptionsWithoutOutput
     from ..transport import Transport
-    from .reply import Reply
+    from .reply import OutputT, Reply
     from .session import TasksAtEnd
 
 __all__ = ["open", "run"]
 
-OutputT = TypeVar("OutputT")
-
 TASKS_MAY_TAKE = 600.0
 """For how many seconds `run` waits for background tasks, before it stops them."""
+
+
+@overload
+def open(
+    options: Options | None = None,
+    *,
+    output: type[OutputT],
+    transport: Transport | Connect | None = None,
+    **changes: Unpack[OptionsWithoutOutput],
+) -> Session[OutputT]: ...
+
+
+@overload
+def open(
+    options: Options | None = None,
+    *,
+    transport: Transport | Connect | None = None,
+    **changes: Unpack[OptionsDict],
+) -> Session[Any]: ...
 
 
 def open(
     options: Options | None = None,
     *,
     transport: Transport | Connect | None = None,
-    **changes: Unpack[OptionsDict],
-) -> Session:
+    **changes: Any,
+) -> Session[Any]:
     """Make a session; `async with` or `await` starts it.
 
         async with claudewire.open(model="sonnet", cwd="~/project") as claude:
@@ -39,6 +56,7 @@ def open(
 
     Args:
         options: what to ask for; the defaults if not given.
+        output: the type of the output that is wanted; the session is then a `Session` of it.
         transport: what to talk over instead of a process of our own, or how to get it.
         changes: single options, instead of those in `options`.
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ..errors import TurnError, diagnose_result
 from ..tracking import Assembler, Totals
 from ..wire import PermissionDenial, ResultMessage, ToolUseBlock
 
 if TYPE_CHECKING:
+    import typing_extensions
+
     from ..wire import Block, Message, ModelUsage, Usage
 
-__all__ = ["Reply"]
+    # `Session`, `Turn` and `Reply` without brackets stand for any output. `typing.TypeVar` has
+    # defaults only from Python 3.13 on; type checkers bring `typing_extensions` with them.
+    OutputT = typing_extensions.TypeVar("OutputT", default=Any)
+else:
+    OutputT = TypeVar("OutputT")
 
-OutputT = TypeVar("OutputT")
+__all__ = ["OutputT", "Reply"]
 
 
 class Reply(Generic[OutputT]):

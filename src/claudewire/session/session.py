@@ -9,7 +9,7 @@ import warnings
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from types import TracebackType
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 import anyio
 
@@ -29,7 +29,7 @@ from .facts import Facts
 from .idling import Unsolicited, until_idle
 from .interrupt import Escalation, InterruptReceipt, Queued, interrupt
 from .listening import Subscription
-from .reply import Reply
+from .reply import OutputT, Reply
 from .requests import Desk, explain_options
 from .startup import Beginner, options_to_resume
 from .turn import Turn, TurnState
@@ -44,7 +44,7 @@ TasksAtEnd = Literal["wait", "ignore", "cancel"]
 log: logging.Logger = logging.getLogger("claudewire.session")
 
 
-class Session(Facts, Controls):
+class Session(Facts, Controls, Generic[OutputT]):
     """One CLI process and the conversation with it.
 
         async with claudewire.open(model="sonnet") as claude:
@@ -52,6 +52,9 @@ class Session(Facts, Controls):
 
     or, where a block does not fit, `claude = await claudewire.open(…)` and later
     `await claude.close()`, from the same task or another.
+
+    A session is generic in the type of its output: `claudewire.open(output=T)` gives a
+    `Session[T]`, whose replies have an `output` of that type.
 
     Args:
         options: what the CLI is asked for and how the session behaves.
@@ -68,7 +71,9 @@ class Session(Facts, Controls):
         output = self.options.output
         if output is None:
             output = self.options.json_schema
-        self._output = None if output is None else OutputSpec.of(output)
+        self._output: OutputSpec[OutputT] | None = None
+        if output is not None:
+            self._output = OutputSpec.of(output)
         self._core = Core(
             self._desk,
             unread=self.options.unread,
@@ -82,7 +87,7 @@ class Session(Facts, Controls):
 
     # --- beginning and end -----------------------------------------------------------------------
 
-    async def start(self) -> Session:
+    async def start(self) -> Session[OutputT]:
         """Start the CLI and open the conversation.
 
         Raises:
@@ -137,7 +142,7 @@ class Session(Facts, Controls):
             return options
         return options.replace(output=None, json_schema=self._output.schema)
 
-    async def __aenter__(self) -> Session:
+    async def __aenter__(self) -> Session[OutputT]:
         return await self.start()
 
     async def __aexit__(
@@ -148,7 +153,7 @@ class Session(Facts, Controls):
     ) -> None:
         await self.close()
 
-    def __await__(self) -> Generator[Any, None, Session]:
+    def __await__(self) -> Generator[Any, None, Session[OutputT]]:
         return self.start().__await__()
 
     def __del__(self) -> None:
@@ -171,7 +176,7 @@ class Session(Facts, Controls):
         priority: Priority | None = None,
         uuid: str | None = None,
         **fields: Any,
-    ) -> Turn[Any]:
+    ) -> Turn[OutputT]:
         """Say something. It does not wait: what comes back is read from the turn.
 
         Prompts wait their turn here, one after the other. With a priority a prompt goes to the CLI
@@ -203,7 +208,7 @@ class Session(Facts, Controls):
             priority=priority,
             **{**self._fields(), **fields},
         )
-        turn: Turn[Any] = Turn(
+        turn: Turn[OutputT] = Turn(
             message,
             self._core.unread,
             read_output=None if self._output is None else self._output.read,
@@ -225,7 +230,7 @@ class Session(Facts, Controls):
     def _fields(self) -> dict[str, Any]:
         return {"client_composed": True} if self.options.verbatim_prompts else {}
 
-    async def ask(self, prompt: Prompt, *, repairs: int | None = None) -> Reply[Any]:
+    async def ask(self, prompt: Prompt, *, repairs: int | None = None) -> Reply[OutputT]:
         """Send a prompt and wait for its reply. Output that does not fit is asked for again.
 
         Args:

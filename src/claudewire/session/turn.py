@@ -34,7 +34,7 @@ from ..wire import (
     StreamEvent,
     UserMessage,
 )
-from .reply import Reply
+from .reply import OutputT, Reply
 from .unread import UnreadCount
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 __all__ = ["Turn", "TurnState"]
 
 ItemT = TypeVar("ItemT")
-OutputT = TypeVar("OutputT")
 
 _FAIRNESS = 256
 """After so many messages without waiting, other tasks get their chance."""

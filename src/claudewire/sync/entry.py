@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from ..options import Options
 from ..session import TASKS_MAY_TAKE
@@ -14,20 +14,37 @@ if TYPE_CHECKING:
     from ..content import Prompt
     from ..launch import Connect
     from ..options import OptionsDict, OptionsWithoutOutput
-    from ..session import Reply, TasksAtEnd
+    from ..session import OutputT, Reply, TasksAtEnd
     from ..transport import Transport
 
 __all__ = ["open", "run"]
 
-OutputT = TypeVar("OutputT")
+
+@overload
+def open(
+    options: Options | None = None,
+    *,
+    output: type[OutputT],
+    transport: Transport | Connect | None = None,
+    **changes: Unpack[OptionsWithoutOutput],
+) -> Session[OutputT]: ...
+
+
+@overload
+def open(
+    options: Options | None = None,
+    *,
+    transport: Transport | Connect | None = None,
+    **changes: Unpack[OptionsDict],
+) -> Session[Any]: ...
 
 
 def open(
     options: Options | None = None,
     *,
     transport: Transport | Connect | None = None,
-    **changes: Unpack[OptionsDict],
-) -> Session:
+    **changes: Any,
+) -> Session[Any]:
     """Make a session; `with` or its `start` starts it.
 
         with claudewire.sync.open(model="sonnet", cwd="~/project") as claude:
@@ -35,6 +52,7 @@ def open(
 
     Args:
         options: what to ask for; the defaults if not given.
+        output: the type of the output that is wanted; the session is then a `Session` of it.
         transport: what to talk over instead of a process of our own, or how to get it.
         changes: single options, instead of those in `options`.
 

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import SessionClosed
 from ..options import Options
-from ..session import DEFAULT, Escalation, Priority, Queued, SessionState, TasksAtEnd, Timeout
+from ..session import (
+    DEFAULT,
+    Escalation,
+    OutputT,
+    Priority,
+    Queued,
+    SessionState,
+    TasksAtEnd,
+    Timeout,
+)
 from ..session import InterruptReceipt as AsyncReceipt
 from ..session import Session as AsyncSession
 from ..wire import (
@@ -48,7 +57,7 @@ __all__ = ["Session"]
 AnswerT = TypeVar("AnswerT")
 
 
-class Session:
+class Session(Generic[OutputT]):
     """One CLI process and the conversation with it, for code without async.
 
         with claudewire.sync.open(model="sonnet") as claude:
@@ -68,11 +77,11 @@ class Session:
     def __init__(
         self, options: Options | None = None, *, transport: Transport | Connect | None = None
     ) -> None:
-        self._session = AsyncSession(options, transport=transport)
+        self._session: AsyncSession[OutputT] = AsyncSession(options, transport=transport)
         self._portal = portal()
 
     @classmethod
-    def of(cls, session: AsyncSession, portal: Portal) -> Session:
+    def of(cls, session: AsyncSession[OutputT], portal: Portal) -> Session[OutputT]:
         """Make one of a session that lives in the event loop behind a portal."""
         self = cls.__new__(cls)
         self._session, self._portal = session, portal
@@ -81,7 +90,7 @@ class Session:
 
     # --- beginning and end -----------------------------------------------------------------------
 
-    def start(self) -> Session:
+    def start(self) -> Session[OutputT]:
         """Start the CLI and open the conversation.
 
         Raises:
@@ -134,7 +143,7 @@ class Session:
 
         self._portal.call(restart)
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Session[OutputT]:
         return self.start()
 
     def __exit__(
@@ -236,7 +245,7 @@ class Session:
         priority: Priority | None = None,
         uuid: str | None = None,
         **fields: Any,
-    ) -> Turn[Any]:
+    ) -> Turn[OutputT]:
         """Say something. It does not wait: what comes back is read from the turn.
 
         Prompts wait their turn here, one after the other. With a priority a prompt goes to the CLI
@@ -265,7 +274,7 @@ class Session:
 
     def ask(
         self, prompt: Prompt, *, repairs: int | None = None, timeout: float | None = None
-    ) -> Reply[Any]:
+    ) -> Reply[OutputT]:
         """Send a prompt and wait for its reply. Output that does not fit is asked for again.
 
         Args:
@@ -279,7 +288,7 @@ class Session:
             Error: see `Turn.reply`.
         """
 
-        async def ask() -> Reply[Any]:
+        async def ask() -> Reply[OutputT]:
             return await self._session.ask(prompt, repairs=repairs)
 
         return self._portal.call(ask, timeout=timeout)

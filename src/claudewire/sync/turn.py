@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from ..session import Reply, SessionEvent, TextPieces, TurnState
+from ..session import OutputT, Reply, SessionEvent, TextPieces, TurnState
 from ..session import Subscription as AsyncSubscription
 from ..session import Turn as AsyncTurn
 from ..session import TurnStarted as AsyncTurnStarted
@@ -22,7 +22,6 @@ __all__ = ["InterruptReceipt", "Reader", "Subscription", "Turn", "TurnStarted"]
 
 ItemT = TypeVar("ItemT")
 ItemT_co = TypeVar("ItemT_co", covariant=True)
-OutputT = TypeVar("OutputT")
 
 
 class _Source(Protocol[ItemT_co]):
