@@ -125,7 +125,7 @@ def busy_options() -> Options:
         env={"CLAUDEWIRE_SIM_SCENARIO": f"{AGENT}:work"},
         persist_session=False,
         include_partial_messages=True,
-        functions=[double],
+        tools=[double],
         hooks={"PreToolUse": before_tool},
         on_permission=on_permission,
         on_question=on_question,

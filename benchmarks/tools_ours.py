@@ -31,7 +31,7 @@ def add_in_thread(a: int, b: int) -> int:
 async def main(cli: str, turns: int, *how: str) -> None:
     server = claudewire.ToolServer("calc", [add_in_thread if "thread" in how else add])
     took = []
-    async with claudewire.open(cli=cli, servers=[server]) as claude:
+    async with claudewire.open(cli=cli, mcp_servers=[server]) as claude:
         for _ in range(turns):
             started, used = time.perf_counter(), time.process_time()
             await claude.send("Go on.")

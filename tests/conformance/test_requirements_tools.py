@@ -97,7 +97,7 @@ def allow(request: Any) -> Any:
     return request.allow()
 
 
-GIVEN = {"servers": [CALCULATOR], "on_permission": allow}
+GIVEN = {"mcp_servers": [CALCULATOR], "on_permission": allow}
 
 
 @pytest.mark.shows("002-39")
@@ -158,7 +158,7 @@ async def test_an_exception_of_a_tool_is_a_result_that_is_an_error(dialect: str)
     def broken() -> None:
         raise RuntimeError("out of ink")
 
-    given = {**GIVEN, "servers": [ToolServer("calculator", [broken])]}
+    given = {**GIVEN, "mcp_servers": [ToolServer("calculator", [broken])]}
 
     async def call(chat: Chat) -> None:
         await chat.call("calculator", "broken", {})

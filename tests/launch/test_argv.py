@@ -81,9 +81,9 @@ def test_it_begins_with_how_we_talk() -> None:
         ({"advisor": "opus"}, ["--advisor=opus"]),
         # Joined with a comma they would be one beta with a strange name.
         ({"betas": ["a", "b"]}, ["--betas=a", "--betas=b"]),
-        ({"tools": []}, ["--tools="]),
-        ({"tools": "default"}, ["--tools=default"]),
-        ({"tools": ["Read", "Bash"]}, ["--tools=Read", "--tools=Bash"]),
+        ({"builtin_tools": []}, ["--tools="]),
+        ({"builtin_tools": "default"}, ["--tools=default"]),
+        ({"builtin_tools": ["Read", "Bash"]}, ["--tools=Read", "--tools=Bash"]),
         (
             {"allowed_tools": ["Bash(a, b)", "Read"]},
             ["--allowedTools=Bash(a, b)", "--allowedTools=Read"],

@@ -52,7 +52,7 @@ def every_option(folder: Path) -> dict[str, Any]:
         "plan_mode_instructions": "Plan well.",
         "json_schema": SCHEMA,
         "verbatim_prompts": True,
-        "tools": ["Read", "Bash"],
+        "builtin_tools": ["Read", "Bash"],
         "allowed_tools": ["Read", "Bash(git log, all:*)"],
         "disallowed_tools": ["WebFetch", "WebSearch"],
         "permission_mode": "acceptEdits",

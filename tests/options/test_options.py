@@ -20,13 +20,21 @@ from tests.options.every_option import AGENT, SCHEMA, SESSION, alone, every_opti
 
 from claudewire.errors import Error, OptionsError
 from claudewire.launch.argv import PrivateFiles, arguments
-from claudewire.options import CLIOptions, Options, OptionsDict, thaw
+from claudewire.options import (
+    CLIOptions,
+    Options,
+    OptionsDict,
+    configured_servers,
+    hosted_servers,
+    thaw,
+)
 from claudewire.options.checks import CHECKS
 from claudewire.options.cli import given
 from claudewire.options.frozen import EMPTY, FrozenMap, NotJSON, freeze
-from claudewire.options.options import ALIASES
 from claudewire.options.types import CLIOptionsDict
+from claudewire.policy import Policy
 from claudewire.simulator.flags import Flags, parse
+from claudewire.tools import ToolServer
 from claudewire.wire import AgentDefinition, McpHttpServerConfig, PluginConfig
 
 NAMES = [field.name for field in fields(CLIOptions)]
@@ -34,6 +42,10 @@ NAMES = [field.name for field in fields(CLIOptions)]
 
 def options(**given: Any) -> Options:
     return Options(**given)
+
+
+def from_mapping(**given: Any) -> Options:
+    return Options.from_mapping(given)
 
 
 # --- the fields ----------------------------------------------------------------------------------
@@ -45,9 +57,9 @@ def test_the_dict_for_keyword_arguments_mirrors_the_fields_of_the_cli() -> None:
     assert hints == get_type_hints(CLIOptions)
 
 
-def test_the_dict_for_keyword_arguments_mirrors_all_fields_and_short_names() -> None:
+def test_the_dict_for_keyword_arguments_mirrors_all_fields() -> None:
     assert OptionsDict.__required_keys__ == frozenset()
-    assert OptionsDict.__optional_keys__ == {*(it.name for it in fields(Options)), *ALIASES}
+    assert OptionsDict.__optional_keys__ == {it.name for it in fields(Options)}
 
 
 def test_every_option_is_checked() -> None:
@@ -292,9 +304,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         r"would take the rule 'Bash\(echo \(a\) b\)' for several.*\{'allow': \[…\]\}",
     ),
     ({"disallowed_tools": ["Bash(rm 'x),y')"]}, r"for several rules.*\{'deny': \[…\]\}"),
-    ({"tools": ["Bash(git:*)"]}, "'Bash.*' is not the name of a tool; rules belong into"),
-    ({"tools": ["Read,Edit"]}, "'Read,Edit' is not the name of a tool$"),
-    ({"tools": "Read"}, "tools must be a list of texts"),
+    ({"builtin_tools": ["Bash(git:*)"]}, "'Bash.*' is not the name of a tool; rules belong into"),
+    ({"builtin_tools": ["Read,Edit"]}, "'Read,Edit' is not the name of a tool$"),
+    ({"builtin_tools": "Read"}, "builtin_tools must be a list of texts"),
     ({"permission_mode": "yolo"}, "permission_mode must be one of 'default'"),
     ({"permission_mode": "bypassPermissions", "restricted": True}, "restricted refuses"),
     ({"restricted": True, "allow_dangerously_skip_permissions": True}, "restricted refuses allow"),
@@ -304,14 +316,17 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"skills": ["--flag"]}, "is not the name of a skill"),
     ({"skills": "pdf"}, "skills must be a list"),
     ({"skills": ["pdf"], "disable_slash_commands": True}, "takes away all skills"),
-    ({"skills": "all", "tools": ["Read"]}, "through the tool Skill, which tools does not name"),
+    ({"skills": "all", "builtin_tools": ["Read"]}, "Skill, which builtin_tools does not name"),
     # servers, agents, plugins
     ({"mcp_servers": "servers.json"}, r"a file goes to mcp_config=\['servers.json'\]"),
     ({"mcp_servers": {"a": {}}}, r"mcp_servers\['a'\] needs a command .* or its url"),
-    ({"mcp_servers": {"a": {"type": "sdk", "name": "a"}}}, "a server inside this program"),
+    (
+        {"mcp_servers": {"a": {"type": "sdk", "name": "a"}}},
+        "give the server object",
+    ),
     ({"mcp_servers": {"": {"command": "x"}}}, "the name '' in mcp_servers is empty"),
     ({"mcp_servers": {"a": ["x"]}}, r"mcp_servers\['a'\] must be a mapping"),
-    ({"mcp_servers": ["x"]}, "mcp_servers must be a mapping"),
+    ({"mcp_servers": ["x"]}, r"mcp_servers\[0\] is not a ToolServer"),
     ({"mcp_servers": {"a": {"url": "x", "headers": ["y"]}}}, "must be a mapping from texts"),
     ({"mcp_servers": {"a": McpHttpServerConfig("x", {1: "y"})}}, "in JSON a key is a text"),  # type: ignore[dict-item]
     ({"allowed_tools": {1, "Read"}}, "must be a text, not 1"),
@@ -451,8 +466,8 @@ def test_a_rule_that_is_taken_is_one_rule_to_the_cli_too(rule: str) -> None:
         ("thinking", 4096, 4096),
         ("autocompact", "auto", "auto"),
         ("skills", "all", "all"),
-        ("tools", "default", "default"),
-        ("tools", [], ()),
+        ("builtin_tools", "default", "default"),
+        ("builtin_tools", [], ()),
         ("setting_sources", [], ()),
         ("debug", True, True),
         ("worktree", True, True),
@@ -472,6 +487,19 @@ def test_a_rule_that_is_taken_is_one_rule_to_the_cli_too(rule: str) -> None:
 )
 def test_other_forms_are_taken(field: str, given_as: Any, kept: Any) -> None:
     assert getattr(options(**{field: given_as}), field) == kept
+
+
+def test_servers_inside_this_process_and_outside_share_one_option() -> None:
+    calculator, clock = ToolServer("calculator"), ToolServer("clock")
+    config = {"command": "serve"}
+
+    chosen = options(mcp_servers={"sums": calculator, "files": config})
+
+    assert hosted_servers(chosen) == {"sums": calculator}
+    assert configured_servers(chosen) == {"files": config}
+    assert hosted_servers(options(mcp_servers=[clock])) == {"clock": clock}
+    with pytest.raises(OptionsError, match="two MCP servers called clock"):
+        options(mcp_servers=[clock, ToolServer("clock")])
 
 
 def test_an_agent_may_be_spelt_as_on_the_wire_or_as_in_python() -> None:
@@ -525,17 +553,36 @@ def test_replace_gives_other_options_and_checks_them() -> None:
     with pytest.raises(OptionsError, match="fallback_model"):
         first.replace(fallback_model="opus")
     with pytest.raises(OptionsError, match="no option 'modle'; did you mean model"):
-        first.replace(modle="x")
+        first.replace(modle="x")  # type: ignore[call-arg]
 
 
-def test_keyword_arguments_may_have_short_names() -> None:
-    given: OptionsDict = {"allow": ["Read"], "deny": ["Bash"], "model": "opus"}
+def test_allow_ask_and_deny_make_a_policy() -> None:
+    rules: dict[str, Any] = {"allow": ["Read"], "ask": ["Bash(git push:*)"], "deny": ["Bash(rm:*)"]}
 
-    assert Options.from_mapping(given) == options(
-        allowed_tools=["Read"], disallowed_tools=["Bash"], model="opus"
-    )
-    with pytest.raises(OptionsError, match="allowed_tools is given twice"):
-        Options.from_mapping({"allow": ["Read"], "allowed_tools": ["Edit"]})
+    chosen = options(**rules)
+
+    assert chosen.policy == Policy(**rules)
+    assert chosen.replace(allow=["Grep"]).policy == Policy(**{**rules, "allow": ["Grep"]})
+    assert chosen.replace(allow=[], ask=[], deny=[]).policy is None
+    assert repr(options(allow=["Read"])) == "Options(allow=('Read',))"
+    assert (chosen.allowed_tools, chosen.disallowed_tools) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ({"allow": ["Read"], "policy": Policy()}, "policy and allow, ask or deny both say"),
+        ({"allow": "Read"}, r"allow must be a list of texts; did you mean \['Read'\]"),
+        ({"deny": [7]}, r"deny\[0\] must be a text"),
+        ({"ask": None}, "ask must be a list"),
+        ({"allow": ["Bash("]}, r"Bash\("),
+    ],
+)
+def test_rules_that_make_no_policy_are_refused(rules: dict[str, Any], words: str) -> None:
+    with pytest.raises(OptionsError, match=words):
+        options(**rules)
+    with pytest.raises(OptionsError, match=words):
+        Options().replace(**rules)
 
 
 @pytest.mark.parametrize(
@@ -544,12 +591,16 @@ def test_keyword_arguments_may_have_short_names() -> None:
         ("sytem_prompt", "did you mean system_prompt or append_system_prompt"),
         ("cli_path", "no option 'cli_path'; here it is cli$"),
         ("output_format", "here it is json_schema"),
+        ("functions", "here it is tools$"),
         ("colour", "There is no option 'colour'$"),
     ],
 )
-def test_an_unknown_option_is_refused_with_a_hint(name: str, words: str) -> None:
+@pytest.mark.parametrize(
+    "make", [options, lambda **it: Options.from_mapping(it), Options().replace]
+)
+def test_an_unknown_option_is_refused_with_a_hint(make: Any, name: str, words: str) -> None:
     with pytest.raises(OptionsError, match=words):
-        Options.from_mapping({name: 1})
+        make(**{name: 1})
 
 
 FILE = """
@@ -585,7 +636,7 @@ def test_options_are_read_from_a_file(tmp_path: Path) -> None:
 
     assert read == options(
         model="opus",
-        allowed_tools=["Read", "Bash(git log:*)"],
+        allow=["Read", "Bash(git log:*)"],
         max_turns=5,
         system_prompt=Path("/prompts/system.md"),
         thinking=2048,

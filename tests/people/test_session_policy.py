@@ -148,11 +148,14 @@ SHADOWED: list[tuple[dict[str, Any], str]] = [
     ({"permission_mode": "bypassPermissions"}, "bypassPermissions the CLI allows everything"),
     ({"permission_mode": "dontAsk"}, "in the mode dontAsk the CLI denies instead of asking"),
     ({"permission_prompts": "none"}, "permission_prompts is none"),
-    ({"tools": ()}, "there are no tools"),
-    ({"tools": ["Write"], "allowed_tools": ["Write"]}, "the CLI allows it by itself"),
-    ({"tools": ["Write"], "disallowed_tools": ["Write"]}, "the CLI takes it away"),
+    ({"builtin_tools": ()}, "there are no tools"),
+    ({"builtin_tools": ["Write"], "allowed_tools": ["Write"]}, "the CLI allows it by itself"),
+    ({"builtin_tools": ["Write"], "disallowed_tools": ["Write"]}, "the CLI takes it away"),
     ({"policy": Policy(default="deny")}, "the policy will deny it"),
-    ({"policy": Policy(default="allow"), "tools": ["WebFetch"]}, "the policy will allow it"),
+    (
+        {"policy": Policy(default="allow"), "builtin_tools": ["WebFetch"]},
+        "the policy will allow it",
+    ),
 ]
 
 
@@ -174,7 +177,7 @@ def test_a_handler_that_could_never_be_called_is_an_error(
         {},
         {"allowed_tools": ["Read", "Bash(git status:*)"]},
         {"permission_mode": "acceptEdits"},
-        {"tools": (), "mcp_servers": {"crm": {"command": "serve"}}},
+        {"builtin_tools": (), "mcp_servers": {"crm": {"command": "serve"}}},
         {"policy": Policy(**RULES)},
         {"policy": Broken()},
     ],
@@ -188,7 +191,7 @@ def test_a_handler_that_may_be_called_is_none(changes: dict[str, Any]) -> None:
 )
 def test_questions_and_plans_that_can_never_come_are_an_error(handler: str, tool: str) -> None:
     shadows: list[tuple[dict[str, Any], str]] = [
-        ({"tools": ["Read"]}, f"there is no {tool} among the tools"),
+        ({"builtin_tools": ["Read"]}, f"there is no {tool} among the tools"),
         ({"disallowed_tools": [tool]}, "the CLI takes it away"),
         ({"permission_mode": "dontAsk"}, "in the mode dontAsk"),
         ({"policy": Policy(deny=[tool])}, f"`{tool}` denies it"),
@@ -206,6 +209,22 @@ def test_questions_and_plans_that_can_never_come_are_an_error(handler: str, tool
         Session(options(accept_shadowed=True, **given))
     for changes in fine:
         Session(options(**{handler: decide, **changes}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"permission_mode": "bypassPermissions"}, "in the mode bypassPermissions the CLI decides"),
+        ({"permission_mode": "dontAsk"}, "in the mode dontAsk the CLI decides by its own rules"),
+        ({"permission_prompts": "none"}, "permission_prompts is none"),
+    ],
+)
+def test_a_policy_that_could_never_be_asked_is_an_error(changes: dict[str, Any], why: str) -> None:
+    with pytest.raises(OptionsError, match=f"policy would never be asked: {why}"):
+        Session(options(policy=Policy(**RULES), **changes))
+    with pytest.raises(OptionsError, match=f"allow, ask and deny would never be asked: {why}"):
+        Session(options(allow=["Read"], **changes))
+    Session(options(allow=["Read"], accept_shadowed=True, **changes))
 
 
 def test_a_handler_that_cannot_be_called_is_an_error() -> None:
@@ -251,7 +270,7 @@ def test_a_session_without_a_policy_is_explained_too() -> None:
 
 
 def test_only_the_tools_that_there_are_are_explained() -> None:
-    it = explained(tools=["Read", "Bash"], person="inbox")
+    it = explained(builtin_tools=["Read", "Bash"], person="inbox")
     assert [fate.tool for fate in it.tools] == ["Read", "Bash"]
 
 

@@ -155,7 +155,7 @@ async def test_a_cli_takes_every_flag_that_it_is_said_to_know(version: str) -> N
     ("version", "given"),
     [
         ("1.0.128", {"append_system_prompt": "x"}),
-        ("1.0.128", {"tools": ["Read"]}),
+        ("1.0.128", {"builtin_tools": ["Read"]}),
         ("1.0.128", {"permission_mode": "dontAsk"}),
         ("2.1.17", {"thinking": "adaptive"}),
         ("2.1.17", {"forward_subagent_text": True}),
@@ -331,7 +331,7 @@ async def test_small_options_have_their_effect() -> None:
         title="MARK-TITLE",
         permission_mode="plan",
         plan_mode_instructions="MARK-PLAN",
-        tools=["Write", "Bash"],
+        builtin_tools=["Write", "Bash"],
         exclude_dynamic_sections=True,
     )
     with open_cage() as cage:

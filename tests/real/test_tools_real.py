@@ -141,7 +141,7 @@ OUTSIDE = {"command": sys.executable, "args": ["-c", PROGRAM]}
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_model_is_shown_what_the_function_says_of_itself(version: str) -> None:
     shown = tool(always_load=True)(distance)
-    async with real_session(version, functions=[shown]) as (session, cage):
+    async with real_session(version, tools=[shown]) as (session, cage):
         await session.ask("Go on.")
     (found,) = [it for it in cage.turns[0].body["tools"] if it["name"].endswith("distance")]
     assert found["name"] == "mcp__claudewire__distance"
@@ -155,7 +155,7 @@ async def test_the_model_is_shown_what_the_function_says_of_itself(version: str)
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_function_is_called_with_what_its_hints_say(version: str) -> None:
     called = use("distance", a={"x": 3}, b={"x": 0, "y": 4}, unit="ft")
-    result = await outcome(version, called, functions=[distance])
+    result = await outcome(version, called, tools=[distance])
     # Data is shown as JavaScript writes it, but by the oldest.
     value = "5.0" if version == OLD else "5"
     assert f'{{"value":{value},"unit":"ft","rounded":true}}' in str(result["content"])
@@ -167,7 +167,7 @@ async def test_the_model_is_told_where_its_arguments_are_wrong(version: str) -> 
     wrong = use("distance", a={"x": "three"}, b={"x": 0}, digits=12)
     right = use("distance", a={"x": 3}, b={"x": 0}, digits=2)
     async with real_session(
-        version, [wrong, right], functions=[distance], allowed_tools=[wrong.name]
+        version, [wrong, right], tools=[distance], allowed_tools=[wrong.name]
     ) as (session, cage):
         await session.ask("Go on.")
     complaint, success = str(told(cage, 1)), str(told(cage, 2))
@@ -200,7 +200,7 @@ async def test_the_model_gets_errors_pictures_and_files(
 ) -> None:
     functions = [fail, refuse, paint, shop]
     replies = [use(function.__name__) for function in functions]
-    given = {"functions": functions, "allowed_tools": [reply.name for reply in replies]}
+    given = {"tools": functions, "allowed_tools": [reply.name for reply in replies]}
     async with real_session(version, replies, **given) as (session, cage):
         assert (await session.ask("Go on.")).text == "Done."
     failed, refused, painted, bought = (turn.tool_results[0] for turn in cage.turns[1:])
@@ -226,7 +226,7 @@ async def test_a_tool_knows_its_call(version: str) -> None:
         return "seen"
 
     called = ToolUse("mcp__claudewire__look", {}, id="toolu_look")
-    async with real_session(version, [called], functions=[look], allowed_tools=[called.name]) as (
+    async with real_session(version, [called], tools=[look], allowed_tools=[called.name]) as (
         session,
         cage,
     ):
@@ -259,9 +259,10 @@ class Slow:
 async def test_an_interrupt_cancels_a_slow_tool(version: str) -> None:
     slow = Slow()
     called = use("sleep")
-    async with real_session(
-        version, [called], functions=[slow.sleep], allowed_tools=[called.name]
-    ) as (session, _):
+    async with real_session(version, [called], tools=[slow.sleep], allowed_tools=[called.name]) as (
+        session,
+        _,
+    ):
         turn = session.send("Go on.")
         await slow.began.wait()
         await session.interrupt()
@@ -273,7 +274,7 @@ async def test_an_interrupt_cancels_a_slow_tool(version: str) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_tool_that_takes_too_long_is_stopped(version: str) -> None:
     slow = Slow()
-    result = await outcome(version, use("sleep"), functions=[tool(timeout=0.1)(slow.sleep)])
+    result = await outcome(version, use("sleep"), tools=[tool(timeout=0.1)(slow.sleep)])
     assert slow.ended.is_set()
     assert result["is_error"] is True
     assert "took longer than 0.1 s" in str(result["content"])
@@ -291,7 +292,7 @@ async def test_two_servers_are_used_in_one_turn(version: str) -> None:
     servers = [ToolServer("sums", [add]), ToolServer("products", [multiply])]
     both = Reply(use("add", "sums", a=2, b=3), use("multiply", "products", a=2, b=3))
     async with real_session(
-        version, [both], servers=servers, allowed_tools=["mcp__sums", "mcp__products"]
+        version, [both], mcp_servers=servers, allowed_tools=["mcp__sums", "mcp__products"]
     ) as (session, cage):
         await session.ask("Go on.")
     assert told(cage) == [text("5"), text("6")]
@@ -331,9 +332,11 @@ async def test_a_server_of_the_mcp_package_is_mounted_with_its_resources(version
         READ_MOBY_DICK,
     ]
     options = {
-        "servers": [library()],
         # Old ones have tools for resources only if a server outside has any.
-        "mcp_servers": {} if version == NEWEST else {"outside": OUTSIDE},
+        "mcp_servers": {
+            "library": library(),
+            **({} if version == NEWEST else {"outside": OUTSIDE}),
+        },
         "allowed_tools": ["mcp__library__find", "ListMcpResourcesTool", "ReadMcpResourceTool"],
     }
     async with real_session(version, replies, **options) as (session, cage):
@@ -344,7 +347,7 @@ async def test_a_server_of_the_mcp_package_is_mounted_with_its_resources(version
 
 
 async def test_what_the_host_has_itself_the_newest_does_not_call_or_read_for_it() -> None:
-    async with real_session(NEWEST, functions=[add], servers=[library()]) as (session, _):
+    async with real_session(NEWEST, tools=[add], mcp_servers=[library()]) as (session, _):
         await session.ask("Hello.")  # before, its servers may not be connected
         with pytest.raises(RequestError, match="does not support SDK MCP servers"):
             await session.request(McpCall("mcp__claudewire__add", {"a": 2, "b": 3}))
@@ -386,7 +389,7 @@ def allowing(*names: str) -> dict[str, Any]:
 @pytest.mark.parametrize("make", [lambda: ToolServer("two", [add]), None])
 async def test_servers_come_and_go(version: str, make: Callable[[], Any] | None) -> None:
     server = OUTSIDE if make is None else make()
-    given = {"servers": [ToolServer("one", [add])], **allowing("one", "two")}
+    given = {"mcp_servers": [ToolServer("one", [add])], **allowing("one", "two")}
     async with real_session(version, every_server("one", "two"), **given) as (session, cage):
         calls = Calls(session, cage)
         assert await session.add_server(server, "two") == "two"
@@ -399,7 +402,7 @@ async def test_servers_come_and_go(version: str, make: Callable[[], Any] | None)
 
 @pytest.mark.parametrize("version", CHANGING)
 async def test_a_server_is_switched_off_and_on(version: str) -> None:
-    given = {"servers": [ToolServer("one", [add])], **allowing("one")}
+    given = {"mcp_servers": [ToolServer("one", [add])], **allowing("one")}
     async with real_session(version, every_server("one"), **given) as (session, cage):
         calls = Calls(session, cage)
         await session.toggle_server("one", False)
@@ -421,7 +424,7 @@ async def test_a_mounted_server_goes_on_with_a_call_when_another_is_added(versio
         return "waited"
 
     replies = [use("wait", "library"), use("find", "library", title="Emma")]
-    given = {"servers": [server], "allowed_tools": ["mcp__library"]}
+    given = {"mcp_servers": [server], "allowed_tools": ["mcp__library"]}
     async with real_session(version, replies, **given) as (session, cage):
         turn = session.send("Go on.")
         await began.wait()
@@ -443,7 +446,7 @@ async def test_a_server_that_does_not_start_is_not_added(version: str) -> None:
 
 @pytest.mark.parametrize("version", CHANGING)
 async def test_another_cli_gets_the_servers_as_they_are_by_now(version: str) -> None:
-    given = {"servers": [ToolServer("one", [add])], **allowing("one", "two", "three")}
+    given = {"mcp_servers": [ToolServer("one", [add])], **allowing("one", "two", "three")}
     script = every_server("one", "two", "three")
     async with real_session(version, script, **given) as (session, cage):
         await session.ask("Hello.")
@@ -458,7 +461,7 @@ async def test_another_cli_gets_the_servers_as_they_are_by_now(version: str) -> 
 
 
 async def test_an_old_cli_keeps_the_servers_that_it_has() -> None:
-    given = {"servers": [ToolServer("one", [add])], **allowing("one")}
+    given = {"mcp_servers": [ToolServer("one", [add])], **allowing("one")}
     async with real_session(OLD, every_server("one"), **given) as (session, cage):
         assert await Calls(session, cage).works("one")
         with pytest.raises(UnsupportedRequest):

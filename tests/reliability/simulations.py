@@ -111,7 +111,7 @@ def options_for(case: Case, phase: Phase, faults: str, gate: Gate, log: Path | N
         clean_env=True,
         env=env if log is None else {**env, "CLAUDEWIRE_SIM_LOG": str(log)},
         include_partial_messages=True,
-        functions=[add],
+        tools=[add],
         on_permission=decide,
         on_elicitation=decline,
         hooks=hooks,

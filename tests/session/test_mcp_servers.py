@@ -124,7 +124,7 @@ async def test_the_cli_is_told_of_all_servers_and_the_call_waits_until_it_has_me
         has_met.append(False)
         await cli.meet("two")
 
-    async with talking(connect, servers=[ToolServer("one")], functions=[add]) as (session, cli):
+    async with talking(connect, mcp_servers=[ToolServer("one")], tools=[add]) as (session, cli):
         assert await session.add_server(ToolServer("two", [add])) == "two"
         has_met.append(True)
         assert await cli.call("two") == "3"
@@ -157,7 +157,7 @@ async def test_a_server_outside_is_added(server: Any) -> None:
     async def connect(cli: CLI) -> None:
         told.append(await cli.change())
 
-    async with talking(connect, servers=[ToolServer("one")]) as (session, _):
+    async with talking(connect, mcp_servers=[ToolServer("one")]) as (session, _):
         assert await session.add_server(server, "calc") == "calc"
     # 2.1.325 trips over a server that has no list of arguments.
     assert told[0].pop("calc")["args"] == []
@@ -262,7 +262,8 @@ async def test_what_makes_no_sense_is_refused_before_the_cli_hears_of_it() -> No
     async def listen(cli: CLI) -> None:
         await cli.hear_end()
 
-    given = {"servers": [ToolServer("one")], "mcp_servers": {"outside": STDIO}, "cli": SOME_CLI}
+    servers = {"one": ToolServer("one"), "outside": STDIO}
+    given = {"mcp_servers": servers, "cli": SOME_CLI}
     async with talking(listen, **given) as (session, cli):
         for name in ("one", "outside"):
             with pytest.raises(ValueError, match=f"MCP server called {name} already"):
@@ -298,9 +299,9 @@ async def test_an_old_cli_is_not_asked_what_it_would_never_answer() -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"servers": [ToolServer("one"), ToolServer("one")]},
-        {"servers": [ToolServer("claudewire")], "functions": [add]},
-        {"servers": {"one": ToolServer("x")}, "mcp_servers": {"one": STDIO}},
+        {"mcp_servers": [ToolServer("one"), ToolServer("one")]},
+        {"mcp_servers": [ToolServer("claudewire")], "tools": [add]},
+        {"tools": [ToolServer("one")], "mcp_servers": {"one": STDIO}},
     ],
 )
 def test_two_servers_of_one_name_are_refused_before_the_start(given: Any) -> None:
@@ -345,7 +346,7 @@ async def test_a_server_is_removed_and_what_it_does_is_cancelled() -> None:
         told.append(await cli.change())
 
     servers = [ToolServer("one", [slow]), ToolServer("two")]
-    async with talking(call, servers=servers) as (session, _):
+    async with talking(call, mcp_servers=servers) as (session, _):
         await began.wait()
         await session.remove_server("one")
         await ended.wait()
@@ -356,7 +357,7 @@ async def test_a_server_stays_if_the_cli_does_not_let_go_of_it() -> None:
     async def refuse(cli: CLI) -> None:
         await cli.refuse(await cli.hear_request(McpSetServers), "no")
 
-    async with talking(refuse, servers=[ToolServer("one", [add])]) as (session, cli):
+    async with talking(refuse, mcp_servers=[ToolServer("one", [add])]) as (session, cli):
         with pytest.raises(RequestError, match="no"):
             await session.remove_server("one")
         assert await cli.call("one") == "3"
@@ -388,7 +389,7 @@ async def test_a_cli_that_can_switches_a_server_off_and_on() -> None:
             asked.append((request.body.server_name, request.body.enabled))
             await cli.answer(request)
 
-    async with talking(switch, servers=[ToolServer("one")]) as (session, _):
+    async with talking(switch, mcp_servers=[ToolServer("one")]) as (session, _):
         await session.toggle_server("one", False)
         await session.toggle_server("one", True)
     assert asked == [("one", False), ("one", True)]
@@ -406,7 +407,7 @@ async def test_an_old_cli_loses_a_server_that_is_off_and_gets_it_back() -> None:
                 await cli.meet(new)
 
     servers = [ToolServer("one", [add]), ToolServer("two")]
-    async with talking(switch, servers=servers) as (session, cli):
+    async with talking(switch, mcp_servers=servers) as (session, cli):
         await session.toggle_server("one", False)
         with pytest.raises(ValueError, match="called one already"):
             await session.add_server(ToolServer("one"))
@@ -427,7 +428,7 @@ async def test_a_server_that_cannot_be_switched_stays_as_it_is(name: str) -> Non
         told.append(await cli.change())
         await cli.meet("two")
 
-    async with talking(refuse, servers=[ToolServer("one")]) as (session, _):
+    async with talking(refuse, mcp_servers=[ToolServer("one")]) as (session, _):
         with pytest.raises(RequestError):
             await session.toggle_server(name, False)
         await session.add_server(ToolServer("two"))
@@ -439,7 +440,7 @@ async def test_a_cli_that_does_not_answer_is_not_asked_again_in_other_words() ->
         await cli.hear_request(McpToggle)
 
     short = Timeouts(start=SOON, request=0.05, exit=0.05, drain=0.05)
-    async with talking(ignore, servers=[ToolServer("one")], timeouts=short) as (session, cli):
+    async with talking(ignore, mcp_servers=[ToolServer("one")], timeouts=short) as (session, cli):
         with pytest.raises(RequestTimeout):
             await session.toggle_server("one", False)
     assert not any(isinstance(getattr(it, "body", None), McpSetServers) for it in cli.heard)
@@ -479,7 +480,7 @@ async def test_another_cli_gets_the_servers_as_they_are_by_now() -> None:
         initialized.append([*await cli.change()])
 
     session = Session(
-        options(cli=SOME_CLI, servers=[ToolServer("one", [add])], timeouts=QUICK),
+        options(cli=SOME_CLI, mcp_servers=[ToolServer("one", [add])], timeouts=QUICK),
         transport=connect,
     )
     with anyio.fail_after(SOON):

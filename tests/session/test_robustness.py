@@ -169,7 +169,7 @@ def ping() -> str:
 
 async def test_a_tool_that_another_thread_adds_is_told_in_the_thread_of_the_session() -> None:
     peer, server = Peer(), ToolServer("some", can_change=True)
-    session = await opened(peer, servers=[server])
+    session = await opened(peer, mcp_servers=[server])
     link, threads = session._core.link, []
     assert link is not None
     post = link.post

@@ -30,7 +30,7 @@ from typing import Any
 import msgspec
 
 from ..errors import OptionsError, Redactor
-from ..options import CLIOptions, check_files, thaw
+from ..options import CLIOptions, check_files, configured_servers, thaw
 from ..wire import PluginConfig
 from .command_length import check_length
 from .initialize import text_of_prompt
@@ -148,7 +148,7 @@ def _about_the_model(options: CLIOptions) -> Iterator[str]:
 
 
 def _about_tools(options: CLIOptions) -> Iterator[str]:
-    if (tools := options.tools) is not None:
+    if (tools := options.builtin_tools) is not None:
         names = [tools] if isinstance(tools, str) else tools or [""]
         yield from (f"--tools={name}" for name in names)
     yield from (f"--allowedTools={rule}" for rule in [*options.allowed_tools, *_skills(options)])
@@ -191,8 +191,8 @@ def _prompts(options: CLIOptions, files: PrivateFiles) -> Iterator[str]:
 
 
 def _servers(options: CLIOptions, files: PrivateFiles) -> Iterator[str]:
-    if options.mcp_servers:
-        text = _json({"mcpServers": thaw(options.mcp_servers)})
+    if servers := configured_servers(options):
+        text = _json({"mcpServers": servers})
         yield f"--mcp-config={text if options.remote else files.write('mcp-servers.json', text)}"
 
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from .agents import Agent, check_agents, define_agents
-from .cli import CLIOptions
+from .cli import CLIOptions, configured_servers, hosted_servers
 from .conflicts import check_files
 from .frozen import thaw
 from .limits import Patience, Timeouts, Unread, WaitingFor
@@ -26,7 +26,9 @@ __all__ = [
     "WaitingFor",
     "check_agents",
     "check_files",
+    "configured_servers",
     "define_agents",
+    "hosted_servers",
     "option_of",
     "thaw",
 ]

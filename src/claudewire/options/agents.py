@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from typing import Any, Literal, Protocol, get_args, runtime_checkable
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -28,8 +28,9 @@ from ..wire import (
     McpSSEServerConfig,
     McpStdioServerConfig,
 )
+from .types import NamedServer
 
-__all__ = ["Agent", "AgentServer", "NamedServer", "check_agents", "define_agents"]
+__all__ = ["Agent", "AgentServer", "check_agents", "define_agents"]
 
 Effort = Literal["low", "medium", "high", "xhigh", "max"]
 Memory = Literal["user", "project", "local"]
@@ -37,17 +38,6 @@ Mode = Literal["default", "acceptEdits", "bypassPermissions", "plan", "dontAsk",
 
 ServerConfig = McpStdioServerConfig | McpHttpServerConfig | McpSSEServerConfig | dict[str, Any]
 """How to reach an MCP server outside this process."""
-
-
-@runtime_checkable
-class NamedServer(Protocol):
-    """A server inside this process, which the session knows by its name."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        ...
-
 
 AgentServer = str | NamedServer | Mapping[str, ServerConfig]
 """A server of the session or of the CLI's settings, by name; or servers of the agent's own."""

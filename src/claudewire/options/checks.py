@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -104,7 +104,7 @@ def _rule(name: str, rule: str) -> str:
     return rule
 
 
-def _tools(name: str, value: Any) -> tuple[str, ...] | str:
+def _builtin_tools(name: str, value: Any) -> tuple[str, ...] | str:
     if value == "default":
         return "default"
     names = texts(name, value)
@@ -194,11 +194,11 @@ def _extra_value(name: str, value: Any) -> str | tuple[str, ...] | None:
 def _server(name: str, value: Any) -> Any:
     if isinstance(value, msgspec.Struct):
         value = msgspec.to_builtins(thaw(frozen(name, value)))
-    if not isinstance(value, Mapping) and hasattr(value, "name"):
-        raise OptionsError(f"{name} is a server inside this program; such go to servers=[…]")
+    if not isinstance(value, Mapping) and isinstance(getattr(value, "name", None), str):
+        return value  # a server inside this process; the session connects to it
+    if isinstance(value, Mapping) and value.get("type") == "sdk":
+        raise OptionsError(f"{name} is inside this process: give the server object itself")
     server = json_object(name, value)
-    if server.get("type") == "sdk":
-        raise OptionsError(f"{name} is a server inside this program, which is no business of argv")
     if not isinstance(server.get("command", server.get("url")), str):
         raise OptionsError(f"{name} needs a command that starts the server, or its url")
     for key in ("env", "headers"):
@@ -211,7 +211,25 @@ def _server(name: str, value: Any) -> Any:
 def _servers(name: str, value: Any) -> Any:
     if isinstance(value, str | os.PathLike):
         raise OptionsError(f"{name} must be a mapping; a file goes to mcp_config=[{quoted(value)}]")
+    if isinstance(value, list | tuple):
+        value = _by_name(name, value)
     return mapping_of(_server)(name, value)
+
+
+def _by_name(name: str, servers: Sequence[Any]) -> dict[str, Any]:
+    """Take servers inside this process by the names that they have."""
+    found: dict[str, Any] = {}
+    for index, server in enumerate(servers):
+        called = None if isinstance(server, Mapping) else getattr(server, "name", None)
+        if not isinstance(called, str):
+            raise OptionsError(
+                f"{name}[{index}] is not a ToolServer or a server of the `mcp` package: "
+                f"{quoted(server)}. Other servers need a name: {name}={{'name': …}}"
+            )
+        if called in found:
+            raise OptionsError(f"There are two MCP servers called {called}")
+        found[called] = server
+    return found
 
 
 def _agent(name: str, value: Any) -> AgentDefinition:
@@ -293,7 +311,7 @@ CHECKS: dict[str, Check] = {
     "append_subagent_system_prompt": prompt,
     "plan_mode_instructions": text,
     "json_schema": json_object,
-    "tools": _tools,
+    "builtin_tools": _builtin_tools,
     "allowed_tools": _rules,
     "disallowed_tools": _rules,
     "permission_mode": choice(*get_args(PermissionMode)),

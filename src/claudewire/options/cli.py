@@ -6,7 +6,7 @@ How a session behaves on our side of the pipe is not here.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, Literal
 
@@ -14,13 +14,14 @@ from ..errors import redact
 from ..wire import AgentDefinition, PermissionMode
 from .checks import checked
 from .conflicts import check_together
-from .frozen import EMPTY
+from .frozen import EMPTY, thaw
 from .types import (
     CLI,
     AutoCompact,
     Effort,
     JSONObject,
-    McpServer,
+    McpServers,
+    NamedServer,
     PermissionPrompts,
     Plugin,
     PluginDelivery,
@@ -32,7 +33,7 @@ from .types import (
     ThinkingDisplay,
 )
 
-__all__ = ["CLIOptions", "given"]
+__all__ = ["CLIOptions", "configured_servers", "default_of", "given", "hosted_servers"]
 
 _HIDDEN = {"agents", "env", "extra_args", "managed_settings", "mcp_servers", "settings"}
 """Options that may hold secrets, or much: of these `repr` shows the names alone."""
@@ -127,8 +128,8 @@ class CLIOptions:
 
     # --- tools and permissions -------------------------------------------------------------------
 
-    tools: Sequence[str] | Literal["default"] | None = None
-    """The only built-in tools that there are; none at all if empty."""
+    builtin_tools: Sequence[str] | Literal["default"] | None = None
+    """The only built-in tools of the CLI that there are; none at all if empty."""
     allowed_tools: Sequence[str] = ()
     """Rules for what may be done without asking: `Read`, `Bash(git status:*)`. What no rule
     covers is not forbidden: it is asked for."""
@@ -147,9 +148,10 @@ class CLIOptions:
 
     # --- servers, agents, plugins, skills --------------------------------------------------------
 
-    mcp_servers: Mapping[str, McpServer] = EMPTY
-    """MCP servers that the CLI starts or connects to, by name. They may hold secrets: they reach
-    the CLI in a file that only it and we can read."""
+    mcp_servers: McpServers = EMPTY
+    """MCP servers by name: configurations of those that the CLI starts or connects to, and server
+    objects inside this process, `ToolServer`s or servers of the `mcp` package. Configurations may
+    hold secrets: they reach the CLI in a file that only it and this user can read."""
     mcp_config: Sequence[StrPath] = ()
     """Files that define MCP servers."""
     strict_mcp_config: bool = False
@@ -241,19 +243,38 @@ class CLIOptions:
         check_together(self)
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={_shown(name, value)}" for name, value in given(self))
+        shown = ", ".join(f"{name}={_shown(name, value)}" for name, value in self._given())
         return f"{type(self).__name__}({shown})"
+
+    def _given(self) -> Iterator[tuple[str, Any]]:
+        return given(self)
+
+
+def configured_servers(options: CLIOptions) -> dict[str, Any]:
+    """Give the MCP servers that the CLI starts or connects to, as it reads them."""
+    return {name: thaw(it) for name, it in _servers(options) if isinstance(it, Mapping)}
+
+
+def hosted_servers(options: CLIOptions) -> dict[str, NamedServer]:
+    """Give the MCP servers inside this process."""
+    return {name: it for name, it in _servers(options) if not isinstance(it, Mapping)}
+
+
+def _servers(options: CLIOptions) -> Iterable[tuple[str, Any]]:
+    assert isinstance(options.mcp_servers, Mapping)  # it has become one when it was checked
+    return options.mcp_servers.items()
 
 
 def given(options: CLIOptions) -> Iterator[tuple[str, Any]]:
     """Yield the options that are not as they are by default."""
     for field in fields(options):
         value = getattr(options, field.name)
-        if value != _default(field):
+        if value != default_of(field):
             yield field.name, value
 
 
-def _default(field: Field[Any]) -> Any:
+def default_of(field: Field[Any]) -> Any:
+    """Give the value of an option that is not given."""
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 

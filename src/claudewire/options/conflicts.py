@@ -71,11 +71,11 @@ def _about_prompts(options: CLIOptions) -> Iterator[str]:
 
 
 def _about_tools(options: CLIOptions) -> Iterator[str]:
-    chosen = options.tools
+    chosen = options.builtin_tools
     if options.skills and options.disable_slash_commands:
         yield "disable_slash_commands takes away all skills, those in skills as well"
     if options.skills and chosen is not None and "Skill" not in chosen and chosen != "default":
-        yield "skills are used through the tool Skill, which tools does not name"
+        yield "skills are used through the tool Skill, which builtin_tools does not name"
     if options.restricted and options.permission_mode == "bypassPermissions":
         yield "restricted refuses permission_mode='bypassPermissions'"
     if options.restricted and options.allow_dangerously_skip_permissions:

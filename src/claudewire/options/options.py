@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict
 
 from ..errors import OptionsError
 from ..wire import AUTO, MAX_LINE
-from .cli import CLIOptions
+from .cli import CLIOptions, default_of
 from .frozen import EMPTY
 from .limits import Patience, Timeouts, Unread
 from .session_checks import check_behaviour
 from .types import CLIOptionsDict
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from ..hooks import Hooks
     from ..people import (
         AnswerForm,
@@ -31,16 +33,15 @@ if TYPE_CHECKING:
         QuestionHandler,
     )
     from ..policy import DecisionRecord
-    from ..tools import AnyTool
+    from ..tools import AnyTool, ToolServer
     from ..tracking import Budget, Price
 
-__all__ = ["ALIASES", "Options", "OptionsDict", "OptionsWithoutOutput", "SessionOptionsDict"]
-
-ALIASES = {"allow": "allowed_tools", "deny": "disallowed_tools"}
-"""Short names, for where options are keyword arguments."""
+__all__ = ["Options", "OptionsDict", "OptionsWithoutOutput", "SessionOptionsDict"]
 
 _CALLED_OTHERWISE = {
     "additional_directories": "add_dirs",
+    "functions": "tools",
+    "servers": "mcp_servers",
     "can_use_tool": "on_permission, a function of one argument, the request",
     "cli_path": "cli",
     "continue": "continue_conversation",
@@ -60,9 +61,11 @@ _CALLED_OTHERWISE = {
 class SessionOptionsDict(TypedDict, total=False):
     """The fields that `Options` has beyond those of `CLIOptions`."""
 
-    functions: Sequence[AnyTool | Callable[..., Any]]
-    servers: Sequence[Any] | Mapping[str, Any]
+    tools: Sequence[AnyTool | Callable[..., Any] | ToolServer]
     hooks: Hooks | Mapping[str, Any] | None
+    allow: Sequence[str]
+    ask: Sequence[str]
+    deny: Sequence[str]
     on_permission: PermissionHandler | None
     on_question: QuestionHandler | None
     on_plan: PlanHandler | None
@@ -90,34 +93,33 @@ class SessionOptionsDict(TypedDict, total=False):
 
 
 class OptionsWithoutOutput(CLIOptionsDict, SessionOptionsDict, total=False):
-    """The fields of `Options` but for `output`, with their short names."""
-
-    allow: Sequence[str]
-    deny: Sequence[str]
+    """The fields of `Options` but for `output`."""
 
 
 class OptionsDict(OptionsWithoutOutput, total=False):
-    """The fields of `Options`, and their short names, for `**options: Unpack[OptionsDict]`."""
+    """The fields of `Options`, for `**options: Unpack[OptionsDict]`."""
 
     output: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Options(CLIOptions):
-    """What a session can be asked for. `CLIOptions` has what goes to the CLI.
-
-    `tools` also takes functions: they become `functions`, and the names that are left say which
-    built-in tools there are.
-    """
+    """What a session can be asked for. `CLIOptions` has what goes to the CLI."""
 
     # --- what the CLI may ask of us --------------------------------------------------------------
 
-    functions: Sequence[AnyTool | Callable[..., Any]] = ()
-    """Python functions that the model may call as tools."""
-    servers: Sequence[Any] | Mapping[str, Any] = ()
-    """MCP servers inside this process: `ToolServer`s, or server objects of the `mcp` package."""
+    tools: Sequence[AnyTool | Callable[..., Any] | ToolServer] = ()
+    """Python functions that the model may call as tools, and servers that group some."""
     hooks: Hooks | Mapping[str, Any] | None = None
     """What is to be called when something happens in the CLI."""
+    allow: Sequence[str] = ()
+    """Rules for tools that may be used without asking a person: `Read`, `Bash(git status:*)`.
+    `allow`, `ask` and `deny` are short for `policy=Policy(allow=…, ask=…, deny=…)`."""
+    ask: Sequence[str] = ()
+    """Rules for tools that a person is asked about each time."""
+    deny: Sequence[str] = ()
+    """Rules for tools that must not be used. A policy decides what the CLI asks about;
+    `disallowed_tools` also covers what it never asks about, such as reading the project."""
     on_permission: PermissionHandler | None = None
     """Decides whether a tool may run. If nobody decides, it may not."""
     on_question: QuestionHandler | None = None
@@ -131,7 +133,7 @@ class Options(CLIOptions):
     person: Person | Literal["inbox"] | None = None
     """Answers everything that has no handler of its own; `"inbox"`: somebody looks there."""
     policy: Policy | None = None
-    """Decides over tools before anybody is asked."""
+    """Decides over tools before a person is asked. With `allow`, `ask` or `deny` it is theirs."""
     inbox: Inbox | None = None
     """Where everything waits that a person has to decide; one can serve several sessions."""
     decide_within: float | None = None
@@ -178,22 +180,50 @@ class Options(CLIOptions):
     max_line: int = MAX_LINE
     """Lines of more bytes are not kept: each becomes an `Oversize` event."""
 
-    def __post_init__(self) -> None:
-        _split_tools(self)
+    def __init__(self, **options: Unpack[OptionsDict]) -> None:
+        given = self._known(options)
+        for each in fields(self):
+            value = given[each.name] if each.name in given else default_of(each)
+            object.__setattr__(self, each.name, value)
         if self.output is not None and self.json_schema is not None:
             raise OptionsError("output and json_schema both say what the output is; give one")
         check_behaviour(self)
-        for name in ("functions", "budgets"):
+        for name in ("tools", "allow", "ask", "deny", "budgets"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         CLIOptions.__post_init__(self)
+        if self._has_rules:
+            object.__setattr__(self, "policy", self._policy_of_rules())
 
-    def replace(self, **changes: Any) -> Self:
+    def _given(self) -> Iterator[tuple[str, Any]]:
+        for name, value in CLIOptions._given(self):
+            if name != "policy" or not self._has_rules:
+                yield name, value
+
+    @property
+    def _has_rules(self) -> bool:
+        return bool(self.allow or self.ask or self.deny)
+
+    def _policy_of_rules(self) -> Policy:
+        if self.policy is not None:
+            raise OptionsError(
+                "policy and allow, ask or deny both say which tools may be used; "
+                "give one: the rules can stand in policy=Policy(allow=…, ask=…, deny=…)"
+            )
+        # Only when it is asked for: it takes a while to import.
+        from ..policy import Policy
+
+        return Policy(allow=self.allow, ask=self.ask, deny=self.deny)
+
+    def replace(self, **changes: Unpack[OptionsDict]) -> Self:
         """Give the same options but for some.
 
         Raises:
             OptionsError: there is no such option, or the result makes no sense.
         """
-        return replace(self, **self._known(changes))
+        same: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)}
+        if self._has_rules:
+            del same["policy"]  # it was made of them
+        return type(self)(**{**same, **changes})
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Self:
@@ -202,7 +232,7 @@ class Options(CLIOptions):
         Raises:
             OptionsError: there is no such option, or the options make no sense.
         """
-        return cls(**cls._known(mapping))
+        return cls(**mapping)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], table: str = "") -> Self:
@@ -222,29 +252,12 @@ class Options(CLIOptions):
 
     @classmethod
     def _known(cls, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Spell out short names and refuse unknown ones."""
+        """Refuse unknown names."""
         names = {each.name for each in fields(cls)}
-        known: dict[str, Any] = {}
-        for key, value in given.items():
-            name = ALIASES.get(key, key)
-            if name not in names:
+        for key in given:
+            if key not in names:
                 raise OptionsError(_unknown(key, sorted(names)))
-            if name in known:
-                raise OptionsError(f"{name} is given twice, once by its short name")
-            known[name] = value
-        return known
-
-
-def _split_tools(options: Options) -> None:
-    """Tell functions from the names of built-in tools."""
-    given: Any = options.tools
-    if not isinstance(given, list | tuple | set | frozenset):
-        return  # it is nothing, one word, or wrong
-    names = tuple(it for it in given if isinstance(it, str))
-    functions = tuple(it for it in given if not isinstance(it, str))
-    if functions:
-        object.__setattr__(options, "functions", (*options.functions, *functions))
-        object.__setattr__(options, "tools", names or None)
+        return dict(given)
 
 
 def _unknown(key: str, names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import OptionsError
 from .limits import Patience, Timeouts, Unread
-from .values import Check, flag, quoted, whole_number
+from .values import Check, flag, quoted, texts, whole_number
 
 if TYPE_CHECKING:
     from .options import Options
@@ -51,9 +51,22 @@ def _budgets(name: str, value: Any) -> None:
         _instance(Budget)(f"{name}[{index}]", each)
 
 
-def _servers(name: str, value: Any) -> None:
-    if not isinstance(value, Mapping):
-        _list(name, value)
+def _tools(name: str, value: Any) -> None:
+    if callable(value) or hasattr(value, "tools"):
+        raise OptionsError(f"{name} must be a list; did you mean [{quoted(value)}]?")
+    if isinstance(value, str):
+        value = [value]
+    _list(name, value)
+    for each in value:
+        if isinstance(each, str):
+            raise OptionsError(
+                f"{name} are functions of this program, not {quoted(each)}; "
+                "names of built-in tools go into builtin_tools"
+            )
+
+
+def _rules(name: str, value: Any) -> None:
+    texts(name, value)
 
 
 def _mapping(name: str, value: Any) -> None:
@@ -87,8 +100,10 @@ def _seconds(name: str, value: Any) -> None:
 
 
 _CHECKS: dict[str, Check] = {
-    "functions": _list,
-    "servers": _servers,
+    "tools": _tools,
+    "allow": _rules,
+    "ask": _rules,
+    "deny": _rules,
     "policy": _policy,
     "inbox": _inbox,
     "decide_within": _seconds,
@@ -106,5 +121,7 @@ _CHECKS: dict[str, Check] = {
     "handshake": flag,
     "max_line": whole_number(1),
 }
-_NEEDED = frozenset({"functions", "servers", "budgets", "prices", "timeouts", "unread", "max_line"})
+_NEEDED = frozenset(
+    {"tools", "allow", "ask", "deny", "budgets", "prices", "timeouts", "unread", "max_line"}
+)
 """Those that cannot be None."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, Protocol, TypedDict, runtime_checkable
 
 from ..wire import (
     AgentDefinition,
@@ -22,6 +22,8 @@ __all__ = [
     "Effort",
     "JSONObject",
     "McpServer",
+    "McpServers",
+    "NamedServer",
     "PermissionPrompts",
     "Plugin",
     "PluginDelivery",
@@ -51,7 +53,21 @@ PluginDelivery = Literal["flags", "initialize"]
 SettingSource = Literal["user", "project", "local"]
 
 McpServer = McpStdioServerConfig | McpHttpServerConfig | McpSSEServerConfig | JSONObject
-"""An MCP server that the CLI starts or connects to."""
+"""The configuration of an MCP server that the CLI starts or connects to."""
+
+
+@runtime_checkable
+class NamedServer(Protocol):
+    """An MCP server inside this process: a `ToolServer`, or a server of the `mcp` package."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+
+McpServers = Mapping[str, McpServer | NamedServer] | Sequence[NamedServer]
+"""MCP servers by name; servers inside this process know their names, so a list will do."""
 
 Plugin = PluginConfig | StrPath | JSONObject
 
@@ -118,7 +134,7 @@ class CLIOptionsDict(TypedDict, total=False):
     json_schema: JSONObject | None
     verbatim_prompts: bool
 
-    tools: Sequence[str] | Literal["default"] | None
+    builtin_tools: Sequence[str] | Literal["default"] | None
     allowed_tools: Sequence[str]
     disallowed_tools: Sequence[str]
     permission_mode: PermissionMode | None
@@ -127,7 +143,7 @@ class CLIOptionsDict(TypedDict, total=False):
     tool_aliases: Mapping[str, str]
     question_preview_format: PreviewFormat | None
 
-    mcp_servers: Mapping[str, McpServer]
+    mcp_servers: McpServers
     mcp_config: Sequence[StrPath]
     strict_mcp_config: bool
     agent: str | None

@@ -59,7 +59,7 @@ plan_mode_instructions              --plan-mode-instructions              2.1.32
 json_schema                         jsonSchema                            2.1.17
 json_schema                         --json-schema                         2.1.17
 verbatim_prompts                    client_composed                       2.1.325
-tools                               --tools                               2.1.17
+builtin_tools                       --tools                               2.1.17
 allowed_tools                       --allowedTools                        1.0.128
 allowed_tools                       --allowed-tools                       1.0.128
 disallowed_tools                    --disallowedTools                     1.0.128

@@ -18,7 +18,7 @@ import msgspec
 
 from ..concurrency import RunSoon, run_soon
 from ..errors import Error, OptionsError, RequestError, RequestTimeout, UnsupportedRequest
-from ..options import CLIOptions, Options, thaw
+from ..options import CLIOptions, Options, configured_servers, hosted_servers
 from ..wire import McpMessage, McpSetServers, McpToggle, Request
 from .link import Link
 
@@ -51,6 +51,7 @@ class Servers:
         self._options = options
         self._session = session
         self._inside: dict[str, Any] = _inside(options)
+        self._configured = configured_servers(options)
         self._outside: dict[str, Any] = {}
         self._off: set[str] = set()
         self._link: Link | None = None
@@ -149,7 +150,7 @@ class Servers:
         return called
 
     def _check_free(self, name: str) -> None:
-        if name in self._wanted() or name in self._off or name in self._options.mcp_servers:
+        if name in self._wanted() or name in self._off or name in self._configured:
             raise ValueError(f"There is an MCP server called {name} already")
 
     async def _introduce(self, session: Session, name: str) -> str | None:
@@ -198,7 +199,7 @@ class Servers:
         if name in self._outside or name in self._inside:
             return
         why = f"There is no MCP server called {name} which could be removed"
-        if name in self._options.mcp_servers:
+        if name in self._configured:
             why += ": it is on the CLI's command line, and can be switched off only"
         raise ValueError(why)
 
@@ -234,34 +235,31 @@ class Servers:
 
 def _inside(options: Options) -> dict[str, Any]:
     """Give the servers inside this process by name."""
-    given: Any = options.servers
-    pairs: list[tuple[str | None, Any]] = [(None, it) for it in given]
-    if isinstance(given, Mapping):
-        pairs = list(given.items())
-    if not pairs and not options.functions:
+    hosted = hosted_servers(options)
+    if not hosted and not options.tools:
         return {}
     from ..tools import ToolServer, as_server
 
-    servers: dict[str, Any] = {}
     try:
-        if options.functions:
-            pairs.append((FUNCTIONS, ToolServer(FUNCTIONS, options.functions)))
-        taken = [(name, as_server(server, name)) for name, server in pairs]
+        servers: dict[str, Any] = {name: as_server(it, name) for name, it in hosted.items()}
+        groups = [it for it in options.tools if isinstance(it, ToolServer)]
+        functions = [it for it in options.tools if not isinstance(it, ToolServer)]
+        if functions:
+            groups.append(ToolServer(FUNCTIONS, functions))
     except (TypeError, ValueError) as error:
         if isinstance(error, Error):
             raise
         raise OptionsError(str(error)) from error
-    for name, found in taken:
-        called = name or found.name
-        if called in servers or called in options.mcp_servers:
-            raise OptionsError(f"There are two MCP servers called {called}")
-        servers[called] = found
+    for group in groups:
+        if group.name in servers or group.name in configured_servers(options):
+            raise OptionsError(f"There are two MCP servers called {group.name}")
+        servers[group.name] = group
     return servers
 
 
 def _config(name: str, server: Any) -> dict[str, Any]:
     """Check a server outside, as the options do, and write it as the CLI wants it."""
-    config: dict[str, Any] = thaw(CLIOptions(mcp_servers={name: server}).mcp_servers[name])
+    config: dict[str, Any] = configured_servers(CLIOptions(mcp_servers={name: server}))[name]
     # Without a list of arguments, even an empty one, 2.1.325 fails over it.
     return {"args": [], **config} if "command" in config else config
 

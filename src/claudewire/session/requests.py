@@ -185,13 +185,13 @@ def _rules(options: Options) -> dict[str, Any]:
         "allowed_tools": options.allowed_tools,
         "disallowed_tools": options.disallowed_tools,
         "permission_mode": options.permission_mode,
-        "tools": options.tools if isinstance(options.tools, tuple) else None,
+        "tools": options.builtin_tools if isinstance(options.builtin_tools, tuple) else None,
     }
 
 
 def _has_servers(options: Options) -> bool:
     """Whether there are MCP servers, of which it is not known what they offer."""
-    return bool(options.functions or options.servers or options.mcp_servers or options.mcp_config)
+    return bool(options.tools or options.mcp_servers or options.mcp_config)
 
 
 def _notes(options: Options) -> Iterator[str]:
@@ -209,9 +209,24 @@ def _check_reachable(options: Options) -> None:
     """Refuse a handler that would never be called: whoever gives one believes to be in control."""
     if options.accept_shadowed:
         return
-    reasons = [_why_no_permission(options), *_why_no_question(options)]
+    reasons = [_why_no_policy(options), _why_no_permission(options), *_why_no_question(options)]
     for reason in filter(None, reasons):
         raise OptionsError(f"{reason}. Say accept_shadowed=True if that is meant")
+
+
+def _why_no_policy(options: Options) -> str | None:
+    """Say why the policy would never be asked; None if it would, or if there is none."""
+    if options.policy is None or options.on_permission is not None:
+        return None
+    given = "allow, ask and deny" if options.allow or options.ask or options.deny else "policy"
+    if options.permission_prompts == "none":
+        return f"{given} would never be asked: permission_prompts is none"
+    if options.permission_mode in ("dontAsk", "bypassPermissions"):
+        return (
+            f"{given} would never be asked: in the mode {options.permission_mode} the CLI decides "
+            "by its own rules, which are allowed_tools and disallowed_tools"
+        )
+    return None
 
 
 def _why_no_permission(options: Options) -> str | None:
