@@ -17,8 +17,10 @@ from tests.docs.protocol_examples import Fence, fences, names, prose, table
 from claudewire import simulator
 from claudewire.simulator.scenario import _VERBS
 from claudewire.testing import FAULTS, PERSONAS, Fault, pytest_plugin
+from claudewire.testing.cage import Cage
 
 GUIDE = "testing.md"
+NO_CAGE = Cage.unavailable()
 SOON = 60
 
 COMMANDS = [fence for fence in fences(GUIDE) if fence.language == "sh"]
@@ -67,6 +69,33 @@ def test_the_commands_of_the_guide_do_what_it_says(fence: Fence, folder: Path) -
         assert str(made.relative_to(folder)) in prose(GUIDE)
     else:
         assert not (folder / "home").exists()  # nothing was kept where it would stay
+
+
+STAND_IN = """\
+#!{python} -I
+import json, os, sys, urllib.request
+
+prompt = {{"role": "user", "content": sys.argv[sys.argv.index("-p") + 1]}}
+tools = [{{"name": "Read", "input_schema": {{"type": "object"}}}}]
+body = {{"model": "m", "max_tokens": 32000, "tools": tools, "messages": [prompt]}}
+url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
+request = urllib.request.Request(url, json.dumps(body).encode())
+request.add_header("content-type", "application/json")
+request.add_header("x-api-key", os.environ["ANTHROPIC_API_KEY"])
+print(json.load(urllib.request.urlopen(request))["content"][0]["text"])
+"""
+"""In place of a real CLI: asks the API one thing."""
+
+
+@pytest.mark.skipif(NO_CAGE is not None, reason=f"No cage: {NO_CAGE}")
+def test_the_example_with_a_cage_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    programs = folder / "bin"
+    programs.mkdir()
+    claude = programs / "claude"
+    claude.write_text(STAND_IN.format(python=sys.executable), encoding="utf-8")
+    claude.chmod(0o700)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(programs), os.environ["PATH"]]))
+    assert "1 passed" in run("pytest -p no:cacheprovider test_offline.py", folder)
 
 
 def test_there_are_three_complete_examples() -> None:

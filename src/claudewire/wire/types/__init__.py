@@ -4,6 +4,4 @@ One struct for each, decoded by msgspec and keeping what it does not declare. Ot
 them from `claudewire.wire`. Start with `base`, then `messages`.
 """
 
-from __future__ import annotations
-
-__all__: list[str] = []
+# No `__all__`: pyright takes one that stands here for that of each module below.
