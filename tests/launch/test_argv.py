@@ -20,7 +20,7 @@ from tests.options.every_option import AGENT, MESSAGE, SCHEMA, SESSION, alone, e
 from claudewire.errors import CLIError, OptionsError
 from claudewire.launch import initialize_request
 from claudewire.launch.argv import FIXED, PrivateFiles, arguments, check_length, redacted
-from claudewire.launch.command_length import LINUX_WORD, WINDOWS_LINE
+from claudewire.launch.command_length import LINUX_WORD
 from claudewire.options import CLIOptions, Options, option_of
 from claudewire.options.support import needed_version, needs, unsupported
 from claudewire.options.versions import FIXED_FLAGS, MEASURED, TABLE
@@ -533,13 +533,6 @@ def test_the_whole_may_be_too_long() -> None:
     with pytest.raises(OptionsError, match=r"allowed_tools .* with 33,890, '/bin/claude' with 11"):
         check_length(["/bin/claude", *rules], {"A": "b"}, platform="darwin", total=40_000)
     check_length(rules, {"A": "b"}, platform="darwin", total=60_000)
-
-
-def test_windows_counts_the_whole_line() -> None:
-    rules = [f"--allowedTools=Bash(command-{number}:*)" for number in range(1000)]
-    with pytest.raises(OptionsError, match=r"on Windows .* 32,766.*allowed_tools"):
-        check_length(["a long program name that is said"[:25], *rules], platform="win32")
-    check_length(["x" * WINDOWS_LINE], platform="win32")
 
 
 def test_what_is_too_long_is_found_before_the_start() -> None:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import claudewire
-from claudewire.launch import environment as policy
-from claudewire.launch.environment import NEEDED, NEEDED_ON_WINDOWS, NOT_INHERITED, environment
+from claudewire.launch.environment import NEEDED, NOT_INHERITED, environment
 from claudewire.options import Options
 
 TOLD = {
@@ -73,17 +72,9 @@ def test_a_clean_environment_holds_what_any_program_needs_and_what_is_asked_for(
     assert made({}, clean_env=True) == TOLD
 
 
-def test_what_any_program_needs_differs_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policy.sys, "platform", "win32")  # type: ignore[attr-defined]
-    base = {"Path": "c:/bin", "SystemRoot": "c:/windows", "HOME": "/home", "KEY": "x"}
-    clean = made(base, clean_env=True)
-    assert clean == {"Path": "c:/bin", "SystemRoot": "c:/windows", **TOLD}
-
-
 def test_the_list_of_the_clean_environment_holds_no_secret() -> None:
-    needed = {*NEEDED, *NEEDED_ON_WINDOWS}
-    assert needed.isdisjoint(NOT_INHERITED)
-    assert not [name for name in needed if "KEY" in name or "TOKEN" in name or "CLAUDE" in name]
+    assert set(NEEDED).isdisjoint(NOT_INHERITED)
+    assert not [name for name in NEEDED if "KEY" in name or "TOKEN" in name or "CLAUDE" in name]
 
 
 def test_options_become_variables(tmp_path: os.PathLike[str]) -> None:

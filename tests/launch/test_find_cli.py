@@ -29,11 +29,9 @@ def env(folder: Path, **more: str) -> dict[str, str]:
     return {"PATH": f"{folder / 'one'}:{folder / 'two'}", "HOME": str(folder / "home"), **more}
 
 
-def missing(
-    cli: str | Path | list[str] | None, env: Mapping[str, str], *, windows: bool = False
-) -> CLINotFoundError:
+def missing(cli: str | Path | list[str] | None, env: Mapping[str, str]) -> CLINotFoundError:
     with pytest.raises(CLINotFoundError) as caught:
-        find_cli(cli, env, windows=windows)
+        find_cli(cli, env)
     assert caught.value.cause is Cause.NOT_FOUND
     assert caught.value.advice
     return caught.value
@@ -208,76 +206,3 @@ def test_a_script_is_run_by_node(ending: str, tmp_path: Path) -> None:
 def test_a_script_without_node_is_an_error(tmp_path: Path) -> None:
     script = program(tmp_path / "cli.js")
     assert "needs Node.js" in str(missing(script, env(tmp_path)))
-
-
-# --- Windows --------------------------------------------------------------------------------------
-
-
-def windows_env(folder: Path) -> dict[str, str]:
-    return {
-        "Path": f"{folder / 'one'}:{folder / 'two'}",
-        "UserProfile": str(folder / "home"),
-        "AppData": str(folder / "roaming"),
-        "LocalAppData": str(folder / "local"),
-        "ProgramFiles": str(folder / "programs"),
-    }
-
-
-@pytest.mark.parametrize(
-    "place",
-    ["two", "home/.local/bin", "roaming/npm", "local/Microsoft/WinGet/Links", "programs/nodejs"],
-)
-def test_on_windows_a_program_has_an_ending(place: str, tmp_path: Path) -> None:
-    program(tmp_path / place / "claude")  # npm puts a shell script there, too
-    claude = program(tmp_path / place / "claude.exe")
-    assert find_cli(None, windows_env(tmp_path), windows=True) == (str(claude),)
-
-
-@pytest.mark.parametrize(
-    ("batch", "behind"),
-    [
-        ("two/claude.cmd", "two/claude.exe"),
-        ("two/claude.CMD", "two/node_modules/@anthropic-ai/claude-code/claude.exe"),
-        ("two/claude.bat", "two/node_modules/@anthropic-ai/claude-code/bin/claude.exe"),
-        ("two/node_modules/.bin/claude.cmd", "two/node_modules/@anthropic-ai/claude-code/cli.js"),
-        ("two/claude.cmd", "two/node_modules/@anthropic-ai/claude-code/cli.js"),
-    ],
-)
-def test_a_batch_file_is_never_run_but_what_it_starts(
-    batch: str, behind: str, tmp_path: Path
-) -> None:
-    node = program(tmp_path / "one" / "node.exe")
-    program(tmp_path / behind)
-    found = find_cli(program(tmp_path / batch), windows_env(tmp_path), windows=True)
-    script = str(tmp_path / behind)
-    assert found == ((str(node), script) if behind.endswith(".js") else (script,))
-
-
-def test_a_batch_file_that_npm_has_put_into_the_path_leads_to_the_script(tmp_path: Path) -> None:
-    program(tmp_path / "two" / "claude.cmd")
-    node = program(tmp_path / "two" / "node.exe")
-    script = program(tmp_path / "two/node_modules/@anthropic-ai/claude-code/cli.js")
-    assert find_cli(None, windows_env(tmp_path), windows=True) == (str(node), str(script))
-
-
-@pytest.mark.parametrize("windows", [False, True])
-def test_a_batch_file_with_nothing_behind_it_is_an_error(windows: bool, tmp_path: Path) -> None:
-    batch = program(tmp_path / "claude.cmd")
-    error = missing(str(batch), windows_env(tmp_path), windows=windows)
-    assert "never run" in str(error)
-    assert "cli.js" in str(error)
-
-
-def test_a_node_that_is_a_batch_file_is_none(tmp_path: Path) -> None:
-    program(tmp_path / "one" / "node.cmd")
-    script = program(tmp_path / "cli.js")
-    assert "needs Node.js" in str(missing(script, windows_env(tmp_path), windows=True))
-
-
-def test_on_windows_without_variables_there_is_little_to_look_at() -> None:
-    assert "PATH: empty" in str(missing(None, {}, windows=True))
-
-
-def test_on_windows_a_backslash_makes_a_path() -> None:
-    assert "There is no file" in str(missing(r"C:\claude.exe", {}, windows=True))
-    assert "There is no program" in str(missing(r"C:\claude.exe", {}))

@@ -19,10 +19,10 @@ from tests.helpers.sessions import SOME_CLI, echo, opened, options, same_session
 
 from claudewire.errors import Cause, CLIError, Error, SessionClosed
 from claudewire.launch import Claim, claim_for
-from claudewire.launch.session_lock import SessionLock, _folder, place_of
+from claudewire.launch.session_lock import SessionLock, _folder, _lock_exclusively, place_of
 from claudewire.session import Session, SessionState, TurnState
 from claudewire.testing import ExitWith, SimulatedCLI
-from claudewire.transport import Launch, Transport, lock_exclusively
+from claudewire.transport import Launch, Transport
 
 PLACE = "/somewhere/.claude"
 
@@ -150,9 +150,9 @@ def test_a_file_that_its_last_holder_deletes_just_then_is_not_taken_for_the_lock
             (path,) = _folder().iterdir()
             path.unlink()
         tried.append(file)
-        return lock_exclusively(file)
+        return _lock_exclusively(file)
 
-    monkeypatch.setattr("claudewire.launch.session_lock.lock_exclusively", lock_after_a_while)
+    monkeypatch.setattr("claudewire.launch.session_lock._lock_exclusively", lock_after_a_while)
     lock = SessionLock(id, PLACE)
     assert len(tried) == 2
     assert len(locks()) == 1
@@ -167,7 +167,6 @@ def test_a_file_that_its_last_holder_deletes_just_then_is_not_taken_for_the_lock
     [
         ({"CLAUDE_CONFIG_DIR": "/a/b", "HOME": "/c"}, "/a/b"),
         ({"HOME": "/c"}, "/c/.claude"),
-        ({"USERPROFILE": "/d"}, "/d/.claude"),
         ({"CLAUDE_CONFIG_DIR": ""}, None),
         ({}, None),
     ],

@@ -16,7 +16,7 @@ from claudewire.errors.diagnosis import diagnose_evidence
 from claudewire.testing.api import Status, ToolUse
 from claudewire.testing.cage.cage import Cage
 from claudewire.transport import Launch, spawn
-from claudewire.transport.platforms.offspring import descendants, process_table
+from claudewire.transport.platforms.process_table import descendants, process_table
 from claudewire.transport.process import ProcessTransport
 from claudewire.wire import Connection, ResultMessage, Role, UserMessage
 

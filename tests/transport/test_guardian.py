@@ -397,5 +397,5 @@ async def test_without_a_shell_there_is_a_warning_and_no_guardian(
     guardian.watch(2**23)
     assert guardian.pid is None
     assert descriptors() == before
-    assert "No guardian" in caplog.text
+    assert "Could not start a guardian" in caplog.text
     guardian.forget(2**23)

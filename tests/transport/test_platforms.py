@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -13,7 +12,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import pytest
 from tests.helpers.processes import (
@@ -27,28 +25,39 @@ from tests.helpers.processes import (
     shell,
 )
 
-from claudewire.transport.platforms import Child, PipeEnd, SocketEnd, offspring, posix, start
-from claudewire.transport.platforms.exits import Pidfd, Waiter, watch_exit
+from claudewire.transport.platforms import Child, start
+from claudewire.transport.platforms.child import _exists
+from claudewire.transport.platforms.exit_watcher import PidfdWatcher, ThreadWatcher
 from claudewire.transport.platforms.guardian import guardian
-from claudewire.transport.platforms.offspring import Relative, descendants, process_table
-from claudewire.transport.platforms.windows import popen_options
+from claudewire.transport.platforms.process_table import (
+    ProcessInfo,
+    _from_ps,
+    _parsed,
+    descendants,
+    process_table,
+)
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/fd").exists(), reason="looks at /proc and at POSIX signals"
 )
 
+Watcher = type[PidfdWatcher] | type[ThreadWatcher]
+
 LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
 
 
-@pytest.fixture(params=[False, True], ids=["pipes", "threads"])
-def threads(request: pytest.FixtureRequest) -> bool:
-    return bool(request.param)
+@pytest.fixture(params=[PidfdWatcher, ThreadWatcher])
+def watcher(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Watcher:
+    if request.param is ThreadWatcher:
+        monkeypatch.delattr(os, "pidfd_open")
+    kind: Watcher = request.param
+    return kind
 
 
 @contextmanager
-def child(code: str, *, threads: bool = False) -> Iterator[Child]:
+def child(code: str) -> Iterator[Child]:
     """Start a shell and wait until it says that it is ready."""
-    started = start(shell(code), env=ENV, threads=threads)
+    started = start(shell(code), env=ENV)
     try:
         assert line(started) is not None
         yield started
@@ -76,43 +85,36 @@ def line(child: Child) -> bytes:
 # --- the parts ------------------------------------------------------------------------------------
 
 
-def test_an_end_does_not_block(threads: bool) -> None:
-    with child("echo ready; exec cat", threads=threads) as cat:
-        assert isinstance(cat.stdin, SocketEnd if threads else PipeEnd)
+def test_a_pipe_does_not_block() -> None:
+    with child("echo ready; exec cat") as cat:
         assert cat.stdout.read() is None
         written = 0
-        while (count := cat.stdin.write(memoryview(b"x" * 2**16))) is not None:
+        while count := cat.stdin.write(memoryview(b"x" * 2**16)):
             written += count
-            wait_or_full(cat)
         assert written >= 2**16
 
 
-def wait_or_full(child: Child) -> None:
-    """Let threads carry on; they may take what was written."""
-    poll = select.poll()
-    poll.register(child.stdin.fileno(), select.POLLOUT)
-    poll.poll(100)
-
-
-def test_the_way_of_watching_the_exit_suits_the_platform(threads: bool) -> None:
-    with child("echo ready; read x; exit 7", threads=threads) as shell:
-        assert isinstance(shell.exited, Waiter if threads else Pidfd)
+def test_the_way_of_watching_the_exit_suits_the_platform(
+    watcher: Watcher,
+) -> None:
+    with child("echo ready; read x; exit 7") as shell:
+        assert isinstance(shell.exited, watcher)
         assert not shell.poll()
         shell.stdin.close()
         wait(shell.exited.fileno())
         assert shell.poll()
         assert shell.returncode == 7
-        assert shell.left()
+        assert shell.is_left()
         assert os.getpgid(shell.pid) == shell.pid  # not reaped, so the number is its own
         shell.release()
         assert shell.is_released
-        assert not shell.left()
+        assert not shell.is_left()
 
 
 def test_without_pidfds_a_thread_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "pidfd_open")
     with child("echo ready; exec sleep 1000") as sleeper:
-        assert isinstance(sleeper.exited, Waiter)
+        assert isinstance(sleeper.exited, ThreadWatcher)
         sleeper.send_signal(signal.SIGUSR1)
         wait(sleeper.exited.fileno())
         assert sleeper.poll()
@@ -120,7 +122,7 @@ def test_without_pidfds_a_thread_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_that_is_not_ours_to_wait_for_has_exited_in_a_way_that_nobody_knows() -> None:
-    stranger = watch_exit(os.getppid(), threads=True)
+    stranger = ThreadWatcher(os.getppid())
     wait(stranger.fileno())
     while not stranger.has_exited():
         pass
@@ -128,27 +130,11 @@ def test_one_that_is_not_ours_to_wait_for_has_exited_in_a_way_that_nobody_knows(
     stranger.close()
 
 
-def test_a_thread_that_fails_is_the_end_of_the_stream() -> None:
-    def fail(pipe: IO[bytes], theirs: socket.socket) -> None:
-        with pipe, theirs:
-            received.wait(PATIENCE)  # and does not take it
-
-    received = threading.Event()
-    ours, theirs = os.pipe()
-    os.close(theirs)
-    end = SocketEnd(os.fdopen(ours, "rb", buffering=0), fail)
-    assert end.write(memoryview(b"x")) == 1
-    received.set()
-    wait(end.fileno())
-    assert end.read() == b""
-    end.close()
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="who is not root may not become another")
 def test_what_may_not_be_signalled_exists() -> None:
     os.setresuid(65534, 65534, 0)
     try:
-        assert posix._exists(1)
+        assert _exists(1)
     finally:
         os.setresuid(0, 0, 0)
 
@@ -159,23 +145,17 @@ def test_one_that_cannot_be_adopted_is_not_left_alone(monkeypatch: pytest.Monkey
 
     with child("echo ready; exec sleep 1000"):
         before, groups = descriptors(), set(guardian()._groups)
-        monkeypatch.setattr("claudewire.transport.platforms.child.write_end", fail)
+        monkeypatch.setattr("claudewire.transport.platforms.child._non_blocking", fail)
         with pytest.raises(OSError, match="no more file descriptors"):
             start(shell("exec sleep 1000"), env=ENV)
         assert descriptors() == before
         assert guardian()._groups == groups
 
 
-def test_starting_takes_no_worker_thread(threads: bool) -> None:
+def test_starting_takes_no_worker_thread(watcher: Watcher) -> None:
     before = set(threading.enumerate())
-    with child("echo ready; exec sleep 1000", threads=threads):
-        assert len(set(threading.enumerate()) - before) == (4 if threads else 0)
-
-
-def test_another_user_is_not_possible_on_windows() -> None:
-    assert popen_options(None) == {"creationflags": 0x08000004}
-    with pytest.raises(ValueError, match="cannot be started on Windows"):
-        popen_options("somebody")
+    with child("echo ready; exec sleep 1000"):
+        assert len(set(threading.enumerate()) - before) == (watcher is ThreadWatcher)
 
 
 # --- the table of processes -----------------------------------------------------------------------
@@ -203,19 +183,19 @@ def wait_until_dead(pid: int) -> None:
 @pytest.mark.skipif(not Path("/bin/ps").exists(), reason="there is no ps")
 def test_the_program_ps_tells_the_same() -> None:
     with child("sleep 1000 & echo ready; wait") as family:
-        listed = {relative.pid: relative for relative in offspring._from_ps()}
+        listed = {process.pid: process for process in _from_ps()}
         told = process_table()
         group = [pid for pid in told if told[pid].group == family.pid]
         assert len(group) == 2
         for pid in [*group, os.getpid()]:
             assert listed[pid][:4] == told[pid][:4]
-        again = {relative.pid: relative for relative in offspring._from_ps()}
+        again = {process.pid: process for process in _from_ps()}
         assert all(listed[pid].started == again[pid].started for pid in group)
 
 
 def test_where_there_is_no_ps_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    assert list(offspring._from_ps()) == []
+    assert list(_from_ps()) == []
 
 
 def test_elsewhere_the_table_comes_from_ps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,12 +207,12 @@ def test_elsewhere_the_table_comes_from_ps(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_name_may_look_like_the_rest_of_the_line(tmp_path: Path) -> None:
     stat = b"12 (a) Z (b c) S 3 4 5 0 -1 4194304 1 0 0 0 0 0 0 0 20 0 1 0 777 0 0"
-    assert offspring._parsed(12, stat) == Relative(12, 3, 4, False, "777")
+    assert _parsed(12, stat) == ProcessInfo(12, 3, 4, False, "777")
 
 
 def test_descendants_are_children_and_their_children() -> None:
-    def one(pid: int, parent: int) -> Relative:
-        return Relative(pid, parent, pid, False, "")
+    def one(pid: int, parent: int) -> ProcessInfo:
+        return ProcessInfo(pid, parent, pid, False, "")
 
     table = {each.pid: each for each in [one(1, 0), one(2, 1), one(3, 2), one(4, 3), one(5, 1)]}
     assert {each.pid for each in descendants(2, table)} == {3, 4}
@@ -246,14 +226,14 @@ def test_descendants_are_children_and_their_children() -> None:
 # --- whole families -------------------------------------------------------------------------------
 
 
-def test_end_now_ends_all_at_once(threads: bool) -> None:
+def test_end_now_ends_all_at_once(watcher: Watcher) -> None:
     code = "trap '' TERM; sleep 1000 & sleep 1000 & echo ready; while :; do wait; done"
-    with child(code, threads=threads) as family:
+    with child(code) as family:
         assert len(group_of(family.pid)) == 3
         family.end_now()
         assert family.is_released
         assert group_of(family.pid) == set()
-        assert not family.left()
+        assert not family.is_left()
         assert family.pid not in guardian()._groups
         family.end_now()
 
@@ -276,9 +256,9 @@ def test_what_has_left_the_group_is_killed_as_long_as_it_is_known_whose_it_is() 
             wait(parent.exited.fileno())
             parent.release()
             assert is_alive(runaway)
-            assert parent.left()
+            assert parent.is_left()
             deadline = time.monotonic() + PATIENCE
-            while parent.left() and time.monotonic() < deadline:
+            while parent.is_left() and time.monotonic() < deadline:
                 parent.kill()
             assert not is_alive(runaway)
             assert group_of(runaway) == set()
@@ -314,7 +294,7 @@ def test_a_stranger_that_has_got_the_number_is_left_alone() -> None:
             gone.kill()
             gone.terminate()
             gone.end_now()
-            assert not gone.left()
+            assert not gone.is_left()
             assert stranger.poll() is None
             stranger.kill()
             assert stranger.wait(PATIENCE) == -signal.SIGKILL
@@ -343,7 +323,7 @@ poll.poll()
 orphan = int(family.stdout.read())
 family.kill()
 family.release()
-while family.left():
+while family.is_left():
     family.kill()
 print(os.path.exists(f"/proc/{orphan}"))
 """

@@ -36,7 +36,7 @@ from tests.helpers.processes import (
 
 from claudewire.errors import CLIError, TransportClosed
 from claudewire.transport import Launch, Transport, spawn
-from claudewire.transport.platforms.posix import PosixChild
+from claudewire.transport.platforms import Child, exit_watcher
 from claudewire.transport.process import ProcessTransport
 
 pytestmark = [
@@ -82,10 +82,12 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(params=[False, True], ids=["pipes", "threads"])
-def threads(request: pytest.FixtureRequest) -> bool:
-    """Threads are what Windows needs; they work here, too."""
-    return bool(request.param)
+@pytest.fixture(params=["pidfd", "thread"])
+def watcher(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How the exit is noticed: on macOS by a thread."""
+    if request.param == "thread":
+        monkeypatch.setattr(exit_watcher, "PidfdWatcher", exit_watcher.ThreadWatcher)
+    return str(request.param)
 
 
 # --- bytes ----------------------------------------------------------------------------------------
@@ -99,9 +101,9 @@ async def test_it_is_a_transport() -> None:
     assert repr(process) == f"<ProcessTransport pid={process.pid} exited with -15>"
 
 
-async def test_64_mib_go_through_in_both_directions_byte_by_byte(threads: bool) -> None:
+async def test_64_mib_go_through_in_both_directions_byte_by_byte() -> None:
     data = array.array("Q", range(8 * 2**20)).tobytes()
-    async with running(shell("exec cat"), threads=threads) as process:
+    async with running(shell("exec cat")) as process:
 
         async def send() -> None:
             await process.send(data)
@@ -115,9 +117,9 @@ async def test_64_mib_go_through_in_both_directions_byte_by_byte(threads: bool) 
         assert await process.wait() == 0
 
 
-async def test_what_several_tasks_send_is_not_mixed_up(threads: bool) -> None:
+async def test_what_several_tasks_send_is_not_mixed_up() -> None:
     lines = [b"%02d" % number * 50_000 for number in range(20)]
-    async with running(shell("exec cat"), threads=threads) as process:
+    async with running(shell("exec cat")) as process:
         received: list[bytes] = []
 
         async def receive() -> None:
@@ -132,10 +134,10 @@ async def test_what_several_tasks_send_is_not_mixed_up(threads: bool) -> None:
         assert sorted(received) == lines
 
 
-async def test_a_cancelled_receive_loses_nothing(threads: bool) -> None:
+async def test_a_cancelled_receive_loses_nothing() -> None:
     expected = b"".join(b"%d\n" % number for number in range(200_000))
     program = python("for number in range(200_000): print(number)")
-    async with running(program, threads=threads) as process:
+    async with running(program) as process:
         received, cancelled, ended = b"", 0, False
         while not ended:
             with anyio.CancelScope() as scope:
@@ -181,11 +183,9 @@ async def test_a_receive_that_is_cancelled_by_force_loses_nothing() -> None:
         assert cancelled > 5
 
 
-async def test_what_a_cancelled_send_has_begun_is_finished_before_anything_else(
-    threads: bool,
-) -> None:
+async def test_what_a_cancelled_send_has_begun_is_finished_before_anything_else() -> None:
     begun = array.array("Q", range(2**18)).tobytes()
-    async with running(DEAF, threads=threads) as process:
+    async with running(DEAF) as process:
         assert await line(process) == b"ready"
         await cancelled_when_stuck(lambda: process.send(begun))
         await cancelled_when_stuck(lambda: process.send(b"never begun"))
@@ -222,7 +222,6 @@ async def cancelled_when_stuck(function: Callable[[], Awaitable[None]]) -> None:
     scope = anyio.CancelScope()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run)
-        # With threads the bytes go through a socket first: it takes a moment until it is full.
         for _ in range(20):
             await anyio.wait_all_tasks_blocked()
             await anyio.sleep(0.005)
@@ -230,9 +229,9 @@ async def cancelled_when_stuck(function: Callable[[], Awaitable[None]]) -> None:
     assert scope.cancelled_caught
 
 
-async def test_stderr_is_received_apart(threads: bool) -> None:
+async def test_stderr_is_received_apart() -> None:
     flood = python("import sys; sys.stderr.write('e' * 10**7); print('out')")
-    async with running(flood, threads=threads) as process:
+    async with running(flood) as process:
         received: list[bytes] = []
 
         async def receive() -> None:
@@ -246,8 +245,8 @@ async def test_stderr_is_received_apart(threads: bool) -> None:
         assert await process.receive_stderr() == b""
 
 
-async def test_sending_to_one_who_reads_no_more_is_an_error(threads: bool) -> None:
-    async with running(shell("exec <&-; echo ready; exec sleep 1000"), threads=threads) as process:
+async def test_sending_to_one_who_reads_no_more_is_an_error() -> None:
+    async with running(shell("exec <&-; echo ready; exec sleep 1000")) as process:
         assert await line(process) == b"ready"
         with pytest.raises(TransportClosed):
             await send_for_ever(process)
@@ -258,7 +257,6 @@ async def test_sending_to_one_who_reads_no_more_is_an_error(threads: bool) -> No
 
 
 async def send_for_ever(process: ProcessTransport) -> None:
-    # With threads it takes a moment until it is known.
     while True:
         await process.send(b"x" * 2**20)
 
@@ -268,13 +266,13 @@ async def test_after_the_end_of_input_nothing_can_be_sent() -> None:
         await process.send(b"hello")
         await process.send_eof()
         await process.send_eof()
-        with pytest.raises(TransportClosed, match="input of the process is closed"):
+        with pytest.raises(TransportClosed, match="stdin of the process is closed"):
             await process.send(b"hello")
         assert await everything(process.receive) == b"hello"
 
 
-async def test_one_may_stop_talking_and_live_on(threads: bool) -> None:
-    async with running(shell("exec >&-; exec sleep 1000"), threads=threads) as process:
+async def test_one_may_stop_talking_and_live_on() -> None:
+    async with running(shell("exec >&-; exec sleep 1000")) as process:
         assert await process.receive() == b""
         assert process.is_alive
         assert process.returncode is None
@@ -295,8 +293,8 @@ async def test_one_may_stop_talking_and_live_on(threads: bool) -> None:
         ("kill -SEGV $$", -11),
     ],
 )
-async def test_how_it_exited_is_told_to_all_who_wait(code: str, status: int, threads: bool) -> None:
-    async with running(shell(f"read x; {code}"), threads=threads) as process:
+async def test_how_it_exited_is_told_to_all_who_wait(code: str, status: int, watcher: str) -> None:
+    async with running(shell(f"read x; {code}")) as process:
         told: list[int | None] = []
 
         async def wait() -> None:
@@ -344,17 +342,17 @@ async def test_a_signal_goes_to_the_process_alone() -> None:
     assert not any(map(is_alive, family))
 
 
-async def test_nobody_of_the_group_is_left(threads: bool) -> None:
-    async with running(WITH_FAMILY, threads=threads) as process:
+async def test_nobody_of_the_group_is_left(watcher: str) -> None:
+    async with running(WITH_FAMILY) as process:
         family = await numbers(process)
         assert {process.pid, *family} <= group_of(process.pid)
     assert group_of(process.pid) == set()
 
 
 async def test_one_that_ignores_sigterm_is_killed(
-    threads: bool, caplog: pytest.LogCaptureFixture
+    watcher: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with running(STUBBORN, threads=threads, terminate_after=0.05) as process:
+    async with running(STUBBORN, terminate_after=0.05) as process:
         assert await line(process) == b"ready"
     assert process.returncode == -signal.SIGKILL
     assert group_of(process.pid) == set()
@@ -369,9 +367,9 @@ async def test_one_that_is_stopped_ends_all_the_same() -> None:
 
 
 async def test_one_that_has_left_the_group_dies_with_the_process_that_started_it(
-    threads: bool,
+    watcher: str,
 ) -> None:
-    async with running((*WITH_RUNAWAY, "stay"), threads=threads) as process:
+    async with running((*WITH_RUNAWAY, "stay")) as process:
         [runaway] = await numbers(process)
         with killed_in_the_end(runaway):
             assert os.getpgid(runaway) == runaway
@@ -380,8 +378,8 @@ async def test_one_that_has_left_the_group_dies_with_the_process_that_started_it
             assert group_of(runaway) == set()
 
 
-async def test_one_that_nobody_knows_any_more_does_not_hold_up_the_end(threads: bool) -> None:
-    async with running(WITH_RUNAWAY, threads=threads) as process:
+async def test_one_that_nobody_knows_any_more_does_not_hold_up_the_end(watcher: str) -> None:
+    async with running(WITH_RUNAWAY) as process:
         [runaway] = await numbers(process)
         with killed_in_the_end(runaway):
             assert await process.wait() == 7
@@ -390,7 +388,7 @@ async def test_one_that_nobody_knows_any_more_does_not_hold_up_the_end(threads: 
             assert await process.receive() == b""
 
 
-async def test_what_it_says_at_its_end_is_received(threads: bool) -> None:
+async def test_what_it_says_at_its_end_is_received(watcher: str) -> None:
     last_words = python(
         """
         import signal, sys
@@ -402,7 +400,7 @@ async def test_what_it_says_at_its_end_is_received(threads: bool) -> None:
         sys.exit(3)
         """
     )
-    async with running(last_words, threads=threads) as process:
+    async with running(last_words) as process:
         assert await line(process) == b"ready"
         await process.aclose()
         assert await everything(process.receive) == b"x" * 10**6 + b"\n"
@@ -410,8 +408,8 @@ async def test_what_it_says_at_its_end_is_received(threads: bool) -> None:
         assert process.returncode == 3
 
 
-async def test_what_was_said_before_an_early_end_is_received(threads: bool) -> None:
-    async with running(python("print('x' * 60_000)"), threads=threads) as process:
+async def test_what_was_said_before_an_early_end_is_received(watcher: str) -> None:
+    async with running(python("print('x' * 60_000)")) as process:
         assert await process.wait() == 0
         await process.aclose()
         assert await everything(process.receive) == b"x" * 60_000 + b"\n"
@@ -430,8 +428,8 @@ async def test_one_who_talks_without_end_is_not_listened_to_without_end(
         assert len(await everything(process.receive)) < 4 * 2**20
 
 
-async def test_all_who_wait_for_something_are_woken_by_the_end(threads: bool) -> None:
-    async with running(STUBBORN, threads=threads, terminate_after=0.05) as process:
+async def test_all_who_wait_for_something_are_woken_by_the_end(watcher: str) -> None:
+    async with running(STUBBORN, terminate_after=0.05) as process:
         assert await line(process) == b"ready"
         ends: list[object] = []
 
@@ -458,8 +456,8 @@ async def test_all_who_wait_for_something_are_woken_by_the_end(threads: bool) ->
         )
 
 
-async def test_closing_cannot_be_cancelled(threads: bool) -> None:
-    async with running(WITH_FAMILY, threads=threads) as process:
+async def test_closing_cannot_be_cancelled(watcher: str) -> None:
+    async with running(WITH_FAMILY) as process:
         family = await numbers(process)
         with anyio.CancelScope() as scope:
             scope.cancel()
@@ -500,7 +498,7 @@ async def test_if_closing_is_cancelled_by_force_the_process_is_killed(steps: int
 async def test_what_cannot_be_killed_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     popen = started(SLEEPER)
     with anyio.fail_after(PATIENCE):
-        process = ProcessTransport(Immortal(popen, threads=False), lambda: None, 0, 0.02)
+        process = ProcessTransport(Immortal(popen), lambda: None, 0, 0.02)
         assert await line(process) == b"ready"
         before = descriptors()
         with pytest.raises(CLIError, match=f"Process {process.pid}, or something that it has"):
@@ -522,7 +520,7 @@ def started(argv: tuple[str, ...]) -> subprocess.Popen[bytes]:
     )
 
 
-class Immortal(PosixChild):
+class Immortal(Child):
     def terminate(self) -> None:
         pass
 
@@ -533,11 +531,11 @@ class Immortal(PosixChild):
 # --- killed, forgotten ----------------------------------------------------------------------------
 
 
-async def test_it_can_be_killed_without_an_event_loop(tmp_path: Path, threads: bool) -> None:
+async def test_it_can_be_killed_without_an_event_loop(tmp_path: Path, watcher: str) -> None:
     secret = tmp_path / "secret"
     secret.touch()
     with anyio.fail_after(PATIENCE):
-        process = await spawn(Launch(WITH_FAMILY, ENV, cleanup=(secret,)), threads=threads)
+        process = await spawn(Launch(WITH_FAMILY, ENV, cleanup=(secret,)))
         family = await numbers(process)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(process.wait)
@@ -564,12 +562,12 @@ async def test_one_that_was_killed_may_be_forgotten(recwarn: pytest.WarningsReco
 
 
 async def test_one_that_is_forgotten_is_killed_with_a_warning(
-    tmp_path: Path, threads: bool, recwarn: pytest.WarningsRecorder
+    tmp_path: Path, watcher: str, recwarn: pytest.WarningsRecorder
 ) -> None:
     secret = tmp_path / "secret"
     secret.touch()
     with anyio.fail_after(PATIENCE):
-        process = await spawn(Launch(SLEEPER, ENV, cleanup=(secret,)), threads=threads)
+        process = await spawn(Launch(SLEEPER, ENV, cleanup=(secret,)))
         pid = process.pid
         del process
         gc.collect()
@@ -611,14 +609,15 @@ async def test_50_at_once_leave_nothing_behind() -> None:
     assert threading.active_count() == threads_before
 
 
-async def test_threads_end_with_the_process() -> None:
+@pytest.mark.parametrize("watcher", ["thread"], indirect=True)
+async def test_a_thread_ends_with_the_process(watcher: str) -> None:
     async with running(SLEEPER):
         pass
     before, threads_before = descriptors(), set(threading.enumerate())
-    async with running(SLEEPER, threads=True) as process:
+    async with running(SLEEPER) as process:
         assert await line(process) == b"ready"
         ours = set(threading.enumerate()) - threads_before
-        assert len(ours) == 4
+        assert len(ours) == 1
     for each in ours:
         await anyio.to_thread.run_sync(each.join, PATIENCE)
     assert not any(each.is_alive() for each in ours)
@@ -667,3 +666,13 @@ async def test_what_was_to_be_done_in_the_end_is_done_once(
 async def test_it_may_run_as_another_user(user: str | int) -> None:
     async with running(shell("id -u; id -G"), user=user) as process:
         assert await everything(process.receive) == b"65534\n65534\n"
+
+
+async def test_windows_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.touch()
+    monkeypatch.setattr("sys.platform", "win32")
+    with pytest.raises(CLIError, match="cannot start a CLI on Windows") as caught:
+        await spawn(Launch(SLEEPER, ENV, cleanup=(secret,)))
+    assert "WSL" in caught.value.advice
+    assert not secret.exists()

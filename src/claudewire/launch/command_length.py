@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -14,9 +13,6 @@ __all__ = ["check_length"]
 
 LINUX_WORD = 128 * 1024 - 1
 """Bytes in one argument or variable: 32 pages, of which one byte is for the end."""
-
-WINDOWS_LINE = 32_766
-"""UTF-16 units in a whole command line; one more is for the end."""
 
 POINTER = 8
 HEADROOM = 2048
@@ -43,24 +39,11 @@ def check_length(
     Raises:
         OptionsError: it is too long; the message says what of it is.
     """
-    if platform == "win32":
-        _check_line(argv)
-        return
     words = [(_name(word), _size(word)) for word in argv]
     variables = [(f"env[{name!r}]", _size(f"{name}={it}")) for name, it in (env or {}).items()]
     if platform == "linux":
         _check_words([*words, *variables])
     _check_total([*words, *variables], _system_total() if total is None else total)
-
-
-def _check_line(argv: Sequence[str]) -> None:
-    length = len(subprocess.list2cmdline(argv).encode("utf-16-le", "surrogatepass")) // 2
-    if length > WINDOWS_LINE:
-        culprits = _largest([(_name(word), len(word)) for word in argv])
-        raise OptionsError(
-            f"The command line would have {length:,} characters, and on Windows there may be "
-            f"{WINDOWS_LINE:,}. Most of it is {culprits}. {_ADVICE}"
-        )
 
 
 def _check_words(sizes: Sequence[tuple[str, int]]) -> None:

@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from ..errors import OptionsError
 from ..options import Options
-from ..transport import Launch, Transport, spawn
+from ..transport import Launch, Transport, check_platform, spawn
 from .argv import arguments, check_length
 from .environment import environment
 from .find_cli import find_cli
@@ -62,6 +62,8 @@ async def open_transport(
         return Connected(transport)
     if transport is None and options.cli == SIMULATED:
         return _simulated(options)
+    if transport is None:
+        check_platform()
     # It looks for files in many places, some of which may be slow.
     launch = await anyio.to_thread.run_sync(launch_of, options)
     if transport is not None:

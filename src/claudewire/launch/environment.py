@@ -17,13 +17,12 @@ any other variable. Nothing of this is ever logged.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 
 from .._package import __version__
 from ..options import CLIOptions
 
-__all__ = ["NEEDED", "NEEDED_ON_WINDOWS", "NOT_INHERITED", "environment"]
+__all__ = ["NEEDED", "NOT_INHERITED", "environment"]
 
 NEEDED = (
     "HOME",
@@ -39,30 +38,6 @@ NEEDED = (
     "USER",
 )
 """What a program needs to find other programs, its user's files and its language."""
-
-NEEDED_ON_WINDOWS = (
-    "APPDATA",
-    "COMSPEC",
-    "HOMEDRIVE",
-    "HOMEPATH",
-    "LOCALAPPDATA",
-    "NUMBER_OF_PROCESSORS",
-    "OS",
-    "PATH",
-    "PATHEXT",
-    "PROCESSOR_ARCHITECTURE",
-    "PROGRAMDATA",
-    "PROGRAMFILES",
-    "PROGRAMFILES(X86)",
-    "SYSTEMDRIVE",
-    "SYSTEMROOT",
-    "TEMP",
-    "TMP",
-    "USERNAME",
-    "USERPROFILE",
-    "WINDIR",
-)
-"""The same on Windows, where most programs do not even start without `SYSTEMROOT`."""
 
 NOT_INHERITED = (
     # Set by a CLI (2.1.325 at the most) for the commands that it runs.
@@ -112,8 +87,6 @@ def environment(options: CLIOptions, base: Mapping[str, str] | None = None) -> d
 def _inherited(options: CLIOptions, base: Mapping[str, str]) -> dict[str, str]:
     if not options.clean_env:
         return {name: base[name] for name in base if name not in NOT_INHERITED}
-    if sys.platform == "win32":  # where the case of a name does not matter
-        return {name: base[name] for name in base if name.upper() in NEEDED_ON_WINDOWS}
     return {name: base[name] for name in NEEDED if name in base}
 
 

@@ -7,7 +7,6 @@ example, calls it in a thread.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -19,11 +18,7 @@ CLI_VARIABLE = "CLAUDE_CODE_PATH"
 """The environment variable that says where the CLI is."""
 
 _NAME = "claude"
-_PACKAGE = Path("node_modules", "@anthropic-ai", "claude-code")
 _SCRIPTS = frozenset([".js", ".mjs", ".cjs"])
-_BATCHES = frozenset([".cmd", ".bat"])
-_ENDINGS = (".exe", ".com", ".cmd", ".bat")
-"""What Windows takes for a program, in this order."""
 
 _ADVICE = (
     "Install it (npm install -g @anthropic-ai/claude-code), say where it is (cli=…, or the "
@@ -54,10 +49,7 @@ _SYSTEM = (
 
 
 def find_cli(
-    cli: str | os.PathLike[str] | Sequence[str] | None,
-    env: Mapping[str, str],
-    *,
-    windows: bool = sys.platform == "win32",
+    cli: str | os.PathLike[str] | Sequence[str] | None, env: Mapping[str, str]
 ) -> tuple[str, ...]:
     """Give the command that starts the CLI: one word, or several.
 
@@ -66,13 +58,12 @@ def find_cli(
             `["ssh", "host", "claude"]`, of which only the first word is looked up here. None to
             look into `CLAUDE_CODE_PATH`, then PATH, then the usual places.
         env: the environment that the CLI will have.
-        windows: whether programs are found as Windows does.
 
     Raises:
         CLINotFoundError: it is not there, or cannot be run. Says where it was looked for.
         OptionsError: the command is empty.
     """
-    search = _Search(env, windows)
+    search = _Search(env)
     if cli is None:
         return search.anywhere()
     if isinstance(cli, os.PathLike):
@@ -88,10 +79,8 @@ def find_cli(
 class _Search:
     """Looks for programs, and remembers where."""
 
-    def __init__(self, env: Mapping[str, str], windows: bool) -> None:
-        # On Windows the names of variables are the same in any case.
-        self._env = {name.upper(): env[name] for name in env} if windows else dict(env)
-        self._windows = windows
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = env
         self._looked: list[str] = []
 
     # --- what was asked for ----------------------------------------------------------------------
@@ -109,8 +98,7 @@ class _Search:
     def given(self, name: str, where: str = "") -> tuple[str, ...]:
         if not name:
             raise OptionsError("The name of the CLI is empty")
-        separators = "/\\" if self._windows else "/"
-        if name[0] != "~" and not any(separator in name for separator in separators):
+        if name[0] != "~" and "/" not in name:
             return self._named(name, where)
         return self.at(name, where)
 
@@ -151,59 +139,30 @@ class _Search:
         for folder in folders:
             if note:
                 self._looked.append(str(folder))
-            for ending in self._endings(name):
-                path = folder / (name + ending)
-                if self._is_program(path):
-                    return path
+            if self._is_program(folder / name):
+                return folder / name
         return None
 
-    def _endings(self, name: str) -> tuple[str, ...]:
-        if not self._windows or Path(name).suffix.lower() in {*_ENDINGS, *_SCRIPTS}:
-            return ("",)
-        return _ENDINGS
-
     def _is_program(self, path: Path) -> bool:
-        if not path.is_file():
-            return False
-        return self._windows or path.suffix in _SCRIPTS or os.access(path, os.X_OK)
+        return path.is_file() and (path.suffix in _SCRIPTS or os.access(path, os.X_OK))
 
     def _home(self) -> Path | None:
-        home = self._env.get("USERPROFILE" if self._windows else "HOME")
+        home = self._env.get("HOME")
         return Path(home) if home else None
 
     def _usual(self) -> Iterator[Path]:
         for name in ("NPM_CONFIG_PREFIX", "npm_config_prefix"):
             if self._env.get(name):
-                yield Path(self._env[name], "" if self._windows else "bin")
-        yield from self._usual_on_windows() if self._windows else self._usual_on_posix()
-        yield Path("node_modules", ".bin").absolute()
-
-    def _usual_on_posix(self) -> Iterator[Path]:
+                yield Path(self._env[name], "bin")
         if (home := self._home()) is not None:
             yield from (home / folder for folder in _HOMES)
             yield from sorted(home.glob(".nvm/versions/node/*/bin"), key=_version, reverse=True)
         yield from map(Path, _SYSTEM)
-
-    def _usual_on_windows(self) -> Iterator[Path]:
-        env = self._env
-        if (home := self._home()) is not None:
-            yield home / ".local" / "bin"
-            yield home / ".claude" / "local"
-            yield home / ".bun" / "bin"
-            yield home / "scoop" / "shims"
-        if env.get("APPDATA"):
-            yield Path(env["APPDATA"], "npm")
-        if env.get("LOCALAPPDATA"):
-            yield Path(env["LOCALAPPDATA"], "Microsoft", "WinGet", "Links")
-            yield Path(env["LOCALAPPDATA"], "Volta", "bin")
-        if env.get("PROGRAMFILES"):
-            yield Path(env["PROGRAMFILES"], "nodejs")
+        yield Path("node_modules", ".bin").absolute()
 
     # --- how it is run ---------------------------------------------------------------------------
 
     def _command(self, path: Path) -> tuple[str, ...]:
-        if path.suffix.lower() in _BATCHES:
-            path = self._behind(path)
         if path.suffix.lower() in _SCRIPTS:
             return (self._node(path), str(path))
         if not self._is_program(path):
@@ -211,27 +170,9 @@ class _Search:
             raise CLINotFoundError(f"{path} is not executable", advice=advice)
         return (str(path),)
 
-    def _behind(self, batch: Path) -> Path:
-        """Find what a batch file starts: Windows would interpret our arguments a second time."""
-        beside = batch.with_suffix("")
-        package = batch.parent / _PACKAGE
-        if batch.parent.name == ".bin":
-            package = batch.parent.parent.parent / _PACKAGE
-        candidates = [beside.with_suffix(".exe")]
-        candidates += [package / "bin" / "claude.exe", package / "claude.exe", package / "cli.js"]
-        for path in candidates:
-            if path.is_file():
-                return path
-        raise CLINotFoundError(
-            f"{batch} is a batch file, which is never run because it would interpret the "
-            "arguments; and what it starts was not found at "
-            + ", ".join(str(path) for path in candidates),
-            advice="Say where the program itself is: cli=…, a claude.exe or a cli.js.",
-        )
-
     def _node(self, script: Path) -> str:
         node = self._in_path("node")
-        if node is None or node.suffix.lower() in _BATCHES:
+        if node is None:
             raise CLINotFoundError(
                 f"{script} needs Node.js, and there is no `node` in PATH",
                 advice="Install Node.js, or say the whole command: cli=[node, script].",

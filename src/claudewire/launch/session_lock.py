@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import sys
 import threading
 import uuid
 import weakref
@@ -20,7 +19,7 @@ from pathlib import Path
 
 from ..errors import Cause, CLIError
 from ..options import Options
-from ..transport import Transport, lock_exclusively
+from ..transport import Transport
 from .connect import SIMULATED, Connect
 from .environment import environment
 
@@ -28,13 +27,7 @@ __all__ = ["Claim", "SessionLock", "claim_for", "place_of"]
 
 log: logging.Logger = logging.getLogger("claudewire.session")
 
-_FLAGS = (
-    os.O_RDWR
-    | os.O_CREAT
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_NOFOLLOW", 0)
-    | getattr(os, "O_NOINHERIT", 0)
-)
+_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 _held: weakref.WeakValueDictionary[Path, SessionLock] = weakref.WeakValueDictionary()
 """The locks of this process. Some network file systems do not tell a process from itself."""
@@ -74,7 +67,7 @@ class SessionLock:
         if self._file >= 0:
             file, self._file = self._file, -1
             _held.pop(self._path, None)
-            with suppress(OSError):  # elsewhere an open file cannot be deleted, and stays
+            with suppress(OSError):
                 self._path.unlink()
             os.close(file)
 
@@ -94,7 +87,7 @@ def _lock(path: Path, session_id: str) -> int:
     while True:
         file = os.open(path, _FLAGS, 0o600)
         try:
-            if not lock_exclusively(file):
+            if not _lock_exclusively(file):
                 raise _in_use(session_id, _read(file))
             if _is_still(file, path):
                 os.ftruncate(file, 0)
@@ -105,6 +98,17 @@ def _lock(path: Path, session_id: str) -> int:
             os.close(file)
             raise
         os.close(file)
+
+
+def _lock_exclusively(file: int) -> bool:
+    """Lock a file, or return False if another process has locked it. Closing it unlocks it."""
+    import fcntl  # which Windows does not have; there, importing this module must not fail
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _is_still(file: int, path: Path) -> bool:
@@ -130,10 +134,7 @@ def _in_use(session_id: str, owner: str) -> CLIError:
 
 
 def _folder() -> Path:
-    if sys.platform == "win32":  # pragma: no cover
-        cache = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
-    else:
-        cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     folder = Path(cache).expanduser() / "claudewire" / "locks"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
@@ -158,7 +159,7 @@ if hasattr(os, "register_at_fork"):
 def place_of(env: Mapping[str, str | None]) -> str | None:
     """Say where a CLI with this environment keeps its conversations; None if nobody knows."""
     config = env.get("CLAUDE_CONFIG_DIR")
-    home = env.get("HOME") or env.get("USERPROFILE")
+    home = env.get("HOME")
     if not config and not home:
         return None
     return os.path.realpath(config or os.path.join(home or "", ".claude"))

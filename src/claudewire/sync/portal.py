@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import sys
 import threading
 import weakref
 from collections.abc import Awaitable, Callable
@@ -31,9 +30,6 @@ log: logging.Logger = logging.getLogger("claudewire.sync")
 
 MAY_TAKE = 30.0
 """For how many seconds the end of the interpreter waits for sessions: longer than each may take."""
-
-_POLL = 0.1 if sys.platform == "win32" else None
-"""Where Ctrl-C does not break a wait, it is looked for so often."""
 
 
 class Closable(Protocol):
@@ -140,9 +136,6 @@ class Portal:
 
     def _wait(self, future: Future[ResultT]) -> ResultT:
         try:
-            while _POLL is not None and not future.done():
-                with suppress(TimeoutError):
-                    future.exception(_POLL)
             return future.result()
         except CancelledError:
             raise _ended() from None

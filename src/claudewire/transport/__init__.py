@@ -7,8 +7,7 @@ A transport knows nothing about lines or messages. What operating systems do dif
 from __future__ import annotations
 
 from .base import MemoryTransport, Transport, memory_pair
-from .platforms import lock_exclusively
-from .process import Launch, spawn
+from .process import Launch, check_platform, spawn
 from .recording import Direction, Recording, RecordingError, RecordingTransport
 from .replay import Match, ReplayMismatch, ReplayTransport, ReplayUnfinished
 
@@ -24,7 +23,7 @@ __all__ = [
     "ReplayTransport",
     "ReplayUnfinished",
     "Transport",
-    "lock_exclusively",
+    "check_platform",
     "memory_pair",
     "spawn",
 ]

@@ -11,6 +11,7 @@ verified that nothing of the group is left. What the process had written can sti
 from __future__ import annotations
 
 import logging
+import sys
 import warnings
 import weakref
 from collections.abc import Callable, Mapping
@@ -21,15 +22,15 @@ from typing import TYPE_CHECKING
 import anyio
 import anyio.lowlevel
 
-from ..errors import CLIError, Evidence
-from .pipes import Inlet, Outlet, Readiness
+from ..errors import Cause, CLIError, Evidence
+from .pipes import PipeReader, PipeWriter, Readiness
 from .platforms import Child, start
 from .spawn_errors import explained
 
 if TYPE_CHECKING:
     from .base import Transport
 
-__all__ = ["Cleanup", "Launch", "ProcessTransport", "spawn"]
+__all__ = ["Cleanup", "Launch", "ProcessTransport", "check_platform", "spawn"]
 
 log: logging.Logger = logging.getLogger("claudewire.transport")
 
@@ -58,13 +59,26 @@ class Launch:
     cleanup: tuple[Cleanup, ...] = ()
 
 
+def check_platform() -> None:
+    """Refuse to start a process where that is not supported.
+
+    Raises:
+        CLIError: this is Windows.
+    """
+    if sys.platform == "win32":
+        raise CLIError(
+            "claudewire cannot start a CLI on Windows, which it does not support",
+            cause=Cause.REFUSED,
+            advice="Use Linux, macOS or WSL, or reach a CLI there with a transport of your own.",
+        )
+
+
 async def spawn(
     launch: Launch,
     *,
     terminate_after: float = 5.0,
     kill_after: float = 5.0,
     user: str | int | None = None,
-    threads: bool | None = None,
 ) -> ProcessTransport:
     """Start a CLI.
 
@@ -73,19 +87,19 @@ async def spawn(
         terminate_after: how many seconds a process that is closed has, after SIGTERM, before it
             is killed.
         kill_after: how many seconds the end of a killed process is waited for.
-        user: as whom it runs. POSIX, and needs privileges.
-        threads: whether threads do the waiting; None to do what suits the platform.
+        user: as whom it runs; this needs privileges.
 
     Raises:
         OptionsError: the working directory, the user or an argument is not possible.
-        CLIError: it cannot be started; its cause says why.
+        CLIError: it cannot be started; `cause` says why.
     """
     cleanup = _CleanUp(launch.cleanup)
     try:
+        check_platform()
         await anyio.lowlevel.checkpoint()
         # In this thread, and nothing is awaited after it: there is no moment at which the process
         # runs and nobody owns it.
-        child = start(launch.argv, env=launch.env, cwd=launch.cwd, user=user, threads=threads)
+        child = start(launch.argv, env=launch.env, cwd=launch.cwd, user=user)
     except (OSError, ValueError, LookupError) as error:
         cleanup()
         raise explained(error, launch.argv, launch.env, launch.cwd) from error
@@ -129,9 +143,9 @@ class ProcessTransport:
         self._cleanup = cleanup
         self._terminate_after = terminate_after
         self._kill_after = kill_after
-        self._stdin = Outlet(child.stdin)
-        self._stdout = Inlet(child.stdout)
-        self._stderr = Inlet(child.stderr)
+        self._stdin = PipeWriter(child.stdin)
+        self._stdout = PipeReader(child.stdout)
+        self._stderr = PipeReader(child.stderr)
         self._exited = Readiness(child.exited, anyio.wait_readable)
         self._is_closing = False
         self._closed = anyio.Event()
@@ -241,12 +255,11 @@ class ProcessTransport:
         self._stdin.close()
         async with anyio.create_task_group() as tasks:
             # Whoever cannot get rid of what it has to say cannot end.
-            tasks.start_soon(self._stdout.soak_up)
-            tasks.start_soon(self._stderr.soak_up)
+            tasks.start_soon(self._stdout.drain)
+            tasks.start_soon(self._stderr.drain)
             await self._end_process()
-            await self._take_what_lags()
             tasks.cancel_scope.cancel()
-        if self._child.left():
+        if self._child.is_left():
             raise self._immortal()
 
     async def _end_process(self) -> None:
@@ -265,16 +278,10 @@ class ProcessTransport:
 
     async def _see_the_others_off(self) -> None:
         pause = _SHORTEST_PAUSE
-        while self._child.left():
+        while self._child.is_left():
             self._child.kill()
             await anyio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
-
-    async def _take_what_lags(self) -> None:
-        for inlet in (self._stdout, self._stderr):
-            if inlet.lag:
-                with anyio.move_on_after(inlet.lag):
-                    await inlet.soak_up()
 
     def _immortal(self) -> CLIError:
         message = f"Process {self.pid}, or something that it has started, cannot be killed"

@@ -1,50 +1,58 @@
-"""A child process as the rest of the package sees it, whatever the platform."""
+"""A child process that leads a process group, and how it is started."""
 
 from __future__ import annotations
 
 import os
+import select
+import signal
 import subprocess
 import threading
 import time
-from abc import ABC, abstractmethod
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import IO
 
-from .ends import End, read_end, write_end
-from .exits import Exit
+from .exit_watcher import ExitWatcher, watch_exit
+from .guardian import guardian
+from .process_table import ProcessInfo, descendants, process_table
 
-__all__ = ["BRIEFLY", "Child"]
+__all__ = ["BRIEFLY", "Child", "start"]
 
 BRIEFLY = 0.25
-"""Seconds that the end of a killed process is waited for where nothing may wait."""
+"""Seconds that `end_now` waits for the end of a killed process."""
 _PAUSE = 0.001
 
 
-class Child(ABC):
-    """A process, and all that it has started.
+class Child:
+    """A process, and all that it has started. A guardian ends them if we are killed.
 
     Its methods may be called from any thread, and do nothing in a fork of the process that
     started it.
 
     Attributes:
         pid: its process id.
-        stdin: what it reads.
+        stdin: what it reads. This file and the other two never block.
         stdout: what it writes.
-        stderr: what it complains about.
+        stderr: what it writes to stderr.
         exited: can be waited for; readable once the process has exited.
         returncode: how it exited, negative for a signal; None if that is not known.
     """
 
-    def __init__(self, popen: subprocess.Popen[bytes], exited: Exit, *, threads: bool) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
         self._popen = popen
         self._owner = os.getpid()
         # Re-entrant: the garbage collector, or a signal handler, may end us in the middle.
         self._lock = threading.RLock()
         self._ended = self._released = False
+        self._escaped: dict[int, ProcessInfo] = {}
         self.pid: int = popen.pid
         self.returncode: int | None = None
-        self.exited = exited
-        self.stdin: End = write_end(popen.stdin, threads=threads)
-        self.stdout: End = read_end(popen.stdout, threads=threads)
-        self.stderr: End = read_end(popen.stderr, threads=threads)
+        self.exited: ExitWatcher = watch_exit(popen.pid)
+        self.stdin = _non_blocking(popen.stdin)
+        self.stdout = _non_blocking(popen.stdout)
+        self.stderr = _non_blocking(popen.stderr)
+        _children.add(self)
 
     @property
     def is_ours(self) -> bool:
@@ -64,42 +72,90 @@ class Child(ABC):
                 self.returncode = self.exited.status
             return self._ended
 
-    @abstractmethod
+    # --- signals ---------------------------------------------------------------------------------
+
     def send_signal(self, number: int) -> None:
         """Send a signal to the process alone, if it has not exited."""
+        with self._lock:
+            if self.is_ours and not self.poll():
+                # Not reaped, so the number is still its own.
+                os.kill(self.pid, number)
 
-    @abstractmethod
     def terminate(self) -> None:
-        """Ask it, and all that it has started, to end."""
+        """Ask the whole group to end."""
+        with self._lock:
+            self._note_escaped()
+            self._signal_group(signal.SIGTERM)
+            self._signal_group(signal.SIGCONT)  # a stopped process does not react to SIGTERM
 
-    @abstractmethod
     def kill(self) -> None:
-        """Kill it, and all that it has started."""
+        """Kill the whole group, and descendants of the process that have left the group."""
+        with self._lock:
+            self._note_escaped()
+            self._signal_group(signal.SIGKILL)
+            for process in self._escaped_alive():
+                with suppress(OSError):
+                    if process.group == process.pid:
+                        os.killpg(process.group, signal.SIGKILL)
+                    os.kill(process.pid, signal.SIGKILL)
 
-    @abstractmethod
-    def _await_exit(self, seconds: float) -> bool:
-        """Wait for its exit, in this thread."""
+    def _note_escaped(self) -> None:
+        """Remember who has left the group: after the exit it cannot be found out."""
+        if self.is_ours and not self.poll():
+            for process in descendants(self.pid, process_table()):
+                if process.group != self.pid:
+                    self._escaped[process.pid] = process
+
+    def _signal_group(self, number: int) -> None:
+        if self.is_ours and not self._is_number_reused():
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+
+    def _is_number_reused(self) -> bool:
+        """Whether another process has the number: it is given away only when the group is empty."""
+        return self._released and _exists(self.pid)
+
+    # --- the end ---------------------------------------------------------------------------------
 
     def release(self) -> None:
         """Reap it, if it has exited. Its number is free from then on."""
         with self._lock:
             if not self._released and self.is_ours and self.poll():
-                self._before_release()
+                guardian().forget(self.pid)
                 self._popen.wait()
                 self._released = True
 
-    @abstractmethod
-    def _before_release(self) -> None:
-        """Do what has to be done while its number is still its own."""
-
-    def left(self) -> bool:
+    def is_left(self) -> bool:
         """Say whether it, or anything that it has started, is still alive."""
         with self._lock:
-            return not self._released or self._is_company_alive()
+            return not self._released or self._is_group_alive() or bool(self._escaped_alive())
 
-    @abstractmethod
-    def _is_company_alive(self) -> bool:
-        """Say whether anything that it has started is still alive."""
+    def _is_group_alive(self) -> bool:
+        if not self._is_number_reused() and _exists(-self.pid):
+            # Dead processes are members until they are reaped, which may never happen.
+            table = process_table().values()
+            if any(each.group == self.pid and not each.is_dead for each in table):
+                return True
+        _reap_orphans(self.pid)
+        return False
+
+    def _escaped_alive(self) -> list[ProcessInfo]:
+        if not self._escaped or not self.is_ours:
+            return []
+        table = process_table()
+        return [
+            process
+            for process in table.values()
+            if not process.is_dead and self._has_escaped(process, table)
+        ]
+
+    def _has_escaped(self, process: ProcessInfo, table: Mapping[int, ProcessInfo]) -> bool:
+        """Whether it was seen to have left the group, or is in the group of one that was."""
+        before = self._escaped.get(process.pid)
+        if before is not None:
+            return process.started == before.started
+        leader, leader_now = self._escaped.get(process.group), table.get(process.group)
+        return leader is not None and (leader_now is None or leader_now.started == leader.started)
 
     def end_now(self) -> None:
         """Kill it with all that it has started, and reap it, without waiting long."""
@@ -108,13 +164,115 @@ class Child(ABC):
                 return
             deadline = time.monotonic() + BRIEFLY
             self.kill()
-            if self._await_exit(BRIEFLY):
+            if self._wait_for_exit(BRIEFLY):
                 self.release()
-            while self.left() and time.monotonic() < deadline:
+            while self.is_left() and time.monotonic() < deadline:
                 self.kill()
                 time.sleep(_PAUSE)
 
+    def _wait_for_exit(self, seconds: float) -> bool:
+        poll = select.poll()
+        poll.register(self.exited.fileno(), select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+
     def close(self) -> None:
-        """Let go of all file descriptors."""
-        for end in (self.stdin, self.stdout, self.stderr, self.exited):
-            end.close()
+        """Close all file descriptors."""
+        for file in (self.stdin, self.stdout, self.stderr, self.exited):
+            file.close()
+
+
+_children: weakref.WeakSet[Child] = weakref.WeakSet()
+
+
+def _non_blocking(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None
+    os.set_blocking(pipe.fileno(), False)
+    return pipe
+
+
+def _exists(pid: int) -> bool:
+    """Whether there is such a process or, if the number is negative, such a group."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _reap_orphans(group: int) -> None:
+    """Reap those that have become our children because we are the first process of a container."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-group, os.WNOHANG)[0]:
+            pass
+
+
+def _close_in_fork() -> None:
+    # Otherwise a child would see the end of its input only when the fork has ended, too.
+    for child in list(_children):
+        with suppress(OSError):
+            child.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_in_fork)
+
+
+# --- starting -------------------------------------------------------------------------------------
+
+
+def start(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: str | os.PathLike[str] | None = None,
+    user: str | int | None = None,
+) -> Child:
+    """Start a program that, with all that it starts, does not outlive this process.
+
+    Args:
+        argv: the program and its arguments.
+        env: all of its environment.
+        cwd: where it runs.
+        user: as whom it runs, with the groups of that user; this needs privileges.
+
+    Raises:
+        OSError: it cannot be started.
+        ValueError: an argument is not possible.
+        KeyError: there is no such user.
+    """
+    uid, gid, groups = _account(user)
+    popen = subprocess.Popen(
+        list(argv),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        env=dict(env),
+        cwd=cwd,
+        # A session and not just a group: no terminal sends it signals behind our back.
+        start_new_session=True,
+        user=uid,
+        group=gid,
+        extra_groups=groups,
+    )
+    try:
+        guardian().watch(popen.pid)
+        return Child(popen)
+    except BaseException:
+        guardian().forget(popen.pid)
+        os.killpg(popen.pid, signal.SIGKILL)  # not reaped, so the number is its own
+        with popen:  # closes its pipes and reaps it
+            raise
+
+
+def _account(user: str | int | None) -> tuple[int | None, int | None, list[int] | None]:
+    """Look up a user, the user's group and further groups."""
+    if user is None:
+        return None, None, None
+    import pwd
+
+    entry = pwd.getpwnam(user) if isinstance(user, str) else pwd.getpwuid(user)
+    # A process that gives up privileges has to give up those of groups, too.
+    return entry.pw_uid, entry.pw_gid, os.getgrouplist(entry.pw_name, entry.pw_gid)

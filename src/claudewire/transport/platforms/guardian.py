@@ -1,4 +1,4 @@
-"""Ties the life of our children to ours, also when we are killed with SIGKILL. POSIX only.
+"""Ties the life of our children to ours, also when we are killed with SIGKILL.
 
 One small shell per host process, started with the first child. It reads on its stdin which process
 groups there are. However we end, the kernel closes our end of that pipe: then the guardian ends
@@ -14,12 +14,8 @@ import os
 import subprocess
 import threading
 from contextlib import suppress
-from typing import Any
 
-__all__ = ["Guardian", "forget", "guardian", "watch"]
-
-_os: Any = os
-"""For a type checker: not all of it is there on every platform."""
+__all__ = ["Guardian", "guardian"]
 
 log: logging.Logger = logging.getLogger("claudewire.transport")
 
@@ -51,8 +47,8 @@ while [ "$tries" -gt 0 ]; do
 done
 for group in $groups; do kill -s KILL -- "-$group"; done 2>/dev/null
 """
-"""A group that has gone is taken from the list at once, so that its number, should it be given to
-another, is not hit. Two seconds pass between TERM and KILL."""
+"""A group that has ended is taken from the list at once, because its number may be given to another
+group. Two seconds pass between TERM and KILL."""
 
 _SHELL = "/bin/sh"
 _PATIENCE = 2.0
@@ -92,8 +88,8 @@ class Guardian:
             try:
                 os.write(self._pipe, line.encode())
             except OSError:
-                # Killed by somebody, or it hangs: another one takes its place.
-                log.warning("The guardian of the child processes is gone; another is started")
+                # It was killed, or it hangs: another one takes its place.
+                log.warning("The guardian process has ended or hangs; starting another")
                 self._dismiss()
             else:
                 return
@@ -104,12 +100,14 @@ class Guardian:
         ours, theirs = None, None
         try:
             theirs, ours = os.pipe()
-            _os.set_blocking(ours, False)
+            os.set_blocking(ours, False)
             self._shell = _shell(theirs)
             os.write(ours, "".join(f"+ {group}\n" for group in self._groups).encode())
             self._pipe, ours = ours, None
         except OSError as error:
-            log.warning("No guardian: children may outlive us if we are killed (%s)", error)
+            log.warning(
+                "Could not start a guardian process (%s): CLIs may outlive this process", error
+            )
         finally:
             for end in (ours, theirs):
                 if end is not None:
@@ -136,12 +134,12 @@ class Guardian:
             if shell is not None:
                 with suppress(subprocess.TimeoutExpired):
                     shell.wait(0 if self._groups else _PATIENCE)
-                # It ends by itself, and is nobody's to wait for.
+                # It ends by itself; nothing needs to wait for it.
                 shell.returncode = shell.returncode or 0
             self._groups.clear()
 
     def abandon(self) -> None:
-        """Let go of it in a forked child: it is the parent's, and must see the parent's end."""
+        """Forget it in a forked child: it is the parent's, and must see the parent's end."""
         with suppress(OSError):
             self._close()
         if self._shell is not None:
@@ -167,16 +165,6 @@ _guardian = Guardian()
 def guardian() -> Guardian:
     """The guardian of this process."""
     return _guardian
-
-
-def watch(group: int) -> None:
-    """End this process group when this process ends, however it does."""
-    _guardian.watch(group)
-
-
-def forget(group: int) -> None:
-    """Leave this group alone from now on. To be called before its leader is reaped."""
-    _guardian.forget(group)
 
 
 def _new_after_fork() -> None:
