@@ -28,7 +28,7 @@ def bare() -> None:
 
 def simulated() -> None:
     """The simulated CLI from its start to its answer to `initialize`."""
-    command = [sys.executable, "-m", "claudewire.simulator.main", *ARGV]
+    command = [sys.executable, "-m", "claudewire.simulator", *ARGV]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None

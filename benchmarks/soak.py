@@ -37,7 +37,7 @@ MORE_OBJECTS = 0.01
 MORE_MEMORY = 0.15
 """The same for the memory of the process, which has holes that come and go."""
 
-PROCESS = (sys.executable, "-m", "claudewire.simulator.main")
+PROCESS = (sys.executable, "-m", "claudewire.simulator")
 """A CLI with a memory of its own: what it remembers of 10,000 turns is not ours."""
 AGENT = Path(__file__).with_name("soak_agent.py")
 LONG, FAILS = 7, 8

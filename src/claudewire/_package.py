@@ -17,16 +17,19 @@ def lazy_exports(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[
 
     Args:
         package: the name of the package.
-        homes: the modules that hold the names, relative to the package.
+        homes: the modules that hold the names, relative to the package; without names, a module
+            that is itself exported.
     """
-    home_of = {name: home for home, names in homes.items() for name in names}
+    modules = {home.rpartition(".")[2]: home for home, names in homes.items() if not names}
+    home_of = modules | {name: home for home, names in homes.items() for name in names}
 
     def load(name: str) -> Any:
         try:
             home = home_of[name]
         except KeyError:
             raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
-        value = getattr(import_module(home, package), name)
+        module = import_module(home, package)
+        value = module if name in modules else getattr(module, name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -21,8 +21,7 @@ from tests.helpers.talk import (
 )
 from trio.testing import MockClock
 
-from claudewire.simulator import Chat, SimulatedCLI
-from claudewire.simulator.in_memory import ARGV
+from claudewire.simulator import ARGV, Chat, SimulatedCLI
 from claudewire.wire import (
     Answer,
     CanUseTool,

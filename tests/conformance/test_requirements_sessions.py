@@ -436,7 +436,7 @@ async def test_the_cli_uses_a_key_or_a_token_and_one_of_them_is_needed() -> None
 async def test_the_configuration_directory_is_the_one_that_was_chosen(
     stage: Stage, tmp_path: Path
 ) -> None:
-    own = [sys.executable, "-P", "-m", "claudewire.simulator.main"]
+    own = [sys.executable, "-P", "-m", "claudewire.simulator"]
     with anyio.fail_after(PATIENCE):
         async with claudewire.open(
             cli=own, timeouts=UNHURRIED, env={"CLAUDE_CONFIG_DIR": str(tmp_path / "config")}

@@ -15,8 +15,9 @@ import pytest
 from tests.docs.protocol_examples import Fence, fences, names, prose, table
 
 from claudewire import simulator
+from claudewire.simulator.faults import FAULTS, Fault
 from claudewire.simulator.scenario import _VERBS
-from claudewire.testing import FAULTS, PERSONAS, Fault, pytest_plugin
+from claudewire.testing import PERSONAS, pytest_plugin
 from claudewire.testing.cage import Cage
 
 GUIDE = "testing.md"

@@ -277,7 +277,7 @@ async def program(
     *argv: str, cwd: str | os.PathLike[str] = ".", env: Mapping[str, str] | None = None
 ) -> AsyncIterator[Program]:
     """Start the simulated CLI as a program."""
-    command = [sys.executable, "-m", "claudewire.simulator.main", *argv]
+    command = [sys.executable, "-m", "claudewire.simulator", *argv]
     measured = {key: value for key, value in os.environ.items() if key.startswith("COVERAGE_")}
     async with await anyio.open_process(
         command, cwd=cwd, env={**measured, **(env or {})}

@@ -24,9 +24,9 @@ from claudewire.launch.command_length import LINUX_WORD
 from claudewire.options import CLIOptions, Options, option_of
 from claudewire.options.support import needed_version, needs, unsupported
 from claudewire.options.versions import FIXED_FLAGS, MEASURED, TABLE
-from claudewire.simulator.flag_table import OPTIONS as SIMULATED
+from claudewire.simulator import ARGV
+from claudewire.simulator.flags import OPTIONS as SIMULATED
 from claudewire.simulator.flags import Flags, parse
-from claudewire.simulator.in_memory import ARGV
 from claudewire.wire import Connection, HookMatcher, McpServerManifest, Role, SdkMcpServerConfig
 
 NAMES = [field.name for field in fields(CLIOptions)]

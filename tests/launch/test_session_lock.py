@@ -21,7 +21,8 @@ from claudewire.errors import Cause, CLIError, Error, SessionClosed
 from claudewire.launch import Claim, claim_for
 from claudewire.launch.session_lock import SessionLock, _folder, _lock_exclusively, place_of
 from claudewire.session import Session, SessionState, TurnState
-from claudewire.testing import ExitWith, SimulatedCLI
+from claudewire.simulator.faults import ExitWith
+from claudewire.testing import SimulatedCLI
 from claudewire.transport import Launch, Transport
 
 PLACE = "/somewhere/.claude"

@@ -12,7 +12,7 @@ from tests.helpers.real_clis import NEWEST, VERSIONS, real_cli, why_not
 from claudewire.errors import CLIError
 from claudewire.options import Agent, check_agents
 from claudewire.options.agents import define_agents
-from claudewire.simulator.in_memory import ARGV
+from claudewire.simulator import ARGV
 from claudewire.testing.api import APIRequest, APIScript, ToolUse
 from claudewire.testing.cage.cage import Cage
 from claudewire.wire import AgentDefinition, Answer, Initialize, PermissionResultAllow

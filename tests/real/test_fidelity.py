@@ -10,8 +10,7 @@ import pytest
 from conformance.fidelity import DOCUMENT, known, read, render
 from tests.helpers.real_clis import NEWEST, real_cli, why_not
 
-from claudewire.simulator import SimulatedCLI
-from claudewire.simulator.in_memory import ARGV
+from claudewire.simulator import ARGV, SimulatedCLI
 from claudewire.testing.cage.cage import Cage
 from claudewire.transport import Recording, Transport
 from claudewire.wire import Event, Malformed, Noise, Unknown

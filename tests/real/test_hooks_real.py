@@ -28,7 +28,7 @@ from claudewire.hooks.registry import (
     show,
     stop,
 )
-from claudewire.simulator.in_memory import ARGV
+from claudewire.simulator import ARGV
 from claudewire.testing.api import APIScript, ToolUse
 from claudewire.testing.cage.cage import Cage
 from claudewire.wire import (

@@ -24,7 +24,7 @@ from claudewire.people import (
 )
 from claudewire.people.pending import PendingState
 from claudewire.people.questions import Reply
-from claudewire.simulator.in_memory import ARGV
+from claudewire.simulator import ARGV
 from claudewire.testing.api import APIScript, ToolUse
 from claudewire.testing.cage.cage import Cage
 from claudewire.wire import ResultMessage

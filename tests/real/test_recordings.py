@@ -9,7 +9,7 @@ import anyio
 import pytest
 from tests.helpers.real_clis import NEWEST, VERSIONS, real_cli, why_not
 
-from claudewire.simulator.in_memory import ARGV
+from claudewire.simulator import ARGV
 from claudewire.testing.cage.cage import Cage
 from claudewire.transport import Recording, RecordingTransport, ReplayTransport, Transport
 from claudewire.wire import Event

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
 from claudewire.options import Patience, Timeouts
-from claudewire.testing import FAULTS
+from claudewire.simulator.faults import FAULTS
 
 SHORT = {
     "start": 5.0,

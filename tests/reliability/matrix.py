@@ -20,7 +20,7 @@ from tests.reliability.leftovers import group_of
 from tests.reliability.scenario import NEWS
 from tests.reliability.simulations import Gate, Tapped, in_memory, noted, options_for
 
-from claudewire.testing import UnknownBlock
+from claudewire.simulator.faults import UnknownBlock
 from claudewire.transport import Launch
 from claudewire.wire import Answer, Cancel, Event, Failure, Request
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from claudewire.simulator.waiting import Refused, StreamClosed, Wait
+from claudewire.simulator.engine import Refused, StreamClosed, Wait
 from claudewire.wire import Elicitation, NotificationMessage
 
 if TYPE_CHECKING:

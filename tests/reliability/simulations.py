@@ -15,13 +15,13 @@ from claudewire.hooks import HookResult, Hooks
 from claudewire.hooks.registry import allow
 from claudewire.options import Options
 from claudewire.people import ElicitationRequest, PermissionRequest, PermissionResult
-from claudewire.simulator import parse_faults
 from claudewire.simulator.actions import Write, WriteError
+from claudewire.simulator.faults import parse_faults
 from claudewire.testing import SimulatedCLI
 from claudewire.transport import Launch
 from claudewire.wire import ElicitationResult, PreToolUseHookInput
 
-CLI = (sys.executable, "-m", "claudewire.simulator.main")
+CLI = (sys.executable, "-m", "claudewire.simulator")
 SCENARIO = f"{Path(__file__).with_name('scenario.py')}:scenario"
 LOOK = 0.005
 """Seconds between two looks at something that nobody announces."""

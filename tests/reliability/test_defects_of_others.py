@@ -61,7 +61,8 @@ from claudewire import (
 )
 from claudewire.errors import TransportClosed
 from claudewire.policy import DecisionRecord
-from claudewire.testing import Chat, SimulatedCLI, SplitEveryByte, SplitUTF8
+from claudewire.simulator.faults import SplitEveryByte, SplitUTF8
+from claudewire.testing import Chat, SimulatedCLI
 from claudewire.transport import Launch, Transport
 from claudewire.wire import (
     Answer,
@@ -682,7 +683,7 @@ async def test_a_program_that_ends_after_its_session_says_nothing_on_stderr(
             import claudewire
 
             async def main():
-                cli = [sys.executable, "-m", "claudewire.simulator.main"]
+                cli = [sys.executable, "-m", "claudewire.simulator"]
                 async with claudewire.open(cli=cli) as session:
                     await session.send("hello")
 
@@ -874,7 +875,7 @@ def command_line(pid: int | None) -> list[str]:
 async def test_nothing_secret_or_large_is_on_the_command_line(tmp_path: Path) -> None:
     url = "https://crm.invalid"
     session = with_program(
-        [sys.executable, "-m", "claudewire.simulator.main"],
+        [sys.executable, "-m", "claudewire.simulator"],
         settings={"env": {"TOKEN": SECRET}},
         mcp_servers={"crm": {"type": "http", "url": url, "headers": {"Authorization": SECRET}}},
         system_prompt=SECRET * 10_000,

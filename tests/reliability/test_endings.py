@@ -11,7 +11,8 @@ import pytest
 from claudewire.errors import Cause, CLIError, SessionClosed
 from claudewire.options import Options, Patience, Timeouts
 from claudewire.session import Session, SessionState, Stall
-from claudewire.testing import Chat, ExitWith, Grandchild, Silence, SimulatedCLI
+from claudewire.simulator.faults import ExitWith, Grandchild, Silence
+from claudewire.testing import Chat, SimulatedCLI
 
 pytestmark = pytest.mark.anyio
 

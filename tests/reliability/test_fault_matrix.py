@@ -13,7 +13,7 @@ from tests.reliability.cases import CASES, Case, Phase
 from tests.reliability.matrix import Carrier, Flavour, Outcome, positions, rehearsals
 from tests.reliability.table import DOCUMENT, Table, problems_of, read
 
-from claudewire.testing import FAULTS
+from claudewire.simulator.faults import FAULTS
 
 BATCHES: tuple[tuple[Flavour, Carrier], ...] = (
     ("asyncio", "memory"),

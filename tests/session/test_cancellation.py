@@ -38,7 +38,7 @@ Cancel = Callable[[Operation], Awaitable[bool]]
 
 ways = pytest.mark.parametrize(("backend", "how"), WAYS)
 
-PROGRAM = [sys.executable, "-m", "claudewire.simulator.main"]
+PROGRAM = [sys.executable, "-m", "claudewire.simulator"]
 
 
 async def agent(chat: Chat) -> None:

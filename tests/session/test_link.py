@@ -26,7 +26,8 @@ from claudewire.session.link import Link
 from claudewire.session.linking import Grace
 from claudewire.session.requests import refusal
 from claudewire.simulator import Chat
-from claudewire.testing import KilledBy, NotReading, SimulatedCLI
+from claudewire.simulator.faults import KilledBy, NotReading
+from claudewire.testing import SimulatedCLI
 from claudewire.transport import Transport
 from claudewire.wire import (
     Answer,

@@ -18,7 +18,8 @@ from tests.helpers.sessions import SOME_CLI, echo, options, same_session, soon
 from claudewire.errors import CLIError, Error, SessionClosed, TurnError
 from claudewire.options import Timeouts
 from claudewire.session import Session, SessionState, StateChanged
-from claudewire.testing import Chat, ExitWith, SimulatedCLI
+from claudewire.simulator.faults import ExitWith
+from claudewire.testing import Chat, SimulatedCLI
 from claudewire.transport import Launch, Transport
 from claudewire.wire import GetSettings, Initialize
 

@@ -14,7 +14,8 @@ from tests.helpers.sessions import allow, echo, opened, simulated, soon
 
 from claudewire.errors import CLIError, LocalProtocolError, TurnCancelled, UnsupportedRequest
 from claudewire.session import Turn, TurnStarted, TurnState
-from claudewire.testing import Chat, KilledBy, ResultWithoutTurn, UnsolicitedTurn
+from claudewire.simulator.faults import KilledBy, ResultWithoutTurn, UnsolicitedTurn
+from claudewire.testing import Chat
 from claudewire.wire import (
     AssistantMessage,
     CancelAsyncMessage,

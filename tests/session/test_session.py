@@ -32,7 +32,8 @@ from claudewire.session import (
     TurnStarted,
     UnreadLimitReached,
 )
-from claudewire.testing import EOFWithoutExit, ExitWith, KilledBy, MissingAnswers, SimulatedCLI
+from claudewire.simulator.faults import EOFWithoutExit, ExitWith, KilledBy, MissingAnswers
+from claudewire.testing import SimulatedCLI
 from claudewire.transport import Transport
 from claudewire.wire import (
     Answer,

@@ -13,8 +13,8 @@ import anyio
 import msgspec
 from anyio.abc import Process
 
-from claudewire.simulator import Chat, Fault, Scenario, SimulatedCLI
-from claudewire.simulator.in_memory import ARGV
+from claudewire.simulator import ARGV, Chat, Scenario, SimulatedCLI
+from claudewire.simulator.faults import Fault
 from claudewire.wire import (
     Answer,
     CanUseTool,
@@ -203,7 +203,7 @@ async def as_process(
         "CLAUDEWIRE_SIM_SCENARIO": f"{script}:scenario",
         "CLAUDEWIRE_SIM_FAULTS": faults,
     }
-    argv = [sys.executable, "-m", "claudewire.simulator.main", *ARGV]
+    argv = [sys.executable, "-m", "claudewire.simulator", *ARGV]
     with anyio.fail_after(PATIENCE):
         process = await anyio.open_process(argv, cwd=cwd, env=env)
         try:

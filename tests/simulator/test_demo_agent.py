@@ -19,9 +19,8 @@ from tests.helpers.talk import (
     tool_results,
 )
 
-from claudewire.simulator import SimulatedCLI
-from claudewire.simulator.files import edit_file, list_files, read_file, search, write_file
-from claudewire.simulator.in_memory import ARGV
+from claudewire.simulator import ARGV, SimulatedCLI
+from claudewire.simulator.demo_agent import edit_file, list_files, read_file, search, write_file
 from claudewire.wire import (
     CanUseTool,
     McpMessage,

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from tests.helpers.talk import Talk, bodies, calculator, hooks_say, only, program, said, told
 
-from claudewire.simulator import Chat, SimulatedCLI
-from claudewire.simulator.in_memory import ARGV
+from claudewire.simulator import ARGV, Chat, SimulatedCLI
 from claudewire.wire import (
     Answer,
     AssistantMessage,

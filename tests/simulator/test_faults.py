@@ -23,12 +23,12 @@ from tests.simulator.fault_peer import (
 from trio.testing import MockClock
 
 from claudewire.errors import TransportClosed
-from claudewire.simulator import (
+from claudewire.simulator import Chat, Engine, Simulation
+from claudewire.simulator.actions import Action, Exit, Kill, Pause, Write
+from claudewire.simulator.faults import (
     FAULTS,
-    Chat,
     ClockJump,
     DuplicateAnswers,
-    Engine,
     EOFWithoutExit,
     ExitWith,
     Fault,
@@ -43,7 +43,6 @@ from claudewire.simulator import (
     NotReading,
     ResultWithoutTurn,
     Silence,
-    Simulation,
     SlowOutput,
     Split,
     SplitEveryByte,
@@ -57,7 +56,6 @@ from claudewire.simulator import (
     WithdrawnRequest,
     parse_faults,
 )
-from claudewire.simulator.actions import Action, Exit, Kill, Pause, Write
 from claudewire.simulator.in_memory import ARGV, PIPE
 from claudewire.wire import (
     Answer,

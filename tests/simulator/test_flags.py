@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claudewire.simulator.flag_table import COMMANDS, OPTIONS, VISIBLE, suggestion
-from claudewire.simulator.flags import Exit, Flags, parse
+from claudewire.simulator.flags import (
+    COMMANDS,
+    OPTIONS,
+    VISIBLE,
+    EarlyExit,
+    Flags,
+    parse,
+    suggestion,
+)
 
 UUID = "11111111-1111-4111-8111-111111111111"
 STREAMS = ["--output-format", "stream-json", "--input-format=stream-json", "--verbose"]
@@ -23,7 +30,7 @@ AS_STREAMS: dict[str, Any] = {
 
 def refused(*argv: str) -> str:
     got = parse(argv)
-    assert isinstance(got, Exit)
+    assert isinstance(got, EarlyExit)
     assert (got.status, got.stdout) == (1, "")
     return got.stderr
 
@@ -300,13 +307,13 @@ def test_a_word_that_is_not_utf_8_is_refused_in_writing() -> None:
     "line", ["-v", "--version", "-V", "--verbose --version", "-pv", "--bogus -v", "-p hello -v"]
 )
 def test_it_tells_its_version(line: str) -> None:
-    assert parse(line.split(), version="1.2.3") == Exit(0, "1.2.3 (Claude Code)\n")
+    assert parse(line.split(), version="1.2.3") == EarlyExit(0, "1.2.3 (Claude Code)\n")
 
 
 @pytest.mark.parametrize("line", ["-h", "--help", "--help --bogus", "--bogus --help", "-ph"])
 def test_help_lists_the_flags_and_tells_that_this_is_a_simulation(line: str) -> None:
     got = parse(line.split())
-    assert isinstance(got, Exit)
+    assert isinstance(got, EarlyExit)
     assert (got.status, got.stderr) == (0, "")
     assert got.stdout.startswith("Usage: claude [options] [command] [prompt]\n")
     assert "simulates" in got.stdout
@@ -371,7 +378,7 @@ WORDS = st.sampled_from([*OPTIONS, *COMMANDS, "x", "1", "-", "--", "--x=1", "-pz
 @given(st.lists(WORDS | st.text(max_size=5), max_size=6))
 def test_any_words_are_understood_or_refused_in_one_way(argv: list[str]) -> None:
     got = parse(argv)
-    if isinstance(got, Exit):
+    if isinstance(got, EarlyExit):
         assert got.stdout.endswith("\n") == (got.status == 0)
         assert got.stderr.endswith("\n") == (got.status == 1)
         got.stderr.encode()
@@ -379,7 +386,7 @@ def test_any_words_are_understood_or_refused_in_one_way(argv: list[str]) -> None
 
 def test_reading_flags_loads_nothing_heavy() -> None:
     script = (
-        "import sys; from claudewire.simulator import flags, store;"
+        "import sys; from claudewire.simulator import flags, session;"
         "print(*{'anyio', 'argparse', 'asyncio', 'dataclasses', 'pathlib'} & {*sys.modules})"
     )
     unmeasured = {name: value for name, value in os.environ.items() if "COVERAGE" not in name}

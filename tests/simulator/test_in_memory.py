@@ -15,9 +15,8 @@ import pytest
 from tests.helpers.talk import Talk, allow, bodies, kinds, only, program, said, told
 
 from claudewire.errors import TransportClosed
-from claudewire.simulator import Chat, SimulatedCLI
+from claudewire.simulator import ARGV, Chat, SimulatedCLI
 from claudewire.simulator.actions import Write
-from claudewire.simulator.in_memory import ARGV
 from claudewire.wire import (
     Answer,
     CanUseTool,
@@ -601,7 +600,7 @@ async def test_a_program_that_is_set_up_wrongly_says_so(env: dict[str, str], why
 
 
 def test_the_program_ends_when_nobody_reads_it() -> None:
-    command = [sys.executable, "-m", "claudewire.simulator.main", *ARGV]
+    command = [sys.executable, "-m", "claudewire.simulator", *ARGV]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env={}) as process:
         assert process.stdin is not None
@@ -631,7 +630,7 @@ async def test_the_program_refuses_before_it_starts(argv: list[str], status: int
 
 
 def test_the_program_dies_of_an_interrupt_without_a_word() -> None:
-    command = [sys.executable, "-m", "claudewire.simulator.main", *ARGV]
+    command = [sys.executable, "-m", "claudewire.simulator", *ARGV]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env={}) as process:
         assert process.stdin is not None

@@ -9,8 +9,8 @@ import pytest
 from tests.helpers.talk import Talk, allow, bodies, calculator, kinds, only, told, tool_results
 
 from claudewire.simulator import LATEST, PERSONAS, Chat, SimulatedCLI
+from claudewire.simulator.permissions import told_of_answers
 from claudewire.simulator.personas import persona
-from claudewire.simulator.questions import verdict
 from claudewire.wire import (
     Answer,
     CanUseTool,
@@ -304,7 +304,7 @@ async def test_notes_and_previews_are_told(
 
 def test_questions_that_are_none_do_no_harm() -> None:
     given = {"questions": [COLOUR, "odd", {"question": 1}], "answers": {"Which colour?": "Red"}}
-    assert '"Which colour?"="Red"' in verdict(LATEST, given)
+    assert '"Which colour?"="Red"' in told_of_answers(LATEST, given)
 
 
 # --- what is in another dialect -------------------------------------------------------------------

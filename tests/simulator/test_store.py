@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from claudewire.simulator.store import SessionStore
+from claudewire.simulator.session import SessionStore
 
 ONE = "11111111-1111-4111-8111-111111111111"
 TWO = "22222222-2222-4222-8222-222222222222"

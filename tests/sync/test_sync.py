@@ -39,11 +39,12 @@ from claudewire.session import entry as async_running
 from claudewire.session import pool as async_pool
 from claudewire.session import session as async_session
 from claudewire.session import turn as async_turn
+from claudewire.simulator.faults import ExitWith
 from claudewire.sync.portal import Portal, portal
-from claudewire.testing import Chat, ExitWith, SimulatedCLI
+from claudewire.testing import Chat, SimulatedCLI
 from claudewire.wire import GetBinaryVersion, GetSettings, Initialize, ResultMessage, SetModel
 
-SIMULATED = (sys.executable, "-m", "claudewire.simulator.main")
+SIMULATED = (sys.executable, "-m", "claudewire.simulator")
 """A CLI that is a process."""
 
 
@@ -626,7 +627,7 @@ OPEN = """
 import os, sys, threading
 from claudewire import sync, SessionClosed
 from claudewire.testing import SimulatedCLI
-claude = sync.open(cli=[sys.executable, "-m", "claudewire.simulator.main"]).start()
+claude = sync.open(cli=[sys.executable, "-m", "claudewire.simulator"]).start()
 """
 
 

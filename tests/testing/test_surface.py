@@ -30,7 +30,7 @@ def test_nothing_is_loaded_before_it_is_used() -> None:
 
 
 def test_the_program_does_without_what_is_heavy() -> None:
-    loaded = loaded_by("import claudewire.simulator.main")
+    loaded = loaded_by("import claudewire.simulator.__main__")
     assert not {"anyio", "asyncio", "h11", "pytest"} & loaded
 
 
@@ -50,7 +50,8 @@ def test_type_checkers_see_every_name_and_no_other() -> None:
 
 
 def test_every_fault_is_there() -> None:
-    assert set(faults.__all__) <= set(claudewire.testing.__all__)
+    assert claudewire.testing.faults is faults
+    assert {fault.__name__ for fault in faults.FAULTS.values()} <= set(faults.__all__)
 
 
 def test_names_can_be_listed_and_others_are_not_there() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from ..wire import (
     APIRetryMessage,
+    BackgroundTask,
+    BackgroundTasksChangedMessage,
     Block,
     CompactBoundaryMessage,
     CompactMetadata,
@@ -18,28 +20,26 @@ from ..wire import (
     MessageParam,
     PermissionDenial,
     StatusMessage,
+    TaskNotificationMessage,
+    TaskStartedMessage,
     TextBlock,
     ToolResultBlock,
     ToolUseBlock,
     UserMessage,
 )
+from .engine import Engine, Refused, StreamClosed, Wait
 from .hooks import HookCalls, call_hooks
 from .mcp import call_tool
-from .permissions import Decision, decide
-from .progress import tell_progress
-from .questions import verdict
-from .state import STRUCTURED_OUTPUT, new_uuid, timestamp
-from .tasks import BackgroundTask, start_task
-from .voice import EndTurn, Voice
-from .waiting import Refused, StreamClosed, Wait
+from .model_output import EndTurn, ModelOutput
+from .permissions import Decision, decide, told_of_answers
+from .session import STRUCTURED_OUTPUT, SimulatedSession, new_id, new_uuid, timestamp
 
-if TYPE_CHECKING:
-    from .engine import Engine
-    from .state import Session
-
-__all__ = ["Chat", "ToolOutcome"]
+__all__ = ["Chat", "Scenario", "SimulatedTask", "ToolOutcome", "end_task"]
 
 Run = Callable[[dict[str, Any]], Any]
+
+Scenario = Callable[["Chat"], Awaitable[None]]
+"""What the agent does in a turn."""
 
 
 class ToolOutcome(NamedTuple):
@@ -65,9 +65,9 @@ class Chat:
     def __init__(self, engine: Engine, prompt: UserMessage | None) -> None:
         self.engine = engine
         self.prompt = prompt
-        self.session: Session = engine.session
+        self.session: SimulatedSession = engine.session
         self.text: str = prompt.text if prompt is not None else ""
-        self.voice: Voice = Voice(engine, prompt.uuid if prompt is not None else None)
+        self.model: ModelOutput = ModelOutput(engine, prompt.uuid if prompt is not None else None)
         self.last_text: str = ""
         self.denials: list[PermissionDenial] = []
         self.structured: Any = None
@@ -82,13 +82,13 @@ class Chat:
 
     async def say(self, text: str) -> None:
         """Say something. It is streamed when the SDK has asked for partial messages."""
-        self.voice.text(text)
+        self.model.text(text)
         self.last_text = text
         await self.pause()
 
     async def think(self, text: str) -> None:
         """Think aloud."""
-        self.voice.thinking(text)
+        self.model.thinking(text)
         await self.pause()
 
     async def pause(self) -> None:
@@ -124,9 +124,9 @@ class Chat:
             result: what the tool gives, if `run` is not given.
             seconds: how long the tool takes.
         """
-        block = ToolUseBlock(f"toolu_{new_uuid().replace('-', '')[:24]}", name, input)
-        self.voice.tool_use(block, msgspec.json.encode(input).decode())
-        self.voice.close("tool_use")
+        block = ToolUseBlock(new_id("toolu"), name, input)
+        self.model.tool_use(block, msgspec.json.encode(input).decode())
+        self.model.close("tool_use")
         self.tool = block
         decision, stopped = await self._may_run(block)
         if not decision.allowed:
@@ -160,7 +160,7 @@ class Chat:
         return await self.use(
             "AskUserQuestion",
             {"questions": questions},
-            run=lambda given: verdict(self.session.persona, given),
+            run=lambda given: told_of_answers(self.session.persona, given),
         )
 
     async def plan(self, text: str) -> ToolOutcome:
@@ -221,8 +221,8 @@ class Chat:
         whole = f"Error: {_as_text(output)}" if is_error else self._whole(block, decision, output)
         self.tool_result(block.id, content, is_error, whole, decision.meta)
         self.tool, self.tool_runs = None, False
-        self.voice.check_limits()
-        if self.voice.parent is None:
+        self.model.check_limits()
+        if self.model.parent is None:
             self._absorb()
 
     def _whole(self, block: ToolUseBlock, decision: Decision, output: Any) -> Any:
@@ -258,10 +258,9 @@ class Chat:
         self.emit(
             UserMessage(
                 message=MessageParam("user", [block]),
-                parent_tool_use_id=self.voice.parent,
+                parent_tool_use_id=self.model.parent,
                 timestamp=timestamp(),
-                uuid=new_uuid(),
-                session_id=self.session.id,
+                **self.session.stamp(),
                 **fields,
             )
         )
@@ -272,7 +271,7 @@ class Chat:
             self.session.remember("user", message.text)
             if self.session.flags.replay_user_messages:
                 self.emit(self.session.replay_of(message))
-            tell_progress(self.engine, message, "started")
+            self.engine.tell_progress(message, "started")
             self.absorbed.append(message)
             self.taken.append(message)
 
@@ -296,30 +295,28 @@ class Chat:
             answer = None
         return answer if isinstance(answer, ElicitationResult) else ElicitationResult("cancel")
 
-    def start_task(self, description: str, *, kind: str = "local_bash") -> BackgroundTask:
+    def start_task(self, description: str, *, kind: str = "local_bash") -> SimulatedTask:
         """Start work in the background. When it ends, a turn follows that nobody asked for."""
         tool_use_id = self.tool.id if self.tool is not None else None
-        return start_task(self.engine, description, kind, tool_use_id)
+        return SimulatedTask(self.engine, description, kind, tool_use_id)
 
-    async def subagent(
-        self, kind: str, prompt: str, work: Callable[[Chat], Awaitable[None]]
-    ) -> ToolOutcome:
+    async def subagent(self, kind: str, prompt: str, work: Scenario) -> ToolOutcome:
         """Let a subagent work: what it says comes with the id of the tool use that started it."""
         block = ToolUseBlock(
-            f"toolu_{new_uuid().replace('-', '')[:24]}",
+            new_id("toolu"),
             "Task",
             {"description": prompt[:30], "prompt": prompt, "subagent_type": kind},
         )
-        self.voice.tool_use(block, msgspec.json.encode(block.input).decode())
-        self.voice.close("tool_use")
+        self.model.tool_use(block, msgspec.json.encode(block.input).decode())
+        self.model.close("tool_use")
         agent_id = new_uuid()[:8]
         await self.hook("SubagentStart", kind, agent_id=agent_id, agent_type=kind)
         child = Chat(self.engine, UserMessage.of(prompt))
-        child.voice = Voice(self.engine, None, parent=block.id)
+        child.model = ModelOutput(self.engine, None, parent=block.id)
         child.denials = self.denials
         self.tool, self.tool_runs = block, True
         await work(child)
-        child.voice.close("end_turn")
+        child.model.close("end_turn")
         await self.hook(
             "SubagentStop",
             kind,
@@ -330,18 +327,17 @@ class Chat:
         )
         self.tool_result(block.id, [TextBlock(child.last_text)], False)
         self.tool, self.tool_runs = None, False
-        self.voice.check_limits()
+        self.model.check_limits()
         return ToolOutcome(True, block.input, child.last_text, False)
 
     async def compact(self, *, trigger: str = "auto", before: int = 150_000) -> None:
         """Compact the conversation."""
         await self.hook("PreCompact", trigger, trigger=trigger, custom_instructions="")
-        id = self.session.id
-        self.emit(StatusMessage(status="compacting", uuid=new_uuid(), session_id=id))
-        self.emit(StatusMessage(status=None, uuid=new_uuid(), session_id=id))
+        for status in ("compacting", None):
+            self.emit(StatusMessage(status=status, **self.session.stamp()))
         metadata = CompactMetadata(trigger=trigger, pre_tokens=before)
-        boundary = CompactBoundaryMessage(compact_metadata=metadata, uuid=new_uuid(), session_id=id)
-        self.emit(boundary)
+        stamp = self.session.stamp()
+        self.emit(CompactBoundaryMessage(compact_metadata=metadata, **stamp))
 
     async def retry(self, *, attempt: int = 1, status: int = 529, seconds: float = 0.0) -> None:
         """Let the API fail once, to be tried again."""
@@ -352,8 +348,7 @@ class Chat:
                 retry_delay_ms=int(seconds * 1000),
                 error_status=status,
                 error="overloaded" if status == 529 else "rate_limit",
-                uuid=new_uuid(),
-                session_id=self.session.id,
+                **self.session.stamp(),
             )
         )
         await self.sleep(seconds)
@@ -382,9 +377,9 @@ class Chat:
     async def fail(self, text: str, *, status: int = 400) -> None:
         """End the turn with an error of the API, which is a success that is an error."""
         self.api_error_status = status
-        self.voice.close("end_turn")
+        self.model.close("end_turn")
         self.last_text = f"API Error: {status} {text}"
-        self.voice.fail(self.last_text, status)
+        self.model.fail(self.last_text, status)
         raise EndTurn("success", self.last_text, "api_error")
 
 
@@ -395,3 +390,57 @@ def _as_text(output: Any) -> str:
         texts = [item.get("text", "") for item in output if isinstance(item, dict)]
         return "\n".join(text for text in texts if text)
     return msgspec.json.encode(output).decode()
+
+
+# --- work in the background ----------------------------------------------------------------------
+
+
+class SimulatedTask:
+    """Work in the background: something that the agent has started and not waited for."""
+
+    def __init__(
+        self, engine: Engine, description: str, kind: str, tool_use_id: str | None
+    ) -> None:
+        self.id: str = new_uuid()[:8]
+        self.description = description
+        self._engine = engine
+        live = BackgroundTask(task_id=self.id, task_type=kind, description=description)
+        engine.session.tasks[self.id] = live
+        engine.send(
+            TaskStartedMessage(
+                task_id=self.id,
+                tool_use_id=tool_use_id,
+                description=description,
+                task_type=kind,
+                is_backgrounded=True,
+                **engine.session.stamp(),
+            )
+        )
+        _list_tasks(engine)
+
+    def finish(self, summary: str = "done", *, status: str = "completed") -> None:
+        """End it. The CLI says so, and then starts a turn of its own."""
+        if self.id in self._engine.session.tasks:
+            end_task(self._engine, self.id, summary, status)
+            if status == "completed":
+                self._engine.wake_up(None)
+
+
+def end_task(engine: Engine, id: str, summary: str, status: str) -> None:
+    """Say that a task has ended, and how."""
+    del engine.session.tasks[id]
+    engine.send(
+        TaskNotificationMessage(
+            task_id=id,
+            status=status,
+            output_file="",
+            summary=summary,
+            **engine.session.stamp(),
+        )
+    )
+    _list_tasks(engine)
+
+
+def _list_tasks(engine: Engine) -> None:
+    live = list(engine.session.tasks.values())
+    engine.send(BackgroundTasksChangedMessage(tasks=live, **engine.session.stamp()))

@@ -1,17 +1,18 @@
-"""The simulated CLI itself: stdin in, actions out, no I/O.
+"""The core of the simulated CLI: stdin in, actions out, no I/O.
 
-It is the CLI's end of a connection with a scenario behind it. A scenario is an async function; it
-is run here, without an event loop: whatever it awaits is a `Wait`, and is resumed when what it
-waits for has come. So the same engine serves a process, an in-memory pair and a test on any loop,
-and starts in no time.
+It is the CLI's end of a connection, with coroutines that are run here, without an event loop:
+whatever they await is a `Wait`, and they are resumed when what they wait for has come. So the same
+engine serves a process, an in-memory pair and a test on any loop, and starts in no time. What the
+CLI does with what it hears is added by `simulation`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 from ..wire import (
     AUTO,
@@ -19,30 +20,132 @@ from ..wire import (
     Answer,
     Body,
     Cancel,
+    CommandLifecycleMessage,
     Connection,
-    EndOfStream,
     Event,
     Failure,
-    Noise,
     Request,
     Role,
+    SessionStateChangedMessage,
     UserMessage,
 )
 from .actions import Action, Exit, Kill, Write, WriteError
-from .state import Session, new_uuid
-from .waiting import Died, Interrupted, Refused, StreamClosed, Task, TimedOut, Wait
+from .session import SimulatedSession, new_uuid
 
-if TYPE_CHECKING:
-    from .chat import Chat
-    from .faults import Fault
+__all__ = [
+    "Died",
+    "Engine",
+    "Fault",
+    "Interrupted",
+    "Refused",
+    "StreamClosed",
+    "Task",
+    "TimedOut",
+    "Wait",
+]
 
-__all__ = ["Engine", "Scenario"]
+STATE_FOR_ALL = "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS"
+STATE_FOR_THE_SDK = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
+"""The SDK wants to know the session's state, and not to pass it on."""
 
-Scenario = Callable[["Chat"], Awaitable[None]]
-"""What the agent does in a turn."""
+
+class Interrupted(BaseException):
+    """The turn was interrupted. It passes through a scenario, which may clean up but not go on."""
 
 
-class Engine:
+class Died(GeneratorExit):
+    """A fault has ended the process: nothing that comes after this point is done any more.
+
+    A coroutine that is thrown away after that may end with it too, and nobody need hear of it.
+    """
+
+
+class StreamClosed(Exception):
+    """Nobody will answer: stdin has ended."""
+
+
+class TimedOut(Exception):
+    """The answer did not come in time."""
+
+
+class Refused(Exception):
+    """The SDK answered with an error, or cannot answer because the request was taken back."""
+
+
+class Wait:
+    """Something that a coroutine of the engine waits for: an answer, and perhaps only so long."""
+
+    __slots__ = ("key", "seconds")
+
+    def __init__(self, key: str | None = None, seconds: float | None = None) -> None:
+        self.key: str | None = key
+        self.seconds: float | None = seconds
+
+    def __await__(self) -> Generator[Wait, Any, Any]:
+        return (yield self)
+
+
+class Task:
+    """A coroutine that is under way, and what it waits for."""
+
+    __slots__ = ("coroutine", "deadline", "then", "wait")
+
+    def __init__(self, coroutine: Coroutine[Wait, Any, None], then: Callable[[], None]) -> None:
+        self.coroutine: Coroutine[Wait, Any, None] = coroutine
+        self.then: Callable[[], None] = then
+        self.wait: Wait | None = None
+        self.deadline: float | None = None
+
+
+class Fault:
+    """Something that goes wrong. Derive from it, or from what is below, to make another.
+
+    A fault sees each action of the CLI and says what happens instead. Faults act one after the
+    other, in the order given, but those that cut up bytes act last. A frame is one line that the
+    CLI writes, or that a fault before this one has written for it; each fault counts for itself.
+
+    Each engine works with copies of its own, so a fault may be given to many.
+
+    Args:
+        at: at which frame it happens, counted from 1; 0 for the start of the process.
+    """
+
+    order: ClassVar[int] = 0
+    """When it acts: 0 for faults that want whole frames, 1 for those that cut them up."""
+
+    def __init__(self, at: int = 1) -> None:
+        self.at = at
+        self._frames = 0
+
+    def __repr__(self) -> str:
+        shown = [f"{key}={value!r}" for key, value in vars(self).items() if key[0] != "_"]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def attach(self, engine: Engine) -> None:
+        """Learn whose fault it is."""
+        self._engine = engine
+
+    def clock(self, clock: Callable[[], float]) -> Callable[[], float]:
+        """The clock that the CLI sees instead."""
+        return clock
+
+    def start(self) -> list[Action]:
+        """What happens when the process starts."""
+        return []
+
+    def change(self, action: Action) -> list[Action]:
+        """What happens instead of an action."""
+        return [action]
+
+    def count(self, action: Action) -> int:
+        """The number of the frame that this action writes; 0 if it does something else."""
+        if not isinstance(action, Write):
+            return 0
+        self._frames += 1
+        return self._frames
+
+
+class Engine(ABC):
     """One simulated CLI process.
 
     A host calls `start`, then `feed` with what comes on stdin (`b""` for its end) and `wake` when
@@ -50,7 +153,6 @@ class Engine:
 
     Args:
         session: what the CLI knows: its flags, its persona, its folders.
-        scenario: what the agent does in each turn.
         dialect: how the CLI writes: `modern` as the real one does, which then understands nothing
             else; another one; or `auto`, as it is spoken to.
         clock: gives the time in seconds; only differences matter.
@@ -59,15 +161,13 @@ class Engine:
 
     def __init__(
         self,
-        session: Session,
-        scenario: Scenario,
+        session: SimulatedSession,
         *,
         dialect: str = MODERN.name,
         clock: Callable[[], float] = lambda: 0.0,
         faults: Sequence[Fault] = (),
     ) -> None:
-        self.session: Session = session
-        self.scenario: Scenario = scenario
+        self.session: SimulatedSession = session
         self.dialect: str = dialect
         self.connection: Connection = Connection(Role.CLI, dialect=dialect)
         self.input_ended: bool = False
@@ -86,17 +186,29 @@ class Engine:
             fault.attach(self)
         self.clock = clock
 
+    # --- what the CLI does -----------------------------------------------------------------------
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Do what comes first, when the process has been started."""
+
+    @abstractmethod
+    def receive(self, event: Event) -> None:
+        """Deal with something that the SDK has sent, or with the end of stdin."""
+
+    @abstractmethod
+    def turn(self, prompt: UserMessage | None) -> Coroutine[Wait, Any, None]:
+        """Run a turn for a prompt; None for a turn that nobody asked for."""
+
     # --- for the host ----------------------------------------------------------------------------
 
     def start(self) -> None:
         """Begin, as a process does when it is started."""
-        from .startup import begin  # here and below: what is not needed is not loaded
-
         with suppress(Died):
             for fault in self._faults:
                 for action in fault.start():
                     self.act(action, after=fault)
-            begin(self)
+            self.begin()
 
     def feed(self, data: bytes) -> None:
         """Take what came on stdin; `b""` for its end."""
@@ -105,7 +217,7 @@ class Engine:
             for line in data.splitlines(keepends=True) or [data]:
                 for event in () if self.exited else self.connection.receive_data(line):
                     if not self.exited:
-                        self._hear(event)
+                        self.receive(event)
 
     @property
     def due_in(self) -> float | None:
@@ -216,7 +328,7 @@ class Engine:
     def decide(self, id: str, body: Any) -> None:
         """Withdraw a request because it is answered from elsewhere."""
         self.withdraw(id)
-        self._resume(Answer(id, body))
+        self.resume(Answer(id, body))
 
     def give_up(self, task: Task) -> None:
         """Withdraw what a task waits for, and let it end as if nobody could answer."""
@@ -258,7 +370,7 @@ class Engine:
         """Go on with the prompts that came since `hold`."""
         held, self._held = self._held, None
         for message in held or ():
-            self._receive_user(message)
+            self.receive_prompt(message)
 
     def take_queued(self) -> list[UserMessage]:
         """Take the prompts that wait, for the turn that is running to deal with."""
@@ -266,56 +378,41 @@ class Engine:
         self.prompts = deque(it for it in self.prompts if it is None or it.priority == "later")
         return taken
 
-    def interrupt(self) -> bool:
-        """Withdraw what the turn asks and stop it. The answer to the interrupt comes in between."""
+    @property
+    def turn_waits_for(self) -> str | None:
+        """The id of the request whose answer the running turn waits for."""
         task = self._turn
-        if task is not None and task.wait is not None and task.wait.key is not None:
-            from .mcp import abandon
-
-            abandon(self, task.wait.key)
-        return task is not None
+        return task.wait.key if task is not None and task.wait is not None else None
 
     def stop_turn(self) -> None:
         """Make the running turn end as interrupted."""
         if self._turn is not None:
             self._step(self._turn, error=Interrupted())
 
-    # --- inside ----------------------------------------------------------------------------------
-
-    def _hear(self, event: Event) -> None:
-        has_id = not isinstance(event, Answer | Failure) or b"request_id" in event.line
-        is_modern = self.connection.their_dialect is MODERN and has_id
-        if self.dialect != MODERN.name or is_modern:
-            self._receive(event)
+    def set_state(self, state: str) -> None:
+        """Be idle, running, or in need of an answer; say so if it is new and was asked for."""
+        session = self.session
+        if state == session.state:
             return
-        from .foreign import as_heard
+        session.state = state
+        for_all = session.env.get(STATE_FOR_ALL) == "1"
+        if for_all or session.env.get(STATE_FOR_THE_SDK) == "1":
+            host_only = None if for_all else True
+            self.send(
+                SessionStateChangedMessage(state=state, sdk_host_only=host_only, **session.stamp())
+            )
 
-        heard = as_heard(self, event)
-        if heard is not None:
-            self._receive(heard)
+    def tell_progress(self, prompt: UserMessage | None, state: str) -> None:
+        """Say how far a prompt has come, if it has a name."""
+        if prompt is not None and prompt.uuid is not None and self.session.persona.narrates:
+            self.send(
+                CommandLifecycleMessage(
+                    command_uuid=prompt.uuid, state=state, **self.session.stamp()
+                )
+            )
 
-    def _receive(self, event: Event) -> None:
-        if isinstance(event, Answer | Failure):
-            if self.session.flags.replay_user_messages:
-                self.act(Write(event.line + b"\n"))
-            self._resume(event)
-        elif isinstance(event, UserMessage):
-            self._receive_user(event)
-        elif isinstance(event, Request):
-            from .requests import handle
-
-            handle(self, event)
-        elif isinstance(event, EndOfStream):
-            self.end_input()
-        elif isinstance(event, Noise):
-            text = event.head.decode("utf-8", "replace")
-            self.warn(f"Error parsing streaming input line: {text}: SyntaxError: {event.reason}")
-            self.exit(1)
-        # All else is ignored in silence, as the real one does.
-
-    def _receive_user(self, message: UserMessage) -> None:
-        from .progress import set_state, tell_progress
-
+    def receive_prompt(self, message: UserMessage) -> None:
+        """Start a turn for what the user says, or queue it, or only remember it."""
         if self._held is not None:
             self._held.append(message)
         elif message.should_query is False:
@@ -324,9 +421,15 @@ class Engine:
             self.session.remember("user", message.text)
         else:
             if not self.busy:
-                set_state(self, "running")
-            tell_progress(self, message, "queued")
+                self.set_state("running")
+            self.tell_progress(message, "queued")
             self.wake_up(message)
+
+    def resume(self, answer: Answer | Failure) -> None:
+        """Let go on what waits for this answer."""
+        task = self._waiting_for(answer.id)
+        if task is not None:
+            self._step(task, answer)
 
     def end_input(self) -> None:
         """Hear nothing more: who waits for an answer gets none. Exit when all is done."""
@@ -336,16 +439,16 @@ class Engine:
                 self._step(task, error=StreamClosed())
         self._exit_when_done()
 
+    # --- inside ----------------------------------------------------------------------------------
+
     def _exit_when_done(self) -> None:
         if self.input_ended and not self._tasks and not self.prompts and not self._held:
             self.exit(self.session.exit_status)
 
     def _next_turn(self) -> None:
-        from .turns import run_turn
-
         if self._turn is None and self.prompts and not self.exited:
             prompt = self.prompts.popleft()
-            task = Task(run_turn(self, prompt), self._turn_over)
+            task = Task(self.turn(prompt), self._turn_over)
             self._turn = task
             self._tasks.append(task)
             self._step(task, None)
@@ -353,11 +456,6 @@ class Engine:
     def _turn_over(self) -> None:
         self._turn = None
         self._next_turn()
-
-    def _resume(self, answer: Answer | Failure) -> None:
-        task = self._waiting_for(answer.id)
-        if task is not None:
-            self._step(task, answer)
 
     def _waiting_for(self, id: str) -> Task | None:
         waiting = (it for it in self._tasks if it.wait is not None and it.wait.key == id)

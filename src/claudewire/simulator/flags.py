@@ -7,19 +7,306 @@ flag. Whether files exist is not looked at.
 
 from __future__ import annotations
 
+import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
-from .flag_table import COMMANDS, OPTIONS, VISIBLE, Option, suggestion
-from .flag_values import EFFORTS, SOURCES, converted, is_uuid
+__all__ = ["EarlyExit", "Flags", "is_uuid", "parse"]
 
-__all__ = ["Exit", "Flags", "parse"]
+# --- the flags that exist -----------------------------------------------------------------------
+
+# Those that the real CLI declares, in the notation of its own parser: `<x>` is a value that must
+# follow, `[x]` one that may, `x...` one or more.
+_SHOWN_BY_HELP = """
+--add-dir <directories...>
+--agent <agent>
+--agents <json-or-file>
+--allow-dangerously-skip-permissions
+--allowedTools, --allowed-tools <tools...>
+--append-system-prompt <prompt>
+--autocompact <auto|tokens>
+--ax-screen-reader
+--bg, --background
+--bare
+--betas <betas...>
+--brief
+--chrome
+--cloud [description|session_id|url]
+-c, --continue
+--dangerously-skip-permissions
+-d, --debug [filter]
+--debug-file <path>
+--desktop
+--disable-slash-commands
+--disallowedTools, --disallowed-tools <tools...>
+--effort <level>
+--environment <environment_id>
+--exclude-dynamic-system-prompt-sections
+--fallback-model <model>
+--file <specs...>
+--fork-session
+--forward-subagent-text
+--from-pr [value]
+-h, --help
+--ide
+--include-hook-events
+--include-partial-messages
+--input-format <format>
+--json-schema <schema>
+--max-budget-usd <amount>
+--mcp-config <configs...>
+--model <model>
+-n, --name <name>
+--no-chrome
+--no-session-persistence
+--output-format <format>
+--permission-mode <mode>
+--permission-prompts <target>
+--plugin-dir <path>
+--plugin-url <url>
+-p, --print
+--prompt-suggestions [value]
+--remote-control [name]
+--remote-control-session-name-prefix <prefix>
+--replay-user-messages
+--restricted
+-r, --resume [value]
+--safe-mode
+--session-id <uuid>
+--setting-sources <sources>
+--settings <file-or-json>
+--strict-mcp-config
+--system-prompt <prompt>
+--system-prompt-snapshot <on|off>
+--teleport [session]
+--tmux
+--tools <tools...>
+--verbose
+-v, --version
+-w, --worktree [name]
+"""
+
+_HIDDEN = """
+--advisor <model>
+--agent-color <color>
+--agent-id <id>
+--agent-name <name>
+--agent-type <type>
+--append-subagent-system-prompt <prompt>
+--append-subagent-system-prompt-file <file>
+--append-system-prompt-file <file>
+--await-claim
+--await-initialize
+--channels <servers...>
+--dangerously-load-development-channels <servers...>
+-d2e, --debug-to-stderr
+--deep-link-origin
+--enable-auth-status
+--enable-auto-mode
+--init
+--init-only
+--maintenance
+--managed-settings <json>
+--managed-settings-in-initialize
+--max-thinking-tokens <tokens>
+--max-turns <turns>
+--messaging-socket-path <path>
+--parent-session-id <id>
+--permission-prompt-tool <tool>
+--plan-mode-instructions <instructions>
+--plan-mode-required
+--plugin-dir-no-mcp <path>
+--prefill <text>
+--project-config-root <dir>
+--rc [name]
+--remote [description|session_id|url]
+--resume-drops-turn <message id>
+--resume-session-at <message id>
+--rewind-files <user-message-id>
+--sdk-url <url>
+--session-mirror
+--system-prompt-file <file>
+--task-budget <tokens>
+--team-name <name>
+--teammate-mode <mode>
+--thinking <mode>
+--thinking-display <display>
+--workload <tag>
+"""
+
+_CHOICES = {
+    "--input-format": ("text", "stream-json"),
+    "--output-format": ("text", "json", "stream-json"),
+    "--permission-mode": ("acceptEdits", "auto", "bypassPermissions", "manual", "dontAsk", "plan"),
+    "--permission-prompts": ("host", "none"),
+    "--prompt-suggestions": ("true", "false", "1", "0", "yes", "no", "on", "off"),
+    "--system-prompt-snapshot": ("on", "off"),
+    "--teammate-mode": ("auto", "tmux", "iterm2", "in-process"),
+    "--thinking": ("enabled", "adaptive", "disabled"),
+    "--thinking-display": ("summarized", "omitted", "highlights"),
+}
+
+_REPEATABLE = {"--plugin-dir", "--plugin-dir-no-mcp", "--plugin-url"}
+
+_COMMANDS = """
+agents attach auth auto-mode doctor gateway import install kill logs mcp plugin plugins purge
+respawn rm setup-token stop ultrareview update upgrade
+"""
+
+COMMANDS = frozenset(_COMMANDS.split())
+"""What the real CLI takes for a command, not a prompt, when it comes first."""
 
 
-class Exit(NamedTuple):
+class Option(NamedTuple):
+    """One flag.
+
+    Attributes:
+        declared: its spellings and its value, as error messages quote them.
+        name: its long spelling.
+        argument: its value, with the brackets; empty if it takes none.
+        choices: the values it takes; empty if any will do.
+        repeatable: whether each use of it adds to the ones before.
+    """
+
+    declared: str
+    name: str
+    argument: str
+    choices: tuple[str, ...]
+    repeatable: bool
+
+    @property
+    def variadic(self) -> bool:
+        """Whether words that follow the value are more values."""
+        return self.argument.endswith("...>")
+
+
+VISIBLE: list[Option] = []
+"""The flags that `--help` shows and that a misspelt flag is compared with."""
+
+OPTIONS: dict[str, Option] = {}
+"""Every flag under each of its spellings, `--help` excepted: it is looked at last."""
+
+
+def _declare(table: str) -> list[Option]:
+    options = []
+    for line in table.strip().splitlines():
+        name, _, argument = line.rpartition(", ")[2].partition(" ")
+        repeatable = argument.endswith("...>") or name in _REPEATABLE
+        option = Option(line, name, argument, _CHOICES.get(name, ()), repeatable)
+        options.append(option)
+        if name != "--help":
+            spellings = line.removesuffix(argument).strip().split(", ")
+            OPTIONS.update(dict.fromkeys(spellings, option))
+    return options
+
+
+VISIBLE.extend(_declare(_SHOWN_BY_HELP))
+_declare(_HIDDEN)
+
+# --- their values ---------------------------------------------------------------------------------
+
+EFFORTS = ("low", "medium", "high", "xhigh", "max")
+SOURCES = ("user", "project", "local")
+
+# What a value stands for. These are accepted although no error message lists them as choices.
+_MEANS = {
+    ("--permission-mode", "default"): "default",
+    ("--permission-mode", "manual"): "default",
+    ("--prompt-suggestions", ""): True,
+}
+
+# Not compiled here: few command lines need any of them, and all wait for what is done on import.
+_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+_UUID = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_TOOL = r"(?:\([^)]*\)?|[^,\s(])+"
+"""A name; with `Bash(git *)`, commas and spaces between the brackets do not end it."""
+
+
+def _converted(option: Option, value: str) -> Any:
+    """Turn the value of a flag into what `Flags` has for it; a tuple if it may be repeated.
+
+    Raises:
+        ValueError: the CLI refuses the value; the text says why.
+    """
+    if (option.name, value) in _MEANS:
+        return _MEANS[option.name, value]
+    if option.choices and value not in option.choices:
+        raise ValueError(f"Allowed choices are {', '.join(option.choices)}.")
+    return _CONVERTERS.get(option.name, _listed if option.repeatable else str)(value)
+
+
+def is_uuid(text: str) -> bool:
+    """Tell whether the real CLI would take this for the id of a session."""
+    return re.fullmatch(_UUID, text) is not None
+
+
+def _listed(value: str) -> tuple[str, ...]:
+    return (value,)
+
+
+def _maybe_number(value: str) -> int | float | None:
+    """Read a number as JavaScript does, to which nothing at all is 0."""
+    text = value.strip() or "0"
+    if re.fullmatch(_NUMBER, text) is None:
+        return None
+    number = float(text)
+    return int(number) if number.is_integer() else number
+
+
+def _number(value: str) -> float:
+    number = _maybe_number(value)
+    if number is None:
+        raise ValueError("must be a number")
+    return number
+
+
+def _dollars(value: str) -> float:
+    number = _maybe_number(value)
+    if number is None or number <= 0:
+        raise ValueError("--max-budget-usd must be a positive number greater than 0")
+    return number
+
+
+def _tokens(value: str) -> int:
+    number = _maybe_number(value)
+    if not isinstance(number, int) or number <= 0:
+        raise ValueError("--task-budget must be a positive integer")
+    return number
+
+
+def _tool_names(value: str) -> tuple[str, ...]:
+    return tuple(re.findall(_TOOL, value))
+
+
+def _names(value: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in value.split(",")) if value else ()
+
+
+def _switch(value: str) -> bool:
+    return value in {"true", "1", "yes", "on"}
+
+
+_CONVERTERS: dict[str, Callable[[str], Any]] = {
+    "--allowed-tools": _tool_names,
+    "--betas": _names,
+    "--disallowed-tools": _tool_names,
+    "--max-budget-usd": _dollars,
+    "--max-thinking-tokens": _number,
+    "--max-turns": _number,
+    "--prompt-suggestions": _switch,
+    "--setting-sources": _names,
+    "--task-budget": _tokens,
+    "--tools": _tool_names,
+}
+
+
+# --- reading the command line ---------------------------------------------------------------------
+
+
+class EarlyExit(NamedTuple):
     """The CLI ends without having started: what it prints, and its exit status."""
 
     status: int
@@ -42,14 +329,12 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     """text or stream-json."""
     verbose: bool = False
     include_partial_messages: bool = False
-    include_hook_events: bool = False
     replay_user_messages: bool = False
     forward_subagent_text: bool = False
     prompt_suggestions: bool = False
     json_schema: str | None = None
 
     model: str | None = None
-    fallback_model: str | None = None
     effort: str | None = None
     """low, medium, high, xhigh or max. Another one is ignored, with a warning."""
     thinking: str | None = None
@@ -60,8 +345,6 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     max_budget_usd: float | None = None
     task_budget: int | None = None
     betas: tuple[str, ...] = ()
-    advisor: str | None = None
-    autocompact: str | None = None
 
     session_id: str | None = None
     resume: str | None = None
@@ -71,7 +354,6 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     resume_drops_turn: str | None = None
     rewind_files: str | None = None
     no_session_persistence: bool = False
-    session_mirror: bool = False
     name: str | None = None
     worktree: str | None = None
 
@@ -86,46 +368,17 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     tools: tuple[str, ...] | None = None
     """The only built-in tools there are; None for all of them."""
 
-    system_prompt: str | None = None
-    system_prompt_file: str | None = None
-    system_prompt_snapshot: str | None = None
-    append_system_prompt: str | None = None
-    append_system_prompt_file: str | None = None
-    append_subagent_system_prompt: str | None = None
-    append_subagent_system_prompt_file: str | None = None
-    exclude_dynamic_system_prompt_sections: bool = False
-    plan_mode_instructions: str | None = None
     agent: str | None = None
     agents: str | None = None
 
-    settings: str | None = None
     setting_sources: tuple[str, ...] | None = None
     """user, project, local; None if the flag was not given."""
-    managed_settings: str | None = None
-    managed_settings_in_initialize: bool = False
-    project_config_root: str | None = None
     mcp_config: tuple[str, ...] = ()
-    strict_mcp_config: bool = False
     plugin_dir: tuple[str, ...] = ()
-    plugin_dir_no_mcp: tuple[str, ...] = ()
-    plugin_url: tuple[str, ...] = ()
     add_dir: tuple[str, ...] = ()
     file: tuple[str, ...] = ()
-    channels: tuple[str, ...] = ()
 
-    bare: bool = False
-    safe_mode: bool = False
-    restricted: bool = False
-    disable_slash_commands: bool = False
-    init: bool = False
-    init_only: bool = False
-    maintenance: bool = False
     await_initialize: bool = False
-    await_claim: bool = False
-    enable_auth_status: bool = False
-    sdk_url: str | None = None
-    messaging_socket_path: str | None = None
-    workload: str | None = None
     debug: str | None = None
     debug_file: str | None = None
     debug_to_stderr: bool = False
@@ -136,7 +389,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     """What the CLI complains about on stderr before it goes on."""
 
 
-def parse(argv: Sequence[str], *, version: str = "2.1.325") -> Flags | Exit:
+def parse(argv: Sequence[str], *, version: str = "2.1.325") -> Flags | EarlyExit:
     """Read the words after the program's name.
 
     Args:
@@ -150,20 +403,20 @@ def parse(argv: Sequence[str], *, version: str = "2.1.325") -> Flags | Exit:
         parser.read(["--version"] if list(argv) == ["-V"] else argv)
         flags = parser.flags()
     except _Ended as ended:
-        return ended.exit or Exit(0, f"{version} (Claude Code)\n")
+        return ended.exit or EarlyExit(0, f"{version} (Claude Code)\n")
     wrong = next(_complaints(flags), None)
     return flags if wrong is None else _refusal(wrong)
 
 
-def _refusal(text: str) -> Exit:
+def _refusal(text: str) -> EarlyExit:
     # A word that is not UTF-8 has reached us as lone surrogates, which cannot be written.
-    return Exit(1, stderr=text.encode("utf-8", "replace").decode() + "\n")
+    return EarlyExit(1, stderr=text.encode("utf-8", "replace").decode() + "\n")
 
 
 class _Ended(Exception):
     """Reading has come to an early end: with an exit, or (None) because of `--version`."""
 
-    def __init__(self, exit: Exit | None) -> None:
+    def __init__(self, exit: EarlyExit | None) -> None:
         self.exit = exit
 
 
@@ -212,7 +465,7 @@ class _Parser:
     def _take(self, option: Option, value: str | None) -> None:
         if option.name == "--version":
             raise _Ended(None)
-        meaning: Any = _converted(option, value or "") if option.argument else True
+        meaning: Any = _meaning(option, value or "") if option.argument else True
         field = _FIELDS.get(option.name)
         if field is None:
             self._others[option.name[2:]] = value
@@ -223,7 +476,7 @@ class _Parser:
 
     def flags(self) -> Flags:
         if not {"-h", "--help"}.isdisjoint(self._unknown):
-            raise _Ended(Exit(0, _help()))
+            raise _Ended(EarlyExit(0, _help()))
         if self._unknown:
             word = self._unknown[0]
             similar = f"\n{suggestion(word)}".rstrip()
@@ -260,9 +513,9 @@ def _value_of(option: Option, rest: deque[str]) -> str | None:
     return None
 
 
-def _converted(option: Option, value: str) -> Any:
+def _meaning(option: Option, value: str) -> Any:
     try:
-        return converted(option, value)
+        return _converted(option, value)
     except ValueError as wrong:
         message = f"error: option '{option.declared}' argument '{value}' is invalid. {wrong}"
         raise _Ended(_refusal(message)) from None
@@ -355,3 +608,41 @@ def _help() -> str:
         "This is claudewire-sim: it simulates Claude Code for tests and talks to no model.\n\n"
         f"Options:\n{lines}"
     )
+
+
+# How far a misspelt flag may be from the one that was meant, and how alike they must be.
+_MAX_EDITS = 3
+_MIN_SIMILARITY = 0.4
+
+
+def suggestion(word: str) -> str:
+    """Give the line that asks whether another flag was meant; empty if none is like it."""
+    if not word.startswith("--"):
+        return ""
+    edits = {}
+    for option in VISIBLE:
+        distance, longest = _edits(word[2:], option.name[2:]), max(len(word), len(option.name)) - 2
+        if distance <= _MAX_EDITS and (longest - distance) / longest > _MIN_SIMILARITY:
+            edits[option.name] = distance
+    fewest = min(edits.values(), default=0)
+    similar = sorted(name for name, distance in edits.items() if distance == fewest)
+    if not similar:
+        return ""
+    return f"(Did you mean {'one of ' if similar[1:] else ''}{', '.join(similar)}?)\n"
+
+
+def _edits(one: str, other: str) -> int:
+    """Count insertions, deletions, replacements and swaps of neighbours."""
+    if abs(len(one) - len(other)) > _MAX_EDITS:
+        return _MAX_EDITS + 1
+    before: list[int] = []
+    above = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        row = [i]
+        for j, b in enumerate(other, 1):
+            cost = min(above[j] + 1, row[-1] + 1, above[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                cost = min(cost, before[j - 2] + 1)
+            row.append(cost)
+        before, above = above, row
+    return above[-1]

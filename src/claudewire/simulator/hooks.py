@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from ..wire import HookCallback, HookInput, HookOutput, InformationalMessage
-from .state import new_uuid
-from .waiting import Refused, StreamClosed, TimedOut
-
-if TYPE_CHECKING:
-    from .engine import Engine
+from .engine import Engine, Refused, StreamClosed, TimedOut
+from .session import new_uuid
 
 __all__ = ["HookCalls", "call_hooks"]
 
@@ -128,7 +125,6 @@ def _fail(engine: Engine, error: str) -> None:
             content=f"A hook callback failed: {error}",
             level="warning",
             tag="hook_callback_failed",
-            uuid=new_uuid(),
-            session_id=engine.session.id,
+            **engine.session.stamp(),
         )
     )

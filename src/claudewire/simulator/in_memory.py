@@ -10,7 +10,6 @@ import math
 import os
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
@@ -29,12 +28,11 @@ from .actions import (
     Write,
     WriteError,
 )
-from .engine import Engine, Scenario
+from .chat import Scenario
+from .engine import Engine, Fault
+from .flags import EarlyExit
 from .personas import LATEST, persona
-from .simulation import Refusal, Simulation
-
-if TYPE_CHECKING:
-    from .faults import Fault
+from .simulation import Simulation
 
 __all__ = ["ARGV", "SimulatedCLI"]
 
@@ -163,7 +161,7 @@ class SimulatedCLI:
         started = self._simulation.engine(
             self._argv, cwd=self._cwd, env=self._env, clock=anyio.current_time
         )
-        if isinstance(started, Refusal):
+        if isinstance(started, EarlyExit):
             self._do(Write(started.stdout.encode()))
             self._do(WriteError(started.stderr.encode()))
             self._end(started.status)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from ..wire import McpMessage, McpResponse, Request
-from .state import new_uuid
-from .waiting import Refused, StreamClosed, TimedOut, Wait
-
-if TYPE_CHECKING:
-    from .engine import Engine
+from ..wire import McpMessage, McpResponse
+from .engine import Engine, Refused, StreamClosed, TimedOut, Wait
 
 __all__ = ["abandon", "call_tool", "connect", "connect_all", "read_resource"]
 
@@ -111,7 +107,7 @@ def abandon(engine: Engine, id: str) -> None:
     params = {"requestId": request.body.message.get("id"), "reason": "AbortError: remote-cancel"}
     message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
     body = McpMessage(request.body.server_name, message)
-    engine.send(Request(id=new_uuid(), body=body))
+    engine.put(body)
 
 
 async def _request(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..wire import (
     AddRules,
@@ -18,16 +19,12 @@ from ..wire import (
     SetMode,
     StatusMessage,
 )
+from .engine import Engine, Interrupted, Refused, StreamClosed
 from .hooks import call_hooks
-from .progress import set_state
-from .state import STRUCTURED_OUTPUT, WANT_A_PERSON, new_uuid
-from .waiting import Interrupted, Refused, StreamClosed
+from .personas import Persona
+from .session import STRUCTURED_OUTPUT, WANT_A_PERSON, SimulatedSession
 
-if TYPE_CHECKING:
-    from .engine import Engine
-    from .state import Session
-
-__all__ = ["Decision", "apply_update", "decide", "rules", "set_mode"]
+__all__ = ["Decision", "decide", "rules", "set_mode", "told_of_answers"]
 
 HARMLESS = frozenset({"Read", "Glob", "Grep", "LS", "TodoWrite", "Task"})
 EDITS = frozenset({"Edit", "Write", "NotebookEdit"})
@@ -92,7 +89,7 @@ def _allowed_by(engine: Engine, name: str, input: dict[str, Any]) -> str | None:
     return "other" if name in HARMLESS or name == STRUCTURED_OUTPUT else None
 
 
-def rules(session: Session) -> list[str]:
+def rules(session: SimulatedSession) -> list[str]:
     """What may run without asking, as rules are written."""
     return [*(session.flags.allowed_tools or ()), *(_written(rule) for rule in session.rules)]
 
@@ -129,8 +126,7 @@ def _deny_unasked(engine: Engine, name: str, input: dict[str, Any], tool_use_id:
             tool_name=name,
             tool_use_id=tool_use_id,
             message=message,
-            uuid=new_uuid(),
-            session_id=engine.session.id,
+            **engine.session.stamp(),
         )
     )
     return Decision(False, input, message)
@@ -145,7 +141,7 @@ async def _ask(engine: Engine, name: str, input: dict[str, Any], tool_use_id: st
         tool_use_id=tool_use_id if persona.tool_use_id else None,
         **(_explanation(name, input) if persona.narrates else {}),
     )
-    set_state(engine, "requires_action")
+    engine.set_state("requires_action")
     try:
         answer = await _answered(engine, body)
     except StreamClosed:
@@ -153,7 +149,7 @@ async def _ask(engine: Engine, name: str, input: dict[str, Any], tool_use_id: st
     except Refused as error:
         return Decision(False, input, f"Tool permission request failed: Error: {error}")
     finally:
-        set_state(engine, "running")
+        engine.set_state("running")
     return _take(engine, answer, input)
 
 
@@ -218,12 +214,12 @@ def _take(engine: Engine, answer: Any, input: dict[str, Any]) -> Decision:
     if answer.updated_input is None and engine.session.persona.needs_updated_input:
         return Decision(False, input, NO_INPUT)
     for update in answer.updated_permissions or ():
-        apply_update(engine, update)
+        _apply_update(engine, update)
     given = input if answer.updated_input is None else answer.updated_input
     return Decision(True, given, source="user_temporary")
 
 
-def apply_update(engine: Engine, update: PermissionUpdate) -> None:
+def _apply_update(engine: Engine, update: PermissionUpdate) -> None:
     """Remember a rule, or change the mode, as the answer to a permission request may say."""
     session = engine.session
     if isinstance(update, AddRules) and update.behavior == "allow":
@@ -236,11 +232,7 @@ def set_mode(engine: Engine, mode: str) -> None:
     """Change the permission mode and, if this version does, say so."""
     engine.session.mode = mode
     if engine.session.persona.narrates:
-        engine.send(
-            StatusMessage(
-                status=None, permission_mode=mode, uuid=new_uuid(), session_id=engine.session.id
-            )
-        )
+        engine.send(StatusMessage(status=None, permission_mode=mode, **engine.session.stamp()))
 
 
 def _suggestions(name: str, input: dict[str, Any]) -> list[PermissionUpdate] | None:
@@ -251,3 +243,73 @@ def _suggestions(name: str, input: dict[str, Any]) -> list[PermissionUpdate] | N
     command = input.get("command")
     rule = PermissionRule(name, command if isinstance(command, str) else None)
     return [AddRules([rule], "allow", "localSettings")]
+
+
+# --- questions to the user ------------------------------------------------------------------------
+
+UNANSWERED = "The user did not answer the questions."
+
+
+def told_of_answers(persona: Persona, given: dict[str, Any]) -> str:
+    """What the model is told when a question has been answered, by the version that asks.
+
+    Raises:
+        ValueError: it is not what this version expects; the tool fails.
+    """
+    answers = _object(given.get("answers"))
+    if persona.passes_answers_on:
+        pairs = ", ".join(f'"{text}"="{_joined(value)}"' for text, value in answers.items())
+        return (
+            f"User has answered your questions: {pairs}. "
+            "You can now continue with the user's answers in mind."
+        )
+    asked = given.get("questions")
+    if not isinstance(asked, list):
+        raise ValueError("updatedInput failed schema validation: `questions` is missing")
+    if isinstance(given.get("response"), str):
+        return f"The user responded: {given['response']}"
+    questions = [it for it in asked if isinstance(it, dict)]
+    notes = _object(given.get("annotations"))
+    pairs = ", ".join(_pairs(questions, answers, notes))
+    if not pairs:
+        return UNANSWERED
+    if all(_is_plain(question, answers, notes) for question in questions):
+        return (
+            f"Your questions have been answered: {pairs}. "
+            "You can now continue with these answers in mind."
+        )
+    return f"The user answered: {pairs}. Read the answers carefully."
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _pairs(
+    questions: list[dict[str, Any]], answers: dict[str, Any], notes: dict[str, Any]
+) -> Iterator[str]:
+    """What there is to tell of each question; of one that was skipped, nothing."""
+    for question in questions:
+        text = question.get("question")
+        note = _object(notes.get(text)) if isinstance(text, str) else {}
+        if text not in answers and "notes" not in note:
+            continue
+        told = f'"{_joined(answers[text])}"' if text in answers else "(no option selected)"
+        preview = f" selected preview:\n{note['preview']}" if "preview" in note else ""
+        words = f" notes: {note['notes']}" if "notes" in note else ""
+        yield f'"{text}"={told}{preview}{words}'
+
+
+def _joined(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _is_plain(question: dict[str, Any], answers: dict[str, Any], notes: dict[str, Any]) -> bool:
+    """Whether nothing but options was chosen: then there is nothing to read between the lines."""
+    text = question.get("question")
+    if isinstance(text, str) and "notes" in _object(notes.get(text)):
+        return False
+    value = answers.get(text, [])  # type: ignore[arg-type]
+    if not isinstance(value, list):
+        value = str(value).split(", ") if question.get("multiSelect") else [str(value)]
+    return set(value) <= {option.get("label") for option in question.get("options") or ()}

@@ -1,28 +1,57 @@
-"""What the simulated CLI does with the requests of the SDK."""
+"""What the simulated CLI does with the requests of the SDK.
+
+It has no settings, plugins or skills, and says so in the form of the real one.
+"""
 
 from __future__ import annotations
 
 import os
+from base64 import b64encode
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..wire import (
+    HOOK_EVENTS,
     AccountInfo,
     Ack,
     AgentInfo,
     Answer,
+    ApplyFlagSettings,
     BackgroundTasks,
     BackgroundTasksResult,
+    BinaryVersionResult,
     CancelAsyncMessage,
     CancelAsyncMessageResult,
+    ContextUsageResult,
     EndSession,
     Failure,
+    FileSuggestion,
+    FileSuggestions,
+    FileSuggestionsResult,
+    GenerateSessionTitle,
+    GenerateSessionTitleResult,
+    GetBinaryVersion,
+    GetContextUsage,
+    GetHooksListing,
+    GetSessionCost,
+    GetSettings,
+    GetSettingsResult,
     GetTaskOutput,
+    GetUsage,
+    GetUsageResult,
+    HookEventInfo,
+    HooksListingResult,
     Initialize,
     InitializeResult,
     Interrupt,
     InterruptResult,
+    ListModels,
+    ListModelsResult,
+    ListPermissionRules,
+    McpCall,
+    McpCallResult,
     McpMessage,
+    McpReadResource,
     McpReconnect,
     McpServerStatus,
     McpSetServers,
@@ -31,34 +60,60 @@ from ..wire import (
     McpStatusResult,
     McpToggle,
     ModelInfo,
+    PermissionRuleEntry,
+    PermissionRulesResult,
+    PermissionRulesState,
+    ReadFile,
+    ReadFileResult,
+    ReadResourceResult,
+    RegisterRepoRoot,
+    RegisterRepoRootResult,
+    ReloadOutputStyles,
+    ReloadOutputStylesResult,
+    ReloadPlugins,
+    ReloadPluginsResult,
+    ReloadSkills,
+    ReloadSkillsResult,
+    RenameSession,
     Request,
+    ResourceContents,
     RewindFiles,
     RewindFilesResult,
+    SeedReadState,
+    SessionCostResult,
+    SessionUsage,
+    SetHasSubscribers,
     SetMaxThinkingTokens,
     SetModel,
     SetModelResult,
     SetPermissionMode,
     SetPermissionModeResult,
+    SettingsSource,
+    SideQuestion,
+    SideQuestionResult,
     SlashCommand,
     StopTask,
     TaskOutputResult,
     UnknownRequest,
+    UpdateSettings,
     UserMessage,
+    WorkspaceDirectory,
 )
-from .mcp import connect, connect_all
-from .permissions import set_mode
-from .state import MODELS
+from .chat import end_task
+from .demo_agent import list_files
+from .engine import Engine, Refused, StreamClosed, TimedOut
+from .mcp import abandon, call_tool, connect, connect_all, read_resource
+from .permissions import rules, set_mode
+from .session import MODELS, new_id
 from .turns import AGENTS, ALIASES, COMMANDS
 
-if TYPE_CHECKING:
-    from .engine import Engine
+__all__ = ["handle"]
 
-__all__ = ["STYLES", "Declined", "handle", "models", "server_states"]
-
+MOST_SUGGESTIONS = 20
 STYLES = ("default", "Explanatory", "Learning")
 
 
-class Declined(Exception):
+class _Declined(Exception):
     """The request is refused, for this reason and with this code."""
 
 
@@ -81,7 +136,7 @@ def _answer(engine: Engine, request: Request) -> None:
         return
     try:
         result = handler(engine, request.body)
-    except Declined as no:
+    except _Declined as no:
         engine.send(Failure(request.id, *no.args))
         return
     if isinstance(result, Coroutine):
@@ -106,18 +161,14 @@ def _handler(engine: Engine, body: Any) -> Callable[[Engine, Any], Any] | None:
     supported = engine.session.persona.supports
     if supported is not None and _name(body) not in supported:
         return None
-    if type(body) in _HANDLERS:
-        return _HANDLERS[type(body)]
-    from .reports import REPORTS
-
-    return REPORTS.get(type(body))
+    return _HANDLERS.get(type(body))
 
 
 async def _answer_later(engine: Engine, request: Request, result: Coroutine[Any, Any, Any]) -> None:
     answer: Answer | Failure
     try:
         answer = Answer(request.id, await result)
-    except Declined as no:
+    except _Declined as no:
         answer = Failure(request.id, *no.args)
     if request.id in engine.connection.owed:
         engine.send(answer)
@@ -148,7 +199,7 @@ def _welcome(engine: Engine) -> InitializeResult:
         ],
         output_style="default",
         available_output_styles=list(STYLES),
-        models=models(),
+        models=_models(),
         account=AccountInfo(token_source="none", api_key_source="none", api_provider="firstParty"),
         hooks_applied=True if session.setup.hooks else None,
         hook_on_failure_supported=True,
@@ -162,7 +213,7 @@ def _welcome(engine: Engine) -> InitializeResult:
     )
 
 
-def models() -> list[ModelInfo]:
+def _models() -> list[ModelInfo]:
     """The models that may be chosen."""
     return [
         ModelInfo(
@@ -183,7 +234,8 @@ def models() -> list[ModelInfo]:
 
 def _interrupt(engine: Engine, request: Request, body: Interrupt) -> None:
     queued = [it.uuid for it in engine.prompts if it is not None and it.uuid is not None]
-    engine.interrupt()
+    if engine.turn_waits_for is not None:
+        abandon(engine, engine.turn_waits_for)
     if body.cancel_queued:
         engine.prompts.clear()
         receipt = InterruptResult([], cancelled=queued)
@@ -201,7 +253,7 @@ def _set_mode(engine: Engine, body: SetPermissionMode) -> Any:
     may_bypass = flags.dangerously_skip_permissions or flags.allow_dangerously_skip_permissions
     if body.mode == "bypassPermissions" and not may_bypass and engine.session.mode != body.mode:
         text = "Cannot set permission mode to bypassPermissions: it was not launched with it"
-        raise Declined(text, "bypass_not_launched")
+        raise _Declined(text, "bypass_not_launched")
     return SetPermissionModeResult(body.mode) if engine.session.persona.receipts else None
 
 
@@ -217,14 +269,14 @@ def _set_model(engine: Engine, body: SetModel) -> Any:
     return SetModelResult(engine.session.model) if engine.session.persona.receipts else None
 
 
-def server_states(engine: Engine) -> list[McpServerStatus]:
+def _server_states(engine: Engine) -> list[McpServerStatus]:
     """How the servers are doing."""
     return [McpServerStatus(name=name, status="connected") for name in engine.session.mcp_tools]
 
 
 def _known_server(engine: Engine, body: McpReconnect | McpToggle) -> Any:
     if body.server_name not in engine.session.mcp_tools:
-        raise Declined(f"Server not found: {body.server_name}", None)
+        raise _Declined(f"Server not found: {body.server_name}", None)
     return Ack()
 
 
@@ -244,15 +296,14 @@ async def _set_servers(engine: Engine, body: McpSetServers) -> Any:
 
 
 def _stop_task(engine: Engine, body: StopTask) -> Any:
-    task = engine.session.tasks.get(body.task_id)
-    if task is not None:
-        task["task"].finish("stopped", status="stopped")
+    if body.task_id in engine.session.tasks:
+        end_task(engine, body.task_id, "stopped", "stopped")
     return Ack()
 
 
 def _task_output(engine: Engine, body: GetTaskOutput) -> Any:
     if body.task_id not in engine.session.tasks:
-        raise Declined(f"Task not found: {body.task_id}", None)
+        raise _Declined(f"Task not found: {body.task_id}", None)
     return TaskOutputResult("", 0, truncated=False)
 
 
@@ -264,15 +315,103 @@ def _cancel_message(engine: Engine, body: CancelAsyncMessage) -> Any:
     return CancelAsyncMessageResult(cancelled=False)
 
 
+def _done(engine: Engine, body: Any) -> Any:
+    return Ack()
+
+
+def _context(engine: Engine, body: GetContextUsage) -> Any:
+    return ContextUsageResult(
+        categories=[], total_tokens=1000, max_tokens=200_000, model=engine.session.model
+    )
+
+
+def _usage(engine: Engine, body: GetUsage) -> Any:
+    session = engine.session
+    spent = SessionUsage(total_cost_usd=session.cost, model_usage=dict(session.spent))
+    return GetUsageResult(spent, rate_limits_available=False)
+
+
+def _settings(engine: Engine, body: GetSettings) -> Any:
+    session = engine.session
+    sources = [SettingsSource("flagSettings", session.settings)] if session.settings else []
+    applied = {"model": session.model, "effort": session.flags.effort}
+    return GetSettingsResult(dict(session.settings), sources, applied)
+
+
+def _apply_settings(engine: Engine, body: ApplyFlagSettings) -> Any:
+    merged = {**engine.session.settings, **body.settings}
+    engine.session.settings = {key: value for key, value in merged.items() if value is not None}
+    return Ack()
+
+
+def _rules(engine: Engine, body: ListPermissionRules) -> Any:
+    session = engine.session
+    allowed = [PermissionRuleEntry(rule, "allow", "session") for rule in rules(session)]
+    denied = [PermissionRuleEntry(it, "deny", "cliArg") for it in session.flags.disallowed_tools]
+    folders = [WorkspaceDirectory(session.cwd, "cwd")]
+    state = PermissionRulesState([*allowed, *denied], folders, session.cwd, managed_only=False)
+    return PermissionRulesResult(state)
+
+
+def _hooks(engine: Engine, body: GetHooksListing) -> Any:
+    events = [HookEventInfo(name, hook_count=0) for name in HOOK_EVENTS]
+    return HooksListingResult(events, [], events, {}, errors=[])
+
+
+def _suggest_files(engine: Engine, body: FileSuggestions) -> Any:
+    names = [it for it in list_files(engine.session.cwd) if body.query.lower() in it.lower()]
+    found = [FileSuggestion(name, score=1) for name in names[:MOST_SUGGESTIONS]]
+    return FileSuggestionsResult(found, engine.session.cwd)
+
+
+def _read_file(engine: Engine, body: ReadFile) -> Any:
+    path = os.path.join(engine.session.cwd, body.path)
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise _Declined(f"Cannot read {body.path}: {error.strerror}", None) from None
+    kept = data if body.max_bytes is None else data[: body.max_bytes]
+    truncated = True if len(kept) < len(data) else None
+    if body.encoding == "base64":
+        return ReadFileResult(b64encode(kept).decode(), path, truncated, "base64")
+    return ReadFileResult(kept.decode("utf-8", "replace"), path, truncated)
+
+
+async def _call(engine: Engine, body: McpCall) -> Any:
+    _, _, rest = body.tool.partition("mcp__")
+    server, _, tool = rest.partition("__")
+    if server not in engine.session.mcp_tools:
+        raise _Declined(f"Tool not found: {body.tool}", None)
+    answer = await call_tool(engine, server, tool, body.arguments or {}, new_id("toolu"))
+    if answer.get("isError"):
+        raise _Declined(str(answer.get("content")), None)
+    return McpCallResult(answer.get("content"), answer.get("structuredContent"))
+
+
+async def _read_resource(engine: Engine, body: McpReadResource) -> Any:
+    try:
+        answer = await read_resource(engine, body.server_name, body.uri)
+    except (Refused, StreamClosed, TimedOut) as error:
+        raise _Declined(f"Cannot read {body.uri}: {error}", None) from None
+    contents = [it for it in answer.get("contents", ()) if isinstance(it, dict)]
+    return ReadResourceResult(
+        [
+            ResourceContents(it.get("uri", body.uri), it.get("mimeType"), it.get("text"))
+            for it in contents
+        ]
+    )
+
+
 _HANDLERS: dict[type, Callable[[Engine, Any], Any]] = {
     SetPermissionMode: _set_mode,
     SetModel: _set_model,
-    SetMaxThinkingTokens: lambda engine, body: Ack(),
-    McpStatus: lambda engine, body: McpStatusResult(server_states(engine)),
+    SetMaxThinkingTokens: _done,
+    McpStatus: lambda engine, body: McpStatusResult(_server_states(engine)),
     McpReconnect: _known_server,
     McpToggle: _known_server,
     McpSetServers: _set_servers,
-    McpMessage: lambda engine, body: Ack(),
+    McpMessage: _done,
     StopTask: _stop_task,
     GetTaskOutput: _task_output,
     BackgroundTasks: lambda engine, body: BackgroundTasksResult(backgrounded=False),
@@ -280,5 +419,33 @@ _HANDLERS: dict[type, Callable[[Engine, Any], Any]] = {
     RewindFiles: lambda engine, body: RewindFilesResult(
         can_rewind=False, error="File rewinding is not enabled."
     ),
-    EndSession: lambda engine, body: Ack(),
+    EndSession: _done,
+    ApplyFlagSettings: _apply_settings,
+    FileSuggestions: _suggest_files,
+    GenerateSessionTitle: lambda engine, body: GenerateSessionTitleResult(body.description[:50]),
+    GetBinaryVersion: lambda engine, body: BinaryVersionResult(engine.session.persona.version),
+    GetContextUsage: _context,
+    GetHooksListing: _hooks,
+    GetSessionCost: lambda engine, body: SessionCostResult(f"${engine.session.cost:.4f}"),
+    GetSettings: _settings,
+    GetUsage: _usage,
+    ListModels: lambda engine, body: ListModelsResult(_models()),
+    ListPermissionRules: _rules,
+    McpCall: _call,
+    McpReadResource: _read_resource,
+    ReadFile: _read_file,
+    RegisterRepoRoot: lambda engine, body: RegisterRepoRootResult(body.directory),
+    ReloadOutputStyles: lambda engine, body: ReloadOutputStylesResult(list(STYLES)),
+    ReloadPlugins: lambda engine, body: ReloadPluginsResult(
+        [], [], [], _server_states(engine), error_count=0
+    ),
+    ReloadSkills: lambda engine, body: ReloadSkillsResult([]),
+    RenameSession: _done,
+    SeedReadState: _done,
+    SetHasSubscribers: _done,
+    SideQuestion: lambda engine, body: SideQuestionResult(
+        f"(simulation) {body.question}", synthetic=False
+    ),
+    UpdateSettings: _done,
 }
+"""Every request, and what is answered; what takes its time is a coroutine."""

@@ -21,13 +21,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..wire import Error, UnknownMessage
-
-if TYPE_CHECKING:
-    from .chat import Chat
-    from .engine import Scenario
+from .chat import Chat, Scenario
 
 __all__ = ["Script", "ScriptError", "load_scenario", "script_from_toml"]
 
@@ -289,7 +286,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     ANYTHING: lambda it: True,
 }
 
-_Play = Callable[["Chat", Mapping[str, Any], str], Awaitable[str | None]]
+_Play = Callable[[Chat, Mapping[str, Any], str], Awaitable[str | None]]
 
 _Fields = dict[str, str]
 

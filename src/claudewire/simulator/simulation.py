@@ -1,23 +1,187 @@
-"""Everything that makes up a simulated CLI, put together for whichever host runs it."""
+"""A simulated CLI put together: how it starts, what it does with its input, how it is set up."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from ..wire import AUTO, DIALECTS, MODERN
-from .engine import Engine, Scenario
-from .flags import Exit as Refusal
-from .flags import parse
-from .personas import LATEST, Persona, persona
-from .state import Session
-from .store import SessionStore
+from msgspec.structs import replace
 
-if TYPE_CHECKING:
-    from .faults import Fault
+from ..wire import (
+    AUTO,
+    DIALECTS,
+    MODERN,
+    Answer,
+    EndOfStream,
+    Event,
+    Failure,
+    Noise,
+    PermissionResultAllow,
+    Request,
+    ResultMessage,
+    UserMessage,
+)
+from .actions import Write
+from .chat import Scenario
+from .engine import Engine, Fault, Wait
+from .flags import EarlyExit, is_uuid, parse
+from .model_output import turn_usage
+from .personas import LATEST, persona
+from .requests import handle
+from .session import SessionStore, SimulatedSession
+from .turns import run_turn
 
-__all__ = ["Refusal", "Simulation"]
+__all__ = ["SimulatedProcess", "Simulation"]
+
+NO_RESUME_VALUE = (
+    "Error: --resume requires a valid session ID or session title when used with --print. "
+    "Usage: claude -p --resume <session-id|title>"
+)
+
+NO_PROMPT_ARGUMENT = (
+    "claudewire-sim: a prompt on the command line is not simulated; "
+    "prompts are read from stdin with --input-format=stream-json"
+)
+
+NO_ID = (
+    b'{"type":"control_response","response":{"subtype":"error",'
+    b'"error":"Invalid control request: request_id is missing"}}\n'
+)
+
+
+class SimulatedProcess(Engine):
+    """One simulated CLI process, which plays a scenario.
+
+    Args:
+        session: what the CLI knows: its flags, its persona, its folders.
+        scenario: what the agent does in each turn.
+        dialect: as for `Engine`, like what follows.
+        clock: gives the time in seconds.
+        faults: what goes wrong.
+    """
+
+    def __init__(
+        self,
+        session: SimulatedSession,
+        scenario: Scenario,
+        *,
+        dialect: str = MODERN.name,
+        clock: Callable[[], float] = lambda: 0.0,
+        faults: Sequence[Fault] = (),
+    ) -> None:
+        super().__init__(session, dialect=dialect, clock=clock, faults=faults)
+        self.scenario = scenario
+
+    def begin(self) -> None:
+        """Say what is odd about the flags; exit if the session that they ask for cannot be had."""
+        flags = self.session.flags
+        for warning in flags.warnings:
+            self.warn(warning)
+        if flags.prompt is not None and flags.input_format == "text":
+            self.warn(NO_PROMPT_ARGUMENT)
+            self.exit(1)
+        elif flags.session_id and self.session.taken:
+            self.warn(f"Error: Session ID {flags.session_id} is already in use.")
+            self.exit(1)
+        elif flags.resume is not None and not self.session.resumed:
+            error = _not_found(flags.resume)
+            self.warn(error)
+            self.send(_failed_start(self.session, error))
+            self.exit(1)
+
+    def turn(self, prompt: UserMessage | None) -> Coroutine[Wait, Any, None]:
+        """Play the scenario for a prompt."""
+        return run_turn(self, self.scenario, prompt)
+
+    def receive(self, event: Event) -> None:
+        """Deal with what was sent, as far as the real CLI would understand it."""
+        understood = self._understood(event)
+        if isinstance(understood, Answer | Failure):
+            if self.session.flags.replay_user_messages:
+                self.act(Write(understood.line + b"\n"))
+            self.resume(understood)
+        elif isinstance(understood, UserMessage):
+            self.receive_prompt(understood)
+        elif isinstance(understood, Request):
+            handle(self, understood)
+        elif isinstance(understood, EndOfStream):
+            self.end_input()
+        elif isinstance(understood, Noise):
+            text, reason = understood.head.decode("utf-8", "replace"), understood.reason
+            self.warn(f"Error parsing streaming input line: {text}: SyntaxError: {reason}")
+            self.exit(1)
+        # All else is ignored in silence, as the real one does.
+
+    def _understood(self, event: Event) -> Event | None:
+        """The event as the real CLI takes it; None if it does not.
+
+        The connection understands every dialect. A simulated CLI that speaks only its own must
+        not, or an application would work with it and hang with the real one.
+        """
+        has_id = not isinstance(event, Answer | Failure) or b"request_id" in event.line
+        is_modern = self.connection.their_dialect is MODERN and has_id
+        if self.dialect != MODERN.name or is_modern:
+            return event
+        if isinstance(event, UserMessage):
+            return event if event.raw.get("type") == "user" else None
+        if isinstance(event, Request):
+            return event if self._has_its_id(event) else None
+        return _modern_answer(event) if isinstance(event, Answer | Failure) else event
+
+    def _has_its_id(self, request: Request) -> bool:
+        is_request = request.raw.get("type") == "control_request"
+        if is_request and "request_id" in request.raw:
+            return True
+        self.connection.send(Failure(request.id, ""))  # it is off the books, and not written
+        if is_request and self.session.persona.answers_nested_initialize:
+            self.act(Write(NO_ID))
+        return False
+
+
+def _not_found(wanted: str) -> str:
+    if not wanted:
+        return NO_RESUME_VALUE
+    if is_uuid(wanted):
+        return f"No conversation found with session ID: {wanted}"
+    return (
+        f'{NO_RESUME_VALUE}. Provided value "{wanted}" is not a UUID '
+        "and does not match any session title."
+    )
+
+
+def _failed_start(session: SimulatedSession, error: str) -> ResultMessage:
+    return ResultMessage(
+        subtype="error_during_execution",
+        is_error=True,
+        num_turns=0,
+        duration_ms=0,
+        duration_api_ms=0,
+        stop_reason=None,
+        total_cost_usd=0.0,
+        usage=turn_usage(0, 0),
+        result_index=0,
+        model_usage={},
+        permission_denials=[],
+        errors=[error],
+        **session.stamp(),
+    )
+
+
+def _modern_answer(answer: Answer | Failure) -> Event | None:
+    response = answer.raw.get("response")
+    if answer.raw.get("type") != "control_response" or not isinstance(response, dict):
+        return None
+    if "subtype" not in response or not response.get("request_id"):
+        return None
+    if isinstance(answer, Answer) and isinstance(answer.body, PermissionResultAllow):
+        # As it was written: the keys of its answers are not translated.
+        given = response["response"].get("updatedInput")
+        return replace(answer, body=replace(answer.body, updated_input=given))
+    return answer
+
+
+# --- how it is set up -----------------------------------------------------------------------------
 
 
 class Simulation(NamedTuple):
@@ -70,15 +234,15 @@ class Simulation(NamedTuple):
         cwd: str,
         env: Mapping[str, str],
         clock: Callable[[], float],
-    ) -> Engine | Refusal:
-        """Start it as a process is started; a `Refusal` if the command line is not accepted."""
-        plays: Persona = persona(self.version)
+    ) -> SimulatedProcess | EarlyExit:
+        """Start it as a process is started; an `EarlyExit` if the command line is not accepted."""
+        plays = persona(self.version)
         flags = parse(argv, version=plays.version)
-        if isinstance(flags, Refusal):
+        if isinstance(flags, EarlyExit):
             return flags
         store = _store(env, cwd, enabled=not flags.no_session_persistence)
-        session = Session(flags, persona=plays, cwd=cwd, env=env, store=store)
-        return Engine(
+        session = SimulatedSession(flags, persona=plays, cwd=cwd, env=env, store=store)
+        return SimulatedProcess(
             session,
             self.scenario or _demo(),
             dialect=self.dialect,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -18,17 +18,12 @@ from ..wire import (
     TaskNotificationOrigin,
     TextBlock,
     UserMessage,
+    nullable,
 )
-from .chat import Chat
-from .full_messages import SuccessfulResult, no_subagents
-from .progress import set_state, tell_progress
-from .state import new_uuid
-from .voice import API_ERRORS, PROMPT, EndTurn
-from .waiting import Interrupted
-
-if TYPE_CHECKING:
-    from .engine import Engine
-    from .state import Session
+from .chat import Chat, Scenario
+from .engine import Engine, Interrupted
+from .model_output import API_ERRORS, PROMPT, EndTurn
+from .session import SimulatedSession, new_uuid
 
 __all__ = ["AGENTS", "ALIASES", "COMMANDS", "init_message", "run_turn"]
 
@@ -55,31 +50,37 @@ class _End:
         self.reason = reason
 
 
-async def run_turn(engine: Engine, prompt: UserMessage | None) -> None:
-    """Run the scenario for one prompt, or for none, and report the result."""
+class _SuccessfulResult(ResultMessage, tag="result", kw_only=True):
+    """The result of a turn that has come to its end."""
+
+    api_error_status: int | None = nullable()
+
+
+async def run_turn(engine: Engine, scenario: Scenario, prompt: UserMessage | None) -> None:
+    """Play the scenario for one prompt, or for none, and report the result."""
     started = engine.clock()
     chat = Chat(engine, prompt)
-    set_state(engine, "running")
-    tell_progress(engine, prompt, "started")
-    end = await _play(engine, chat)
+    engine.set_state("running")
+    engine.tell_progress(prompt, "started")
+    end = await _play(engine, chat, scenario)
     for message in chat.taken[1:]:
-        tell_progress(engine, message, "completed")
+        engine.tell_progress(message, "completed")
     engine.send(_finished(engine, chat, end, started))
-    tell_progress(engine, prompt, "completed")
+    engine.tell_progress(prompt, "completed")
     if not engine.prompts:
-        set_state(engine, "idle")
+        engine.set_state("idle")
 
 
-async def _play(engine: Engine, chat: Chat) -> _End:
+async def _play(engine: Engine, chat: Chat, scenario: Scenario) -> _End:
     try:
         refusal = await _submit(engine, chat)
         if refusal is not None:
             return refusal
-        await _work(engine, chat)
+        await _work(engine, chat, scenario)
     except Interrupted:
         return _interrupted(chat)
     except EndTurn as end:
-        chat.voice.close("end_turn")
+        chat.model.close("end_turn")
         return _End(end.subtype, error=end.error, reason=end.terminal_reason)
     except Exception as error:
         engine.warn(f"The scenario failed.\n{traceback.format_exc()}")
@@ -107,25 +108,24 @@ async def _submit(engine: Engine, chat: Chat) -> _End | None:
         f"UserPromptSubmit operation blocked by hook:\n{hooks.blocked}\n\n"
         f"Original prompt: {chat.text}"
     )
-    names = {"uuid": new_uuid(), "session_id": session.id}
     chat.emit(
         InformationalMessage(
-            content=chat.last_text, level="warning", prevent_continuation=True, **names
+            content=chat.last_text, level="warning", prevent_continuation=True, **session.stamp()
         )
     )
     return _End(reason=None)
 
 
-async def _work(engine: Engine, chat: Chat) -> None:
+async def _work(engine: Engine, chat: Chat, scenario: Scenario) -> None:
     """Play the scenario for the prompt, and for what else comes up before the turn is over."""
     kept_going = False
     while True:
-        await engine.scenario(chat)
+        await scenario(chat)
         while chat.absorbed:
             chat.text = chat.absorbed.pop(0).text
-            await engine.scenario(chat)
+            await scenario(chat)
         await chat.hand_in()
-        chat.voice.close("end_turn")
+        chat.model.close("end_turn")
         hooks = await chat.hook(
             "Stop",
             stop_hook_active=kept_going,
@@ -148,8 +148,7 @@ def _notify(engine: Engine) -> None:
             key="stop-hook-error",
             text="Stop hook error occurred",
             priority="immediate",
-            uuid=new_uuid(),
-            session_id=engine.session.id,
+            **engine.session.stamp(),
         )
     )
 
@@ -165,7 +164,7 @@ def _announce(engine: Engine, chat: Chat) -> None:
         engine.send(session.replay_of(chat.prompt))
 
 
-def init_message(session: Session, prompt: UserMessage | None = None) -> InitMessage:
+def init_message(session: SimulatedSession, prompt: UserMessage | None = None) -> InitMessage:
     """What the session is, as each turn begins with it."""
     servers = [
         InitMcpServer(name=name, status="connected", source="sdk") for name in session.mcp_tools
@@ -192,8 +191,7 @@ def init_message(session: Session, prompt: UserMessage | None = None) -> InitMes
         view_mode="default",
         capabilities=list(session.persona.capabilities),
         user_message_uuids=[prompt.uuid] if prompt is not None and prompt.uuid else None,
-        uuid=new_uuid(),
-        session_id=session.id,
+        **session.stamp(),
     )
 
 
@@ -205,10 +203,10 @@ def _interrupted(chat: Chat) -> _End:
         words = STOPPED if chat.tool_runs else REJECTED
         meta = {"non_execution_kind": "user-rejected"}
         chat.tool_result(tool.id, words, True, "User rejected tool use", meta)
-    chat.voice.close("end_turn")
+    chat.model.close("end_turn")
     what = " for tool use" if tool is not None else ""
     chat.as_user(TextBlock(f"[Request interrupted by user{what}]"))
-    error = f"[ede_diagnostic] result_type=user stop_reason={chat.voice.stop_reason}"
+    error = f"[ede_diagnostic] result_type=user stop_reason={chat.model.stop_reason}"
     reason = "aborted_streaming" if tool is None else "aborted_tools"
     return _End("error_during_execution", error=error, reason=reason)
 
@@ -220,7 +218,7 @@ def _finished(engine: Engine, chat: Chat, end: _End, started: float) -> ResultMe
     session.results += 1
     elapsed = int((engine.clock() - started) * 1000)
     ok = end.subtype == "success"
-    kind = SuccessfulResult if ok else ResultMessage
+    kind = _SuccessfulResult if ok else ResultMessage
     unreported, session.unreported = session.unreported, {}
     return kind(
         subtype=end.subtype,
@@ -230,12 +228,12 @@ def _finished(engine: Engine, chat: Chat, end: _End, started: float) -> ResultMe
         num_turns=chat.rounds,
         result=_told(chat) if ok else None,
         errors=None if ok else [end.error],
-        stop_reason=chat.voice.stop_reason,
+        stop_reason=chat.model.stop_reason,
         total_cost_usd=session.cost,
-        usage=chat.voice.usage,
+        usage=chat.model.usage,
         model_usage=dict(session.spent),
         model_usage_since_last_result=unreported,
-        subagent_stats=no_subagents(),
+        subagent_stats=_no_subagents(),
         safety_stops=0,
         permission_denials=chat.denials,
         structured_output=chat.structured,
@@ -249,9 +247,8 @@ def _finished(engine: Engine, chat: Chat, end: _End, started: float) -> ResultMe
         queued_turn_count=len(engine.prompts),
         fast_mode_state="off",
         fast_mode_disabled_reason="sdk_opt_in_required",
-        uuid=new_uuid(),
-        session_id=session.id,
-        **(_timing(chat) if ok and chat.voice.calls else {}),
+        **session.stamp(),
+        **(_timing(chat) if ok and chat.model.calls else {}),
     )
 
 
@@ -271,3 +268,19 @@ def _timing(chat: Chat) -> dict[str, Any]:
         timing["first_request_input_tokens"] = PROMPT
         timing["first_request_cache_read_input_tokens"] = 0
     return timing
+
+
+def _no_subagents() -> dict[str, Any]:
+    """What a result says of subagents if there were none."""
+    return {
+        "spawned": 0,
+        "requested": {"background": 0, "foreground": 0, "unset": 0},
+        "started_in_background": 0,
+        "max_depth": 0,
+        "spawned_by_subagents": 0,
+        "completed": 0,
+        "failed": 0,
+        "killed": {"parent": 0, "user": 0, "system": 0},
+        "refused": {"depth_limit": 0, "concurrency_limit": 0, "budget": 0},
+        "by_type": {},
+    }

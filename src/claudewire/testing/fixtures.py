@@ -11,14 +11,15 @@ from pathlib import Path
 
 from ..simulator import (
     LATEST,
-    Fault,
     Scenario,
     SimulatedCLI,
     Simulation,
     load_scenario,
-    parse_faults,
     script_from_toml,
 )
+
+# Not as `faults`, which parameters are called.
+from ..simulator.faults import Fault, parse_faults
 from .api import Source
 from .cage import Cage
 from .wirelog import Watched, WireLog
@@ -156,7 +157,7 @@ def _load(given: str | os.PathLike[str], base: Path) -> Scenario:
 def _script(path: Path, variables: Mapping[str, str]) -> Path:
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
     # -P, since a module may not come from whichever folder it is started in.
-    command = shlex.join([sys.executable, "-P", "-m", "claudewire.simulator.main"])
+    command = shlex.join([sys.executable, "-P", "-m", "claudewire.simulator"])
     path.write_text(f'#!/bin/sh\n{exports}exec {command} "$@"\n', encoding="utf-8")
     path.chmod(0o700)
     return path

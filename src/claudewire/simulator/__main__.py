@@ -24,7 +24,8 @@ from .actions import (
     WriteError,
 )
 from .engine import Engine
-from .simulation import Refusal, Simulation
+from .flags import EarlyExit
+from .simulation import Simulation
 
 __all__ = ["main"]
 
@@ -155,7 +156,7 @@ def main() -> None:
         write(STDERR, f"claudewire-sim: {error}\n".encode())
         sys.exit(2)
     engine = simulation.engine(sys.argv[1:], cwd=os.getcwd(), env=env, clock=monotonic)
-    if isinstance(engine, Refusal):
+    if isinstance(engine, EarlyExit):
         write(STDOUT, engine.stdout.encode())
         write(STDERR, engine.stderr.encode())
         sys.exit(engine.status)

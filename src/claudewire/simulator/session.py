@@ -1,22 +1,35 @@
-"""What a simulated CLI knows: its flags, its session, what it has spent, what it may do."""
+"""The session as the simulated CLI sees it: what it knows, what it has spent, where it is kept."""
 
 from __future__ import annotations
 
+import json
 import os
 import time
-from typing import TYPE_CHECKING, Any
+import zlib
+from collections.abc import Mapping
+from typing import Any
 
-from ..wire import Initialize, ModelUsage, SessionCreatedMessage, UserMessage
-from .full_messages import model_usage
+from ..wire import (
+    BackgroundTask,
+    Initialize,
+    ModelUsage,
+    SessionCreatedMessage,
+    UserMessage,
+    load,
+)
+from .flags import Flags
 from .personas import LATEST, Persona
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from .flags import Flags
-    from .store import SessionStore
-
-__all__ = ["Session", "new_uuid", "timestamp"]
+__all__ = [
+    "MODELS",
+    "STRUCTURED_OUTPUT",
+    "WANT_A_PERSON",
+    "SessionStore",
+    "SimulatedSession",
+    "new_id",
+    "new_uuid",
+    "timestamp",
+]
 
 MODELS = {
     "default": "claude-opus-5-5",
@@ -56,13 +69,18 @@ def new_uuid() -> str:
     return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-8{text[17:20]}-{text[20:]}"
 
 
+def new_id(prefix: str) -> str:
+    """A random id as the API makes them, such as `toolu_…` or `msg_…`."""
+    return f"{prefix}_{os.urandom(12).hex()}"
+
+
 def timestamp() -> str:
     """The time of day, as messages carry it."""
     now = time.time()
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1000) % 1000:03}Z"
 
 
-class Session:
+class SimulatedSession:
     """Everything that outlasts a turn.
 
     Args:
@@ -99,7 +117,7 @@ class Session:
         self.mcp_tools: dict[str, list[dict[str, Any]]] = {}
         self.rules: list[tuple[str, str]] = []
         self.settings: dict[str, Any] = {}
-        self.tasks: dict[str, dict[str, Any]] = {}
+        self.tasks: dict[str, BackgroundTask] = {}
         self.effort: str = flags.effort or "medium"
         self.state: str = "idle"
         self.prompt_id: str = new_uuid()
@@ -150,6 +168,10 @@ class Session:
                 self.unreported.clear()
                 return
 
+    def stamp(self) -> dict[str, Any]:
+        """The fields that every message of the CLI carries."""
+        return {"uuid": new_uuid(), "session_id": self.id}
+
     @property
     def transcript(self) -> str:
         """The file in which the conversation is kept."""
@@ -167,8 +189,7 @@ class Session:
             "type": role,
             "text": text,
             "spent": [*_tokens(*self.spent.values()), self.cost],
-            "session_id": self.id,
-            "uuid": new_uuid(),
+            **self.stamp(),
         }
         self.history.append(entry)
         if self.store is not None:
@@ -208,10 +229,147 @@ class Session:
             before = [book[self.model]] if self.model in book else []
             taken, given = _tokens(*before)
             total = round(cost + sum(it.cost_usd or 0 for it in before), 6)
-            book[self.model] = model_usage(
+            book[self.model] = _model_usage(
                 self.model, taken + input_tokens, given + output_tokens, total
             )
 
 
 def _tokens(*spent: ModelUsage) -> tuple[int, int]:
     return sum(it.input_tokens or 0 for it in spent), sum(it.output_tokens or 0 for it in spent)
+
+
+def _model_usage(model: str, input_tokens: int, output_tokens: int, cost: float) -> ModelUsage:
+    """What a model has used."""
+    return ModelUsage(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        thinking_tokens=0,
+        cache_read_input_tokens=0,
+        cache_creation_input_tokens=0,
+        cache_creation_ephemeral_5m_input_tokens=0,
+        cache_creation_ephemeral_1h_input_tokens=0,
+        web_search_requests=0,
+        cost_usd=cost,
+        context_window=200_000,
+        max_output_tokens=64_000,
+        canonical_model=model,
+        provider="firstParty",
+        cost_basis="list",
+    )
+
+
+# --- on disk --------------------------------------------------------------------------------------
+
+# What may be in a file's name is 255 bytes at most; a longer folder is told apart by a checksum.
+_LONGEST_FOLDER = 200
+
+_SUFFIX = ".jsonl"
+
+
+class SessionStore:
+    """Keeps the sessions of one working directory, so that another process can go on with them.
+
+    The layout is that of the real CLI: a folder for each working directory, in it a file of JSON
+    Lines for each session.
+
+    Args:
+        config_dir: the CLI's own folder. Nothing outside of it is touched.
+        cwd: the working directory.
+        enabled: whether anything is written. What is there can be read all the same.
+    """
+
+    def __init__(self, config_dir: str, cwd: str, enabled: bool) -> None:
+        self.enabled = enabled
+        self.folder: str = os.path.join(config_dir, "projects", _folder_name(cwd))
+
+    def append(self, session_id: str, entry: dict[str, Any]) -> None:
+        """Add an entry to a session, and the session if there is none.
+
+        Raises:
+            ValueError: the id cannot be the name of a file.
+        """
+        path = self._path(session_id)
+        if self.enabled:
+            self._write(path, "ab", _line(entry))
+
+    def load(self, session_id: str) -> list[dict[str, Any]] | None:
+        """Read the entries of a session; None if there is none. A torn line is left out."""
+        if not _is_id(session_id):
+            return None
+        try:
+            with open(self._path(session_id), "rb") as file:
+                lines = file.read().split(b"\n")
+        except FileNotFoundError:
+            return None
+        return [entry for line in lines if (entry := _entry(line)) is not None]
+
+    def latest(self) -> str | None:
+        """Find the session that was last written to."""
+        try:
+            with os.scandir(self.folder) as files:
+                found = [
+                    (file.stat().st_mtime_ns, file.name.removesuffix(_SUFFIX))
+                    for file in files
+                    if file.name.endswith(_SUFFIX)
+                ]
+        except FileNotFoundError:
+            return None
+        return max(found)[1] if found else None
+
+    def fork(self, old: str, new: str) -> None:
+        """Copy a session, if it is there, under another id; the copies of its entries name that.
+
+        Raises:
+            FileExistsError: there is a session with the new id.
+            ValueError: an id cannot be the name of a file.
+        """
+        path = self._path(new)
+        self._path(old)
+        entries = self.load(old)
+        if self.enabled and entries is not None:
+            lines = (_line(_renamed(entry, old, new)) for entry in entries)
+            self._write(path, "xb", b"".join(lines))
+
+    def _path(self, session_id: str) -> str:
+        if not _is_id(session_id):
+            raise ValueError(f"{session_id!r} cannot be the id of a session")
+        return os.path.join(self.folder, session_id + _SUFFIX)
+
+    def _write(self, path: str, mode: str, data: bytes) -> None:
+        os.makedirs(self.folder, exist_ok=True)
+        with open(path, mode) as file:
+            file.write(data)
+            file.flush()
+            # The file system's own clock may be too coarse to tell which session is the newest.
+            now = time.time_ns()
+            os.utime(file.fileno(), ns=(now, now))
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.replace("-", "").replace("_", "").isalnum() and len(text) <= 128
+
+
+def _folder_name(cwd: str) -> str:
+    name = "".join(char if char.isascii() and char.isalnum() else "-" for char in cwd)
+    if len(name) <= _LONGEST_FOLDER:
+        return name
+    checksum = zlib.crc32(os.fsencode(cwd))
+    return f"{name[:_LONGEST_FOLDER]}-{checksum:08x}"
+
+
+def _line(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
+
+
+def _entry(line: bytes) -> dict[str, Any] | None:
+    try:
+        entry = load(line)
+    except (ValueError, RecursionError):
+        return None
+    return entry if isinstance(entry, dict) else None
+
+
+def _renamed(entry: dict[str, Any], old: str, new: str) -> dict[str, Any]:
+    """Replace the session's id, in the real CLI's spelling or in that of the wire."""
+    names = {key: new for key in ("session_id", "sessionId") if entry.get(key) == old}
+    return {**entry, **names}

@@ -1,14 +1,15 @@
-"""How the simulated model speaks: API messages, block by block, streamed if asked for."""
+"""What the simulated model writes: API messages, block by block, streamed if asked for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..wire import (
     APIEvent,
     APIMessage,
     AssistantMessage,
     Block,
+    CacheCreation,
     ContentBlockDelta,
     ContentBlockStart,
     ContentBlockStop,
@@ -18,6 +19,8 @@ from ..wire import (
     MessageDelta,
     MessageStart,
     MessageStop,
+    OutputTokensDetails,
+    ServerToolUsage,
     SignatureDelta,
     StatusMessage,
     StreamEvent,
@@ -28,14 +31,12 @@ from ..wire import (
     ThinkingTokensMessage,
     ToolUseBlock,
     Usage,
+    nullable,
 )
-from .full_messages import FullMessage, SyntheticMessage, api_usage, nothing_used, turn_usage
-from .state import new_uuid, timestamp
+from .engine import Engine
+from .session import new_id, new_uuid, timestamp
 
-if TYPE_CHECKING:
-    from .engine import Engine
-
-__all__ = ["API_ERRORS", "PROMPT", "EndTurn", "Voice"]
+__all__ = ["API_ERRORS", "PROMPT", "EndTurn", "ModelOutput", "turn_usage"]
 
 PIECE = 12
 """How many characters a delta has: about as many as a real one."""
@@ -69,7 +70,7 @@ class EndTurn(Exception):
         self.terminal_reason = terminal_reason
 
 
-class Voice:
+class ModelOutput:
     """The messages of one agent in one turn: the main one, or a subagent."""
 
     def __init__(self, engine: Engine, prompt_uuid: str | None, parent: str | None = None) -> None:
@@ -119,7 +120,7 @@ class Voice:
         self._send(
             message,
             error=kinds.get(status, "server_error" if status >= 500 else "unknown"),
-            request_id=f"req_{new_uuid().replace('-', '')[:24]}",
+            request_id=new_id("req"),
             is_api_error_message=True,
             api_error_status=status,
             api_error_type=API_ERRORS.get(status, "api_error"),
@@ -176,8 +177,7 @@ class Voice:
                 estimated_tokens=tokens,
                 estimated_tokens_delta=tokens,
                 user_message_uuid=self._prompt_uuid,
-                uuid=new_uuid(),
-                session_id=self.engine.session.id,
+                **self.engine.session.stamp(),
             )
         )
 
@@ -189,8 +189,7 @@ class Voice:
                 StatusMessage(
                     status="requesting",
                     user_message_uuids=self._turn_uuids,
-                    uuid=new_uuid(),
-                    session_id=session.id,
+                    **session.stamp(),
                 )
             )
 
@@ -199,7 +198,7 @@ class Voice:
         self._message = APIMessage(
             "assistant",
             [],
-            id=f"msg_{new_uuid().replace('-', '')[:24]}",
+            id=new_id("msg"),
             type="message",
             model=self.engine.session.model,
             stop_sequence=None,
@@ -227,8 +226,7 @@ class Voice:
             AssistantMessage(
                 message=message,
                 parent_tool_use_id=self.parent,
-                uuid=new_uuid(),
-                session_id=self.engine.session.id,
+                **self.engine.session.stamp(),
                 timestamp=timestamp(),
                 user_message_uuid=self._prompt_uuid,
                 user_message_uuids=self._prompt_uuids,
@@ -261,8 +259,7 @@ class Voice:
         self.engine.send(
             StreamEvent(
                 event=event,
-                uuid=new_uuid(),
-                session_id=self.engine.session.id,
+                **self.engine.session.stamp(),
                 api_message_id=self._message.id,
                 **first,
             )
@@ -289,3 +286,71 @@ def _aside(block: Block) -> dict[str, Any]:
 def pieces(text: str) -> list[str]:
     """Cut a text as a stream of deltas does."""
     return [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
+
+
+# --- as the newest CLI writes it: with `null` where there is nothing to say -----------------------
+
+
+class FullUsage(Usage):
+    """A usage report of the CLI itself."""
+
+    output_tokens_details: OutputTokensDetails | None = nullable()
+    service_tier: str | None = nullable()
+    inference_geo: str | None = nullable()
+    iterations: Any = nullable()
+    speed: str | None = nullable()
+    fallback_credit: Any = nullable()
+
+
+class FullMessage(APIMessage):
+    """A message of the model, as the CLI passes it on."""
+
+    context_management: Any = nullable()
+
+
+class SyntheticMessage(FullMessage):
+    """A message of the CLI in the place of one of the model."""
+
+    stop_details: Any = nullable()
+    container: Any = nullable()
+    diagnostics: Any = nullable()
+
+
+def api_usage(input_tokens: int, output_tokens: int) -> Usage:
+    """What the API says that a message has used."""
+    return Usage(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cache_creation_input_tokens=0,
+        cache_read_input_tokens=0,
+        service_tier="standard",
+    )
+
+
+def nothing_used() -> Usage:
+    """What a message has used that the API has not given."""
+    return FullUsage(
+        input_tokens=0,
+        output_tokens=0,
+        cache_creation_input_tokens=0,
+        cache_read_input_tokens=0,
+        cache_creation=CacheCreation(0, 0),
+        server_tool_use=ServerToolUsage(0, 0),
+    )
+
+
+def turn_usage(input_tokens: int, output_tokens: int) -> Usage:
+    """What a turn has used."""
+    return FullUsage(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cache_creation_input_tokens=0,
+        cache_read_input_tokens=0,
+        cache_creation=CacheCreation(0, 0),
+        server_tool_use=ServerToolUsage(0, 0),
+        output_tokens_details=OutputTokensDetails(0),
+        service_tier="standard",
+        inference_geo="",
+        iterations=[],
+        speed="standard",
+    )
