@@ -17,9 +17,7 @@ from ..simulator import (
     load_scenario,
     script_from_toml,
 )
-
-# Not as `faults`, which parameters are called.
-from ..simulator.faults import Fault, parse_faults
+from ..simulator import faults as cli_faults
 from .api import Source
 from .cage import Cage
 from .wirelog import Watched, WireLog
@@ -50,7 +48,7 @@ class SimulatedCLIs:
         argv: Sequence[str] = (),
         version: str = LATEST.version,
         dialect: str = "auto",
-        faults: Sequence[Fault] | str = (),
+        faults: Sequence[cli_faults.Fault] | str = (),
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
     ) -> Watched[SimulatedCLI]:
@@ -73,7 +71,7 @@ class SimulatedCLIs:
             argv=argv,
             version=version,
             dialect=dialect,
-            faults=parse_faults(faults) if isinstance(faults, str) else faults,
+            faults=cli_faults.parse_faults(faults) if isinstance(faults, str) else faults,
             cwd=self._cwd if cwd is None else cwd,
             env={"CLAUDE_CONFIG_DIR": str(self._config)} if env is None else env,
         )
