@@ -60,8 +60,6 @@ MODULES = {
 """Submodules whose public names are listed, each with a sentence."""
 
 INTERNAL = {
-    "Turn": ["take_next", "readable", "begin", "push", "finish", "set_totals", "doom", "fail"],
-    "Subscription": ["put", "take_next", "readable"],
     "Ledger": ["note", "note_context", "restarted"],
     "TaskTable": ["note", "restarted"],
     "Pending": ["fit", "no", "being_decided", "returned", "expire"],

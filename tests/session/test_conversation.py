@@ -17,7 +17,7 @@ from claudewire.errors import LocalProtocolError, SessionClosed, TurnCancelled, 
 from claudewire.options import Unread
 from claudewire.session import Turn, TurnState
 from claudewire.session.conversation import Conversation
-from claudewire.session.unread import UnreadCount
+from claudewire.session.turn import UnreadCount
 from claudewire.wire import HumanOrigin, Message, ResultMessage, UserMessage
 
 AnyTurn = Turn[Any]

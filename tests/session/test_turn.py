@@ -23,7 +23,7 @@ from claudewire.errors import (
 )
 from claudewire.options import Unread
 from claudewire.session import Turn
-from claudewire.session.unread import UnreadCount
+from claudewire.session.turn import UnreadCount
 from claudewire.wire import Message, ResultMessage
 
 SOON = 60.0
@@ -55,9 +55,9 @@ async def read(turn: Turn[Any]) -> list[Message]:
 async def test_messages_come_in_order_and_the_result_last() -> None:
     turn = asked()
     said, ended = saying.text(), saying.result()
-    turn.begin()
-    turn.push(said)
-    turn.finish(ended)
+    turn._begin()
+    turn._push(said)
+    turn._finish(ended)
     assert await read(turn) == [said, ended]
     assert await read(turn) == []
 
@@ -78,8 +78,8 @@ async def test_a_reader_waits_for_what_has_not_come() -> None:
             tasks.start_soon(reader, "other")
             for message in said:
                 await anyio.lowlevel.checkpoint()
-                turn.push(message)
-            turn.finish(ended)
+                turn._push(message)
+            turn._finish(ended)
     together = [*read_by["one"], *read_by["other"]]
     assert {id(it) for it in together} == {id(it) for it in (*said, ended)}
     assert len(together) == 6
@@ -89,12 +89,12 @@ async def test_a_reader_waits_for_what_has_not_come() -> None:
 async def test_leaving_a_loop_early_loses_nothing() -> None:
     turn = asked()
     first, second = saying.text(), saying.text()
-    turn.push(first)
-    turn.push(second)
+    turn._push(first)
+    turn._push(second)
     async for message in turn:
         assert message is first
         break
-    turn.finish(saying.result())
+    turn._finish(saying.result())
     assert (await read(turn))[0] is second
     assert turn.messages[:2] == (first, second)
 
@@ -106,7 +106,7 @@ async def test_a_reader_that_is_cancelled_loses_nothing() -> None:
         await anext(turn)
     assert scope.cancelled_caught
     said = saying.text()
-    turn.push(said)
+    turn._push(said)
     assert await anext(turn) is said
 
 
@@ -114,8 +114,8 @@ async def test_a_reader_that_is_cancelled_loses_nothing() -> None:
 async def test_a_reader_with_much_to_read_lets_others_go_on() -> None:
     turn = asked()
     for _ in range(5000):
-        turn.push(saying.delta())
-    turn.finish(saying.result())
+        turn._push(saying.delta())
+    turn._finish(saying.result())
     ticks = 0
 
     async def tick() -> None:
@@ -147,8 +147,8 @@ async def test_text_comes_in_pieces_and_none_of_them_twice() -> None:
         saying.tool_result(),
         saying.text("No pieces"),
     ):
-        turn.push(message)
-    turn.finish(saying.result())
+        turn._push(message)
+    turn._finish(saying.result())
     with anyio.fail_after(SOON):
         assert [it async for it in turn.iter_text()] == ["Good ", "morn", "ing", "No pieces"]
 
@@ -157,8 +157,8 @@ async def test_text_comes_in_pieces_and_none_of_them_twice() -> None:
 async def test_blocks_come_whenever_they_have_changed() -> None:
     turn = asked()
     for message in (saying.block_start(), saying.delta("Hel"), saying.text("Hello")):
-        turn.push(message)
-    turn.finish(saying.result())
+        turn._push(message)
+    turn._finish(saying.result())
     with anyio.fail_after(SOON):
         blocks = [block async for block in turn.iter_blocks()]
     assert blocks[-1].text == "Hello"
@@ -174,10 +174,10 @@ async def test_a_reply_needs_no_reader() -> None:
     said, ended = saying.text("thinking"), saying.result("the answer")
 
     async def work() -> None:
-        turn.begin()
-        turn.push(saying.delta())
-        turn.push(said)
-        turn.finish(ended)
+        turn._begin()
+        turn._push(saying.delta())
+        turn._push(said)
+        turn._finish(ended)
 
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
@@ -195,8 +195,8 @@ async def test_a_reply_needs_no_reader() -> None:
 async def test_a_turn_that_will_have_no_result_raises_why() -> None:
     turn, why = asked(), SessionClosed("It is over")
     said = saying.text()
-    turn.push(said)
-    turn.fail(why)
+    turn._push(said)
+    turn._fail(why)
     assert turn.state == "failed"
     with pytest.raises(SessionClosed) as caught:
         await turn
@@ -210,14 +210,14 @@ async def test_a_turn_that_will_have_no_result_raises_why() -> None:
 @pytest.mark.anyio
 async def test_the_first_end_is_the_end() -> None:
     done, cancelled = asked(), asked()
-    done.finish(saying.result("first"))
-    done.finish(saying.result("second"))
-    done.fail(TurnError("too late"))
-    done.begin()
+    done._finish(saying.result("first"))
+    done._finish(saying.result("second"))
+    done._fail(TurnError("too late"))
+    done._begin()
     assert done.state == "done"
     assert (await done).text == "first"
-    cancelled.fail(TurnCancelled("Taken back"))
-    cancelled.finish(saying.result())
+    cancelled._fail(TurnCancelled("Taken back"))
+    cancelled._finish(saying.result())
     assert cancelled.state == "cancelled"
     assert cancelled.messages == ()
 
@@ -227,11 +227,11 @@ async def test_a_doomed_turn_fails_whatever_its_result() -> None:
     why = TurnStalled("Nothing happened")
     turns = [asked(), asked(), asked()]
     for turn in turns:
-        turn.doom(why)
-        turn.doom(TurnError("another reason"))
-    turns[0].finish(saying.result())
-    turns[1].fail(SessionClosed("It is over"))
-    turns[2].fail(TurnCancelled("Dropped"))
+        turn._fail_at_end(why)
+        turn._fail_at_end(TurnError("another reason"))
+    turns[0]._finish(saying.result())
+    turns[1]._fail(SessionClosed("It is over"))
+    turns[2]._fail(TurnCancelled("Dropped"))
     for turn in turns:
         assert turn.is_over
         with pytest.raises(TurnStalled) as caught:
@@ -248,8 +248,8 @@ async def test_output_is_read_from_the_result() -> None:
         return str(result.structured_output)
 
     good, bad = asked(read_output=read_output), asked(read_output=read_output)
-    good.finish(saying.result(structured_output=42))
-    bad.finish(saying.result())
+    good._finish(saying.result(structured_output=42))
+    bad._finish(saying.result())
     assert (await good).output == "42"
     assert bad.state == "done"
     with pytest.raises(OutputError, match="There is none"):
@@ -273,7 +273,7 @@ async def test_to_cancel_asks_whoever_has_it() -> None:
 
     async def withdraw(turn: Turn[Any]) -> bool:
         asked_for.append(turn)
-        turn.fail(TurnCancelled("Taken back"))
+        turn._fail(TurnCancelled("Taken back"))
         return True
 
     turn = asked(withdraw=withdraw)
@@ -281,7 +281,7 @@ async def test_to_cancel_asks_whoever_has_it() -> None:
     assert await turn.cancel() is True
     assert asked_for == [turn]
     over = asked(withdraw=withdraw)
-    over.finish(saying.result())
+    over._finish(saying.result())
     assert await over.cancel() is False
 
 
@@ -293,8 +293,8 @@ async def test_what_is_unread_is_counted() -> None:
     unread, alarms = counting(Unread(high_water=3))
     turns = [asked(unread), asked(unread)]
     for turn in turns:
-        turn.push(saying.text())
-        turn.push(saying.text())
+        turn._push(saying.text())
+        turn._push(saying.text())
     assert unread.count == 4
     assert alarms == [3]
     await anext(turns[0])
@@ -305,7 +305,7 @@ async def test_what_is_unread_is_counted() -> None:
 def test_what_nobody_can_read_any_more_is_not_unread() -> None:
     unread, _ = counting()
     turn = asked(unread)
-    turn.push(saying.text())
+    turn._push(saying.text())
     del turn
     gc.collect()
     assert unread.count == 0
@@ -329,7 +329,7 @@ def test_all_is_kept_unless_pieces_may_go() -> None:
     unread, _ = counting(Unread(high_water=1))
     turn = asked(unread)
     for _ in range(5):
-        turn.push(saying.delta())
+        turn._push(saying.delta())
     assert (turn.unread, unread.dropped) == (5, 0)
 
 
@@ -339,19 +339,19 @@ async def test_of_a_message_only_the_end_is_dropped() -> None:
     unread, _ = counting(Unread(high_water=3, policy="drop_partial"))
     turn = asked(unread)
     pieces = turn.iter_text()
-    turn.push(saying.block_start())
-    turn.push(saying.delta("a"))
-    turn.push(saying.delta("b"))
-    turn.push(saying.delta("c"))  # there are three already
+    turn._push(saying.block_start())
+    turn._push(saying.delta("a"))
+    turn._push(saying.delta("b"))
+    turn._push(saying.delta("c"))  # there are three already
     with anyio.fail_after(SOON):
         assert [await anext(pieces), await anext(pieces)] == ["a", "b"]
-        turn.push(saying.delta("d"))  # there is room, but c is missing
+        turn._push(saying.delta("d"))  # there is room, but c is missing
         assert unread.dropped == 2
-        turn.push(saying.delta("other", parent_tool_use_id="toolu_0"))
+        turn._push(saying.delta("other", parent_tool_use_id="toolu_0"))
         assert unread.dropped == 2
-        turn.push(saying.text("abcd"))
-        turn.push(saying.delta("e"))
-        turn.finish(saying.result())
+        turn._push(saying.text("abcd"))
+        turn._push(saying.delta("e"))
+        turn._finish(saying.result())
         assert [it async for it in pieces] == ["cd", "e"]
 
 
@@ -369,14 +369,14 @@ def test_whatever_is_dropped_the_text_is_whole(
         pieces, got, plan = turn.iter_text(), "", iter(reads)
 
         for text in words:
-            turn.push(saying.block_start())
+            turn._push(saying.block_start())
             for letter in text:
-                turn.push(saying.delta(letter))
+                turn._push(saying.delta(letter))
                 if next(plan, False) and turn.unread:
                     with anyio.move_on_after(0):
                         got += await anext(pieces)
-            turn.push(saying.text(text))
-        turn.finish(saying.result())
+            turn._push(saying.text(text))
+        turn._finish(saying.result())
         assert got + "".join([it async for it in pieces]) == "".join(words)
 
     anyio.run(check)
@@ -405,7 +405,7 @@ async def test_the_end_wakes_all_who_wait(error: Error | None) -> None:
                 tasks.start_soon(wait_for, what)
             await anyio.lowlevel.checkpoint()
             if error is None:
-                turn.finish(saying.result())
+                turn._finish(saying.result())
             else:
-                turn.fail(error)
+                turn._fail(error)
     assert woken == 6

@@ -14,12 +14,13 @@ from .events import (
     SessionState,
     StateChanged,
     StderrOutput,
+    Subscription,
     TurnStarted,
     UnreadLimitReached,
 )
 from .interrupt import Escalation, InterruptReceipt, Queued
-from .listening import Subscription
 from .pool import Pool
+from .queue import ItemQueue
 from .reply import OutputT, Reply
 from .session import Priority, Session, TasksAtEnd
 from .turn import TextPieces, Turn, TurnState
@@ -32,6 +33,7 @@ __all__ = [
     "BudgetAlert",
     "Escalation",
     "InterruptReceipt",
+    "ItemQueue",
     "OutputT",
     "Pool",
     "PoolStats",

@@ -34,14 +34,11 @@ from ..wire import (
     StreamEvent,
     UserMessage,
 )
-from .turn import Turn, TurnState
-from .unread import UnreadCount
+from .turn import AnyTurn, Turn, TurnState, UnreadCount
 
 __all__ = ["Conversation"]
 
 DROPPED = frozenset({"cancelled", "discarded", "refused"})
-
-AnyTurn = Turn[Any]
 
 
 class Conversation:
@@ -134,7 +131,7 @@ class Conversation:
                 del turns[turn.uuid]
         if turn is self._current:
             self._current = None
-        turn.fail(error)
+        turn._fail(error)
 
     def drop_held(self, error: Error) -> tuple[AnyTurn, ...]:
         """Forget all turns that wait here."""
@@ -163,7 +160,7 @@ class Conversation:
             return False
         if type(piece.event) is not ContentBlockDelta:
             return False
-        turn.push(piece)
+        turn._push(piece)
         return True
 
     def route(self, message: Message) -> AnyTurn | None:
@@ -171,7 +168,7 @@ class Conversation:
         find = _FINDERS.get(type(message))
         turn = self._running() if find is None else find(self, message)
         if turn is not None:
-            turn.push(message)
+            turn._push(message)
         return turn
 
     def _running(self) -> AnyTurn | None:
@@ -221,7 +218,7 @@ class Conversation:
             self._sent.pop(turn.uuid, None)
             if turn is self._current:
                 self._current = None
-            turn.finish(result, merged=index > 0)
+            turn._finish(result, merged=index > 0)
 
     def _answered(self, result: ResultMessage) -> list[AnyTurn]:
         """The turns that a result ends, the one that has the messages first."""
@@ -276,7 +273,7 @@ class Conversation:
             self._current = None
 
     def _begin(self, turn: AnyTurn) -> None:
-        turn.begin()
+        turn._begin()
         if self._current is not turn:
             self._take_back_the_guess()
         if self._current is None or self._current is turn:
@@ -288,7 +285,7 @@ class Conversation:
         if waiting is None:
             waiting = self._new_unsolicited()
         else:
-            waiting.begin()
+            waiting._begin()
             self._is_a_guess = True
         self._current = waiting
         return waiting

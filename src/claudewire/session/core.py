@@ -44,22 +44,23 @@ from ..wire import (
     StreamEvent,
     dropped_prompts,
 )
-from .conversation import AnyTurn, Conversation
+from .conversation import Conversation
 from .events import (
     BudgetAlert,
     SessionEvent,
     SessionState,
     StateChanged,
     StderrOutput,
+    Subscriptions,
     TurnStarted,
     UnreadLimitReached,
 )
 from .interrupt import interrupt
 from .link import Link
 from .linking import Services
-from .listening import Subscriptions
+from .queue import ItemQueue
 from .silence import expect_result
-from .unread import UnreadCount
+from .turn import AnyTurn, UnreadCount
 
 __all__ = ["Core"]
 
@@ -96,7 +97,7 @@ class Core:
         self.changed: Signal = Signal()
         self.unread: UnreadCount = UnreadCount(unread, self._too_much)
         self.conversation: Conversation = Conversation(self.unread, self._unsolicited)
-        self.unsolicited: deque[AnyTurn] = deque(maxlen=NOTICES)
+        self.unsolicited: ItemQueue[AnyTurn] = ItemQueue(NOTICES)
         self.notices: deque[Event] = deque(maxlen=NOTICES)
         self.subscriptions: Subscriptions[Event | SessionEvent] = Subscriptions()
         self.watchers: list[Callable[[Event], None]] = []
@@ -237,7 +238,7 @@ class Core:
         turn = self.conversation.active
         if turn is None:
             return True
-        turn.doom(error)
+        turn._fail_at_end(error)
         with suppress(Error):
             await interrupt(self, queued="keep", timeout=self.patience, escalation=None)
         return turn.is_over
@@ -350,7 +351,7 @@ class Core:
         assert self.link is not None
         error.evidence = self.link.evidence()
         for turn in self.conversation.sent:
-            turn.doom(error)
+            turn._fail_at_end(error)
         self.give_up(error)
 
     def _note_state(self, message: SessionStateChangedMessage) -> None:
@@ -364,7 +365,7 @@ class Core:
         turns, self.conversation.answered = self.conversation.answered, []  # and not kept alive
         if turns:
             self.ledger.note(result, turns[0].key)
-            turns[0].set_totals(self.ledger.turn(turns[0].key))
+            turns[0]._set_totals(self.ledger.turn(turns[0].key))
             self._check_budget(turns[0])  # before the next one is sent
         if self.link is not None and self.link.is_open:
             self.link.refuse(_is_of_the_main_turn, TURN_OVER)
@@ -403,6 +404,7 @@ class Core:
         closed = isinstance(error, SessionClosed)
         self.go(SessionState.CLOSED if closed else SessionState.FAILED)
         self.subscriptions.end()
+        self.unsolicited.end()
         self.changed.notify()
 
     def _start_over(self) -> None:
@@ -411,7 +413,8 @@ class Core:
         self.conversation.forget_the_cli()
         self.ledger.restarted()
         self.tasks.restarted()
-        self.subscriptions.begin_again()
+        self.subscriptions.reopen()
+        self.unsolicited.reopen()
         self.changed.notify()
 
     def _reason(self) -> Error:
@@ -442,7 +445,7 @@ class Core:
         self.tell(UnreadLimitReached(count))
 
     def _unsolicited(self, turn: AnyTurn) -> None:
-        self.unsolicited.append(turn)
+        self.unsolicited.put(turn)
         self.tell(TurnStarted(turn))
         self.changed.notify()
 

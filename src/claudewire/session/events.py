@@ -1,10 +1,13 @@
-"""What a session tells of itself, besides what the CLI says."""
+"""What a session reports about itself, and subscriptions to everything that happens in it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from .queue import ItemQueue
 
 if TYPE_CHECKING:
     from ..tracking import Alert
@@ -16,9 +19,13 @@ __all__ = [
     "SessionState",
     "StateChanged",
     "StderrOutput",
+    "Subscription",
+    "Subscriptions",
     "TurnStarted",
     "UnreadLimitReached",
 ]
+
+ItemT = TypeVar("ItemT")
 
 
 class SessionState(StrEnum):
@@ -34,7 +41,7 @@ class SessionState(StrEnum):
 
 
 class SessionEvent:
-    """The base of what a session tells of itself."""
+    """The base class of a session's own events, beside those of the wire."""
 
     __slots__ = ()
 
@@ -49,21 +56,21 @@ class StateChanged(SessionEvent):
 
 @dataclass(frozen=True, slots=True)
 class UnreadLimitReached(SessionEvent):
-    """So many messages are unread. None is lost; see `Unread`."""
+    """This many messages are unread; see `Unread`, which sets the limit."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetAlert(SessionEvent):
-    """A limit of ours is near, or reached."""
+    """A budget is nearly used up, or exceeded."""
 
     alert: Alert
 
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted(SessionEvent):
-    """A turn has begun that nobody asked for."""
+    """The CLI has begun a turn by itself."""
 
     turn: Turn[Any]
 
@@ -73,3 +80,79 @@ class StderrOutput(SessionEvent):
     """The CLI wrote to stderr."""
 
     text: str
+
+
+class Subscription(Generic[ItemT]):
+    """An endless loop over everything that happens from now on; it ends with the session.
+
+    Use it as a context manager, or call `close` when you have heard enough. What is not read is
+    kept, up to `limit`: then the oldest event is dropped, and `dropped` counts it.
+    """
+
+    def __init__(self, limit: int | None, remove: Callable[[Subscription[ItemT]], None]) -> None:
+        self._queue: ItemQueue[ItemT] = ItemQueue(limit)
+        self._remove = remove
+
+    @property
+    def dropped(self) -> int:
+        """How many events were dropped because they were not read."""
+        return self._queue.dropped
+
+    def __aiter__(self) -> Subscription[ItemT]:
+        return self
+
+    async def __anext__(self) -> ItemT:
+        return await anext(self._queue)
+
+    def take(self) -> list[ItemT]:
+        """Take the events that are there, without waiting."""
+        return self._queue.take_all()
+
+    def close(self) -> None:
+        """Get no more events. Those that are there can still be read."""
+        self._remove(self)
+        self._queue.end()
+
+    def __enter__(self) -> Subscription[ItemT]:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Subscriptions(Generic[ItemT]):
+    """The subscriptions to one session."""
+
+    def __init__(self) -> None:
+        self._all: list[Subscription[ItemT]] = []
+        self._ended = False
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def add(self, limit: int | None = None) -> Subscription[ItemT]:
+        """Make one more."""
+        subscription: Subscription[ItemT] = Subscription(limit, self._remove)
+        self._all.append(subscription)
+        if self._ended:
+            subscription.close()
+        return subscription
+
+    def tell(self, item: ItemT) -> None:
+        """Give an event to each."""
+        for subscription in self._all:
+            subscription._queue.put(item)
+
+    def end(self) -> None:
+        """End them all."""
+        self._ended = True
+        for subscription in tuple(self._all):
+            subscription.close()
+
+    def reopen(self) -> None:
+        """Accept new ones after the end; those that have ended stay so."""
+        self._ended = False
+
+    def _remove(self, subscription: Subscription[ItemT]) -> None:
+        if subscription in self._all:
+            self._all.remove(subscription)

@@ -6,11 +6,11 @@ from ..errors import Error
 from ..people import Inbox
 from ..tracking import Ledger, TaskTable
 from ..wire import Event, InitializeResult, InitMessage
-from .conversation import AnyTurn
 from .core import Core
 from .events import SessionState
 from .requests import Desk
 from .startup import Beginner
+from .turn import AnyTurn
 from .watchdog import Waiting
 
 __all__ = ["Facts"]

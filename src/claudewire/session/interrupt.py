@@ -11,8 +11,7 @@ import anyio
 
 from ..errors import Cause, CLIError, RequestError, RequestTimeout, TransportClosed, TurnCancelled
 from ..wire import EndSession, Interrupt, ResultMessage
-from .conversation import AnyTurn
-from .turn import TurnState
+from .turn import AnyTurn, TurnState
 
 if TYPE_CHECKING:
     from .core import Core

@@ -22,17 +22,15 @@ from ..schemas import OutputSpec
 from ..transport import Transport
 from ..wire import CancelAsyncMessage, ContextUsageResult, Event, RequestBody, UserMessage
 from .controls import DEFAULT, Controls, Timeout
-from .conversation import AnyTurn
 from .core import Core
-from .events import SessionEvent, SessionState
+from .events import SessionEvent, SessionState, Subscription
 from .facts import Facts
-from .idling import Unsolicited, until_idle
+from .idling import until_idle
 from .interrupt import Escalation, InterruptReceipt, Queued, interrupt
-from .listening import Subscription
 from .reply import OutputT, Reply
 from .requests import Desk, explain_options
 from .startup import Beginner, options_to_resume
-from .turn import Turn, TurnState
+from .turn import AnyTurn, Turn, TurnState
 
 __all__ = ["Session", "check_tasks"]
 
@@ -270,7 +268,7 @@ class Session(Facts, Controls, Generic[OutputT]):
     @property
     def unsolicited(self) -> AsyncIterator[AnyTurn]:
         """The turns that nobody asked for, in an endless loop until the session ends."""
-        return Unsolicited(self._core)
+        return self._core.unsolicited
 
     def events(self, *, limit: int | None = None) -> Subscription[Event | SessionEvent]:
         """Listen to everything from now on: each event of the wire, and the session's own news.

@@ -9,8 +9,8 @@ import anyio
 from ..errors import TurnError
 
 if TYPE_CHECKING:
-    from .conversation import AnyTurn
     from .core import Core
+    from .turn import AnyTurn
 
 __all__ = ["RESULT_FOLLOWS_WITHIN", "expect_result"]
 

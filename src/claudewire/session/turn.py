@@ -2,11 +2,12 @@
 
 A turn is a stream of messages and a promise of a reply. Each message is handed out once, however
 many loops read it; leaving a loop early loses nothing. Awaiting the turn gives its own result,
-whether anybody has read its messages or not.
+whether its messages were read or not.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import (
     AsyncIterator,
@@ -21,9 +22,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
-import anyio.lowlevel
 
-from ..concurrency import Signal
 from ..errors import Error, TurnCancelled
 from ..tracking import Assembler, LiveBlock
 from ..wire import (
@@ -34,35 +33,33 @@ from ..wire import (
     StreamEvent,
     UserMessage,
 )
+from .queue import ItemQueue
 from .reply import OutputT, Reply
-from .unread import UnreadCount
 
 if TYPE_CHECKING:
+    from ..options import Unread
     from ..tracking import Totals
     from ..wire import Message
 
-__all__ = ["Turn", "TurnState"]
+__all__ = ["AnyTurn", "TextPieces", "Turn", "TurnState", "UnreadCount"]
 
 ItemT = TypeVar("ItemT")
-
-_FAIRNESS = 256
-"""After so many messages without waiting, other tasks get their chance."""
 
 
 class TurnState(StrEnum):
     """How far a turn has come."""
 
     HELD = "held"
-    """It waits here until those before it are over."""
+    """It waits here until the turns before it are over."""
     SENT = "sent"
-    """The CLI has it, and has not begun."""
+    """The CLI has the prompt, and has not begun with it."""
     RUNNING = "running"
     DONE = "done"
-    """It has a result, be it an error."""
+    """It has a result, which may be an error."""
     FAILED = "failed"
     """It will never have a result."""
     CANCELLED = "cancelled"
-    """It was taken back."""
+    """The prompt was taken back."""
 
 
 _unsolicited = count(1)
@@ -71,14 +68,14 @@ _OVER = frozenset({TurnState.DONE, TurnState.FAILED, TurnState.CANCELLED})
 
 
 class TextPieces:
-    """Makes out of messages the pieces of text that they add, none of them twice."""
+    """Turns messages into the pieces of text that they add, none of them twice."""
 
     def __init__(self) -> None:
         self._before = ""
         self._block = ""
 
     def note(self, message: Message) -> Sequence[str]:
-        """Take a message; give what it adds."""
+        """Take a message and return the text that it adds."""
         if isinstance(message, StreamEvent) and message.parent_tool_use_id is None:
             if isinstance(message.event, MessageStart):
                 self._before = self._block = ""
@@ -92,7 +89,7 @@ class TextPieces:
         return ()
 
     def _missing(self, whole: str) -> str:
-        """Give what has not come in pieces of one block or several, which is whole now."""
+        """Return the part of a whole message that did not come in pieces before."""
         streamed = self._before + self._block
         if streamed.startswith(whole):
             self._before, self._block = "", streamed[len(whole) :]
@@ -103,10 +100,12 @@ class TextPieces:
 
 
 class _View(Generic[ItemT]):
-    """Another way to read a turn. Not a generator: it may be left at any time."""
+    """Another way to read a turn. Not a generator: a loop over it may be left at any time."""
 
-    def __init__(self, turn: Turn[Any], note: Callable[[Message], Iterable[ItemT]]) -> None:
-        self._turn = turn
+    def __init__(
+        self, messages: ItemQueue[Message], note: Callable[[Message], Iterable[ItemT]]
+    ) -> None:
+        self._messages = messages
         self._note = note
         self._items: deque[ItemT] = deque()
 
@@ -115,22 +114,74 @@ class _View(Generic[ItemT]):
 
     async def __anext__(self) -> ItemT:
         while not self._items:
-            self._items.extend(self._note(await anext(self._turn)))
+            self._items.extend(self._note(await anext(self._messages)))
         return self._items.popleft()
 
 
+class UnreadCount:
+    """Counts the messages that the turns of one session have not handed out. Works in any thread.
+
+    Args:
+        unread: at how many `on_limit` is called, and whether pieces of messages are then dropped.
+        on_limit: is called with the count.
+    """
+
+    __slots__ = ("_limit", "_limit_reached", "_lock", "_may_drop", "_on_limit", "count", "dropped")
+
+    def __init__(self, unread: Unread, on_limit: Callable[[int], None]) -> None:
+        self.count: int = 0
+        self.dropped: int = 0
+        self._limit = unread.high_water
+        self._limit_reached = False
+        self._may_drop = unread.policy == "drop_partial"
+        self._on_limit = on_limit
+        # Re-entrant: the garbage collector may delete a turn in the middle of anything.
+        self._lock = threading.RLock()
+
+    def add(self) -> None:
+        """Count one more message."""
+        with self._lock:
+            self.count += 1
+        if self.count >= self._limit and not self._limit_reached:
+            self._limit_reached = True
+            self._on_limit(self.count)
+
+    def remove(self, count: int = 1) -> None:
+        """Forget messages that were read, or that can no longer be read."""
+        with self._lock:
+            self.count -= count
+        if self._limit_reached and self.count < self._limit // 2:
+            self._limit_reached = False
+
+    def drops_partial(self, *, has_begun: bool = False) -> bool:
+        """Whether to drop a piece of a message now; if so, count it.
+
+        Args:
+            has_begun: an earlier piece of the same message was dropped, so this one is useless.
+        """
+        if self._may_drop and (has_begun or self.count >= self._limit):
+            self.dropped += 1
+            return True
+        return False
+
+
 class Turn(Generic[OutputT]):
-    """A prompt that was sent, or a turn that nobody asked for.
+    """A prompt that was sent, or a turn that the CLI began by itself.
 
     Iterate it for its messages, or use `iter_text()` or `iter_blocks()`; await it for its `Reply`.
 
     Attributes:
-        prompt: what was said; None if nobody asked for this turn.
-        uuid: names the prompt on the wire; None likewise.
+        prompt: the message that was sent; None if the CLI began by itself.
+        uuid: the prompt's id on the wire; None if the CLI began by itself.
         state: how far it has come.
-        key: names the turn in the ledger, whether it was asked for or not.
+        key: the turn's name in the ledger.
         merged: the CLI answered it together with another turn, which has the messages.
+        started: set when the CLI works on it, or never will.
+        finished: set when it is over.
     """
+
+    # The methods with an underscore at the end of the class are the session's: the conversation
+    # and the core call them for what the CLI says.
 
     def __init__(
         self,
@@ -150,20 +201,18 @@ class Turn(Generic[OutputT]):
         self._unread = unread
         self._read_output = read_output
         self._withdraw = withdraw
-        self._buffer: deque[Message] = deque()
+        self._queue: ItemQueue[Message] = ItemQueue(on_taken=unread.remove)
         self._kept: list[Message] = []
         self._gaps: set[str | None] = set()
-        self._arrived = Signal()
-        self._reads = 0
         self._reply: Reply[OutputT] | None = None
         self._error: Error | None = None
-        self._doom: Error | None = None
+        self._final_error: Error | None = None
         if prompt is None:
             self.started.set()
 
     def __repr__(self) -> str:
         who = "unsolicited" if self.prompt is None else self.uuid
-        return f"<Turn {who} {self.state} unread={len(self._buffer)}>"
+        return f"<Turn {who} {self.state} unread={self.unread}>"
 
     # --- facts -----------------------------------------------------------------------------------
 
@@ -179,12 +228,12 @@ class Turn(Generic[OutputT]):
 
     @property
     def unread(self) -> int:
-        """How many messages nobody has read yet."""
-        return len(self._buffer)
+        """How many messages have not been read yet."""
+        return len(self._queue)
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """All that has come so far, read or not, without the pieces of messages."""
+        """All messages so far, read or not, without the pieces of messages."""
         return tuple(self._kept)
 
     # --- reading ---------------------------------------------------------------------------------
@@ -193,50 +242,21 @@ class Turn(Generic[OutputT]):
         return self
 
     async def __anext__(self) -> Message:
-        self._reads += 1
-        if self._reads % _FAIRNESS == 0:
-            await anyio.lowlevel.checkpoint()
-        if not await self.readable():
-            raise StopAsyncIteration
-        return self.take_next()
-
-    def take_next(self) -> Message:
-        """Give the next message that has come already. Any thread may ask.
-
-        Raises:
-            IndexError: there is none now.
-        """
-        message = self._buffer.popleft()
-        self._unread.remove()
-        return message
-
-    async def readable(self) -> bool:
-        """Wait until there is a message to be taken; False if none will come any more.
-
-        Raises:
-            Error: none will come, because the turn has failed.
-        """
-        while not self._buffer:
-            if self.is_over:
-                if self._error is not None:
-                    raise self._error.with_traceback(None)
-                return False
-            await self._arrived.wait()
-        return True
+        return await anext(self._queue)
 
     def iter_text(self) -> AsyncIterator[str]:
-        """Give the text of the main conversation as it comes, piece by piece.
+        """Iterate over the text of the main conversation as it arrives, piece by piece.
 
         Without partial messages the pieces are whole blocks.
         """
-        return _View(self, TextPieces().note)
+        return _View(self._queue, TextPieces().note)
 
     def iter_blocks(self) -> AsyncIterator[LiveBlock]:
-        """Give each block whenever it has changed: it grows, then it is complete.
+        """Iterate over the blocks, each whenever it has changed: it grows, then it is complete.
 
         Blocks of subagents come too; `block.agent` tells whose a block is.
         """
-        return _View(self, Assembler().note)
+        return _View(self._queue, Assembler().note)
 
     def __await__(self) -> Generator[Any, None, Reply[OutputT]]:
         return self.reply().__await__()
@@ -245,12 +265,12 @@ class Turn(Generic[OutputT]):
         """Wait for the end of the turn.
 
         Raises:
-            CLIError: the CLI is gone, and with it the result.
+            CLIError: the CLI has exited without a result.
             TurnError: the turn was cancelled, given up, or its output is not what was asked for.
         """
         await self.finished.wait()
         if self._error is not None:
-            raise self._error.with_traceback(None)  # else it would grow with each who asks
+            raise self._error.with_traceback(None)  # or it would grow with each caller
         assert self._reply is not None
         return self._reply
 
@@ -264,16 +284,16 @@ class Turn(Generic[OutputT]):
             return self.state is TurnState.CANCELLED
         return await self._withdraw(self)
 
-    # --- what the session does to it -------------------------------------------------------------
+    # --- called by the session -------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """The CLI works on it."""
+    def _begin(self) -> None:
+        """Note that the CLI works on it."""
         if not self.is_over:
             self.state = TurnState.RUNNING
             self.started.set()
 
-    def push(self, message: Message) -> None:
-        """Something came for it."""
+    def _push(self, message: Message) -> None:
+        """Add a message."""
         if isinstance(message, StreamEvent):
             if self._is_dropped(message):
                 return
@@ -281,14 +301,13 @@ class Turn(Generic[OutputT]):
             self._kept.append(message)
             if isinstance(message, AssistantMessage):
                 self._gaps.discard(message.parent_tool_use_id)
-        self._buffer.append(message)
         self._unread.add()
-        self._arrived.notify()
+        self._queue.put(message)
 
     def _is_dropped(self, piece: StreamEvent) -> bool:
-        """Whether a piece goes, as all do after one that went, until the whole message comes.
+        """Whether to drop a piece, as all that follow a dropped one, until the whole message comes.
 
-        So what is kept is the beginning of each message, and nobody puts together what is not.
+        So what is kept is the beginning of each message, without a gap.
         """
         speaker = piece.parent_tool_use_id
         if not self._unread.drops_partial(has_begun=speaker in self._gaps):
@@ -296,11 +315,11 @@ class Turn(Generic[OutputT]):
         self._gaps.add(speaker)
         return True
 
-    def finish(self, result: ResultMessage, *, merged: bool = False) -> None:
-        """It has its result."""
+    def _finish(self, result: ResultMessage, *, merged: bool = False) -> None:
+        """End it with its result."""
         if self.is_over:
             return
-        self.push(result)
+        self._push(result)
         self.merged = merged
         self._reply = Reply(result, tuple(self._kept))
         try:
@@ -308,30 +327,33 @@ class Turn(Generic[OutputT]):
                 self._reply.output = self._read_output(result)
         except Error as error:
             self._error = error
-        self._error = self._doom or self._error
-        self._end(TurnState.DONE if self._doom is None else TurnState.FAILED)
+        self._error = self._final_error or self._error
+        self._end(TurnState.DONE if self._final_error is None else TurnState.FAILED)
 
-    def set_totals(self, totals: Totals) -> None:
-        """What it has used is known now."""
+    def _set_totals(self, totals: Totals) -> None:
+        """Add to the reply what the turn has used."""
         if self._reply is not None:
             self._reply.totals = totals
 
-    def doom(self, error: Error) -> None:
-        """Whatever its result will be, it has failed for this reason."""
-        self._doom = self._doom or error
+    def _fail_at_end(self, error: Error) -> None:
+        """Make it fail with this error when it ends, whatever its result will be."""
+        self._final_error = self._final_error or error
 
-    def fail(self, error: Error) -> None:
-        """It will never have one."""
+    def _fail(self, error: Error) -> None:
+        """End it without a result."""
         if not self.is_over:
-            self._error = self._doom or error
+            self._error = self._final_error or error
             self._end(TurnState.CANCELLED if isinstance(error, TurnCancelled) else TurnState.FAILED)
 
     def _end(self, state: TurnState) -> None:
         self.state = state
         self.started.set()
         self.finished.set()
-        self._arrived.notify()
+        self._queue.end(self._error)
 
     def __del__(self) -> None:
-        # What nobody will ever read is not unread.
-        self._unread.remove(len(self._buffer))
+        # Messages that can no longer be read are not unread.
+        self._unread.remove(len(self._queue))
+
+
+AnyTurn = Turn[Any]

@@ -10,6 +10,7 @@ from ..options import Options
 from ..session import (
     DEFAULT,
     Escalation,
+    ItemQueue,
     OutputT,
     Priority,
     Queued,
@@ -300,8 +301,9 @@ class Session(Generic[OutputT]):
     @property
     def unsolicited(self) -> Reader[Turn[Any]]:
         """The turns that nobody asked for, in an endless loop until the session ends."""
-        source: Any = self._session.unsolicited
-        return Reader(self._portal, source, lambda turn: (Turn(turn, self._portal),))
+        turns = self._session.unsolicited
+        assert isinstance(turns, ItemQueue)
+        return Reader(self._portal, turns, lambda turn: (Turn(turn, self._portal),))
 
     def events(self, *, limit: int | None = None) -> Subscription:
         """Listen to everything from now on: each event of the wire, and the session's own news.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ..session import OutputT, Reply, SessionEvent, TextPieces, TurnState
+from ..session import ItemQueue, OutputT, Reply, SessionEvent, TextPieces, TurnState
 from ..session import Subscription as AsyncSubscription
 from ..session import Turn as AsyncTurn
 from ..session import TurnStarted as AsyncTurnStarted
@@ -21,19 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["InterruptReceipt", "Reader", "Subscription", "Turn", "TurnStarted"]
 
 ItemT = TypeVar("ItemT")
-ItemT_co = TypeVar("ItemT_co", covariant=True)
-
-
-class _Source(Protocol[ItemT_co]):
-    """What can be read: waiting happens in the event loop, taking in the thread of the reader.
-
-    So nothing is taken for a reader who has just been interrupted, and all that has come is read
-    without a visit to the event loop.
-    """
-
-    def take_next(self) -> ItemT_co: ...
-
-    async def readable(self) -> bool: ...
 
 
 class Reader(Generic[ItemT]):
@@ -42,12 +29,12 @@ class Reader(Generic[ItemT]):
     def __init__(
         self,
         portal: Portal,
-        source: _Source[Any],
+        queue: ItemQueue[Any],
         note: Callable[[Any], Iterable[ItemT]],
         timeout: float | None = None,
     ) -> None:
         self._portal = portal
-        self._source = source
+        self._queue = queue
         self._note = note
         self._timeout = timeout
         self._items: deque[ItemT] = deque()
@@ -75,14 +62,14 @@ class Reader(Generic[ItemT]):
     def _next(self, timeout: float | None) -> Any:
         while True:
             try:
-                return self._source.take_next()
+                return self._queue.take_next()
             except IndexError:
-                if not self._portal.call(self._source.readable, timeout=timeout):
+                if not self._portal.call(self._queue.readable, timeout=timeout):
                     raise StopIteration from None
 
 
 class Turn(Generic[OutputT]):
-    """A prompt that was sent, or a turn that nobody asked for.
+    """A prompt that was sent, or a turn that the CLI began by itself.
 
     Iterate it for its messages, or use `iter_text()` or `iter_blocks()`. `reply()` waits for its
     `Reply`.
@@ -105,17 +92,17 @@ class Turn(Generic[OutputT]):
 
     @property
     def prompt(self) -> UserMessage | None:
-        """What was said; None if nobody asked for this turn."""
+        """The message that was sent; None if the CLI began by itself."""
         return self._turn.prompt
 
     @property
     def uuid(self) -> str | None:
-        """The name of the prompt on the wire; None if nobody asked for this turn."""
+        """The prompt's id on the wire; None if the CLI began by itself."""
         return self._turn.uuid
 
     @property
     def key(self) -> str:
-        """The name of the turn in the ledger, whether it was asked for or not."""
+        """The turn's name in the ledger."""
         return self._turn.key
 
     @property
@@ -140,12 +127,12 @@ class Turn(Generic[OutputT]):
 
     @property
     def unread(self) -> int:
-        """How many messages nobody has read yet."""
+        """How many messages have not been read yet."""
         return self._turn.unread
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """All that has come so far, read or not, without the pieces of messages."""
+        """All messages so far, read or not, without the pieces of messages."""
         return self._turn.messages
 
     # --- reading ---------------------------------------------------------------------------------
@@ -154,32 +141,32 @@ class Turn(Generic[OutputT]):
         return self.read()
 
     def read(self, *, timeout: float | None = None) -> Reader[Message]:
-        """Give the messages as they come.
+        """Iterate over the messages as they arrive.
 
         Args:
             timeout: for how many seconds none may come; a `TimeoutError` then.
         """
-        return Reader(self._portal, self._turn, lambda message: (message,), timeout)
+        return Reader(self._portal, self._turn._queue, lambda message: (message,), timeout)
 
     def iter_text(self, *, timeout: float | None = None) -> Reader[str]:
-        """Give the text of the main conversation as it comes, piece by piece.
+        """Iterate over the text of the main conversation as it arrives, piece by piece.
 
         Without partial messages the pieces are whole blocks.
 
         Args:
             timeout: for how many seconds no message may come; a `TimeoutError` then.
         """
-        return Reader(self._portal, self._turn, TextPieces().note, timeout)
+        return Reader(self._portal, self._turn._queue, TextPieces().note, timeout)
 
     def iter_blocks(self, *, timeout: float | None = None) -> Reader[LiveBlock]:
-        """Give each block whenever it has changed: it grows, then it is complete.
+        """Iterate over the blocks, each whenever it has changed: it grows, then it is complete.
 
         Blocks of subagents come too; `block.agent` tells whose a block is.
 
         Args:
             timeout: for how many seconds no message may come; a `TimeoutError` then.
         """
-        return Reader(self._portal, self._turn, Assembler().note, timeout)
+        return Reader(self._portal, self._turn._queue, Assembler().note, timeout)
 
     def wait_started(self, timeout: float | None = None) -> None:
         """Wait until the CLI works on it, or never will.
@@ -194,7 +181,7 @@ class Turn(Generic[OutputT]):
 
         Raises:
             TimeoutError: it has not ended within so many seconds. It goes on.
-            CLIError: the CLI is gone, and with it the result.
+            CLIError: the CLI has exited without a result.
             TurnError: the turn was cancelled, given up, or its output is not what was asked for.
         """
         return self._portal.call(self._turn.reply, timeout=timeout)
@@ -210,7 +197,7 @@ class Turn(Generic[OutputT]):
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted(SessionEvent):
-    """A turn has begun that nobody asked for."""
+    """The CLI has begun a turn by itself."""
 
     turn: Turn[Any]
 
@@ -237,16 +224,16 @@ class InterruptReceipt:
 
 
 class Subscription:
-    """An endless loop over what happens from now on; it ends with the session.
+    """An endless loop over everything that happens from now on; it ends with the session.
 
     Use it as a context manager, or call `close` when you have heard enough. What is not read is
-    kept, up to the limit: then the oldest goes, and `dropped` counts it.
+    kept, up to the limit: then the oldest event is dropped, and `dropped` counts it.
     """
 
     def __init__(self, inner: AsyncSubscription[Event | SessionEvent], portal: Portal) -> None:
         self._inner = inner
         self._portal = portal
-        self._reader: Reader[Event | SessionEvent] = Reader(portal, inner, self._note)
+        self._reader: Reader[Event | SessionEvent] = Reader(portal, inner._queue, self._note)
 
     def _note(self, it: Event | SessionEvent) -> tuple[Event | SessionEvent]:
         if isinstance(it, AsyncTurnStarted):
@@ -255,7 +242,7 @@ class Subscription:
 
     @property
     def dropped(self) -> int:
-        """How many have gone because nobody read them."""
+        """How many events were dropped because they were not read."""
         return self._inner.dropped
 
     def __iter__(self) -> Iterator[Event | SessionEvent]:
@@ -271,11 +258,11 @@ class Subscription:
         return self._reader.get(timeout)
 
     def take(self) -> list[Event | SessionEvent]:
-        """Give what has come, without waiting."""
+        """Take the events that are there, without waiting."""
         return [self._note(it)[0] for it in self._portal.do(self._inner.take)]
 
     def close(self) -> None:
-        """Hear no more. What has come can still be read."""
+        """Get no more events. Those that are there can still be read."""
         self._portal.do(self._inner.close)
 
     def __enter__(self) -> Subscription:

@@ -1,0 +1,105 @@
+"""A queue that is read in a loop, in the event loop or in another thread."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import anyio.lowlevel
+
+from ..concurrency import Signal
+from ..errors import Error
+
+__all__ = ["ItemQueue"]
+
+ItemT = TypeVar("ItemT")
+
+_FAIRNESS = 256
+"""After this many items without a wait, other tasks get a chance to run."""
+
+
+class ItemQueue(Generic[ItemT]):
+    """Items that have arrived and were not read yet. Iterate it to read them, each once.
+
+    Waiting for an item happens in the event loop. Taking one that is there works in any thread, so
+    a reader in another thread that is interrupted while it waits loses nothing.
+
+    Args:
+        limit: how many items to keep; when there are more, the oldest is dropped.
+        on_taken: called after an item was taken.
+    """
+
+    def __init__(
+        self, limit: int | None = None, on_taken: Callable[[], object] | None = None
+    ) -> None:
+        self.dropped: int = 0
+        self._items: deque[ItemT] = deque(maxlen=limit)
+        self._limit = limit
+        self._on_taken = on_taken
+        self._arrived = Signal()
+        self._ended = False
+        self._error: Error | None = None
+        self._reads = 0
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def put(self, item: ItemT) -> None:
+        """Add an item."""
+        if len(self._items) == self._limit:
+            self.dropped += 1
+        self._items.append(item)
+        self._arrived.notify()
+
+    def end(self, error: Error | None = None) -> None:
+        """End the loops over the queue once it is empty, with this error if one is given."""
+        self._ended = True
+        self._error = error
+        self._arrived.notify()
+
+    def reopen(self) -> None:
+        """Expect further items after an end."""
+        self._ended = False
+
+    def take_next(self) -> ItemT:
+        """Take the next item that is there. Works in any thread.
+
+        Raises:
+            IndexError: there is none.
+        """
+        item = self._items.popleft()
+        if self._on_taken is not None:
+            self._on_taken()
+        return item
+
+    def take_all(self) -> list[ItemT]:
+        """Take all items that are there."""
+        items = list(self._items)
+        self._items.clear()
+        return items
+
+    async def readable(self) -> bool:
+        """Wait for an item to take; False if none will come.
+
+        Raises:
+            Error: none will come, for this reason.
+        """
+        while not self._items:
+            if self._ended:
+                if self._error is not None:
+                    raise self._error.with_traceback(None)  # or it would grow with each reader
+                return False
+            await self._arrived.wait()
+        return True
+
+    def __aiter__(self) -> ItemQueue[ItemT]:
+        return self
+
+    async def __anext__(self) -> ItemT:
+        self._reads += 1
+        if self._reads % _FAIRNESS == 0:
+            await anyio.lowlevel.checkpoint()
+        if not await self.readable():
+            raise StopAsyncIteration
+        return self.take_next()
