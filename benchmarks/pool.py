@@ -12,7 +12,7 @@ from tests.helpers.real_clis import NEWEST, real_cli, why_not
 from claudewire.options import Options
 from claudewire.session import Pool, Session
 from claudewire.testing.api import APIScript
-from claudewire.testing.cage.cage import Cage
+from claudewire.testing.cage import Cage
 
 ROUNDS = 7
 GOAL = 20

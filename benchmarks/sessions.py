@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from claudewire.testing.cage.cage import Cage
+from claudewire.testing.cage import Cage
 
 from .stream import turn
 from .tools import HERE, PEER_PYTHON, why_not

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from claudewire.testing.cage.cage import Cage
+from claudewire.testing.cage import Cage
 
 HERE = Path(__file__).parent
 PEER = HERE.parent / ".tools" / "peers" / "python"

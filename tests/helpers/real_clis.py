@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from claudewire.testing.cage.cage import Cage
+from claudewire.testing.cage import Cage
 
 ROOT = Path(__file__).resolve().parents[2]
 

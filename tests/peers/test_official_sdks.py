@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from claudewire.testing.cage.cage import Cage
+from claudewire.testing.cage import Cage
 
 HERE = Path(__file__).parent
 PEERS = HERE.parents[1] / ".tools" / "peers"

@@ -15,7 +15,14 @@ import anyio
 import anyio.to_thread
 
 from claudewire.simulator import Chat, Scenario
-from claudewire.testing.api import APIScript, Reply, Status, Text, Thinking, ToolUse, structured
+from claudewire.testing.api import (
+    APIReply,
+    APIScript,
+    APIStatus,
+    APIThinking,
+    APIToolUse,
+    structured_output,
+)
 from claudewire.testing.api.replies import LooseReply, Part, Step, as_step
 from claudewire.wire import (
     CanUseTool,
@@ -82,7 +89,7 @@ class Case:
 
 async def _play(chat: Chat, step: Step) -> bool:
     """Let the simulated model answer once; tell whether it will be called again."""
-    if isinstance(step, Reply):
+    if isinstance(step, APIReply):
         return any([await _play_part(chat, part) for part in step.parts])
     if step.retry_after is None:
         await chat.fail(step.message, status=step.status)
@@ -91,9 +98,9 @@ async def _play(chat: Chat, step: Step) -> bool:
 
 
 async def _play_part(chat: Chat, part: Part) -> bool:
-    if isinstance(part, Text):
-        await chat.say(part.text)
-    elif isinstance(part, Thinking):
+    if isinstance(part, str):
+        await chat.say(part)
+    elif isinstance(part, APIThinking):
         await chat.think(part.thinking)
     elif part.name == "StructuredOutput":
         chat.output(part.input)
@@ -102,7 +109,7 @@ async def _play_part(chat: Chat, part: Part) -> bool:
     else:
         seconds = LONG if part.input.get("command") == SLOW else 0
         await chat.use(part.name, part.input, result="done", seconds=seconds)
-    return isinstance(part, ToolUse) and part.name != "StructuredOutput"
+    return isinstance(part, APIToolUse) and part.name != "StructuredOutput"
 
 
 # --- what hosts do -------------------------------------------------------------------------------
@@ -196,18 +203,18 @@ def with_hooks(*events: str) -> Initialize:
 # --- the cases -----------------------------------------------------------------------------------
 
 HELLO = "Hello, and welcome to this conversation."
-THOUGHT: list[Part | str] = [Thinking("Let me see."), "I see."]
-COMMAND = ToolUse("Bash", {"command": "python3 -c 'print(1)'", "description": "Print"})
-ON_FILE = ToolUse("Bash", {"command": "touch made.txt"})
-HARMLESS = ToolUse("Bash", {"command": "echo hello"})
-WAIT = ToolUse("Bash", {"command": SLOW})
-WRITE = ToolUse("Write", {"file_path": "notes.txt", "content": "A note.\n"})
-ADD = ToolUse("mcp__calc__add", {"a": 2, "b": 3})
+THOUGHT: list[Part] = [APIThinking("Let me see."), "I see."]
+COMMAND = APIToolUse("Bash", {"command": "python3 -c 'print(1)'", "description": "Print"})
+ON_FILE = APIToolUse("Bash", {"command": "touch made.txt"})
+HARMLESS = APIToolUse("Bash", {"command": "echo hello"})
+WAIT = APIToolUse("Bash", {"command": SLOW})
+WRITE = APIToolUse("Write", {"file_path": "notes.txt", "content": "A note.\n"})
+ADD = APIToolUse("mcp__calc__add", {"a": 2, "b": 3})
 OPTIONS = [{"label": "Red", "description": "warm"}, {"label": "Green", "description": "calm"}]
 QUESTION = {"question": "Which colour?", "header": "Colour", "options": OPTIONS}
-ASK = ToolUse("AskUserQuestion", {"questions": [{**QUESTION, "multiSelect": False}]})
-BAD = Status(400, message="This is a bad request")
-COUNTED = structured({"files": 2})
+ASK = APIToolUse("AskUserQuestion", {"questions": [{**QUESTION, "multiSelect": False}]})
+BAD = APIStatus(400, message="This is a bad request")
+COUNTED = structured_output({"files": 2})
 
 HOOKS = with_hooks("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop")
 CALCULATOR = Initialize(sdk_mcp_servers=["calc"])
@@ -244,7 +251,7 @@ CASES: dict[str, Case] = {
     "too many turns": Case([COMMAND, "Done."], flags=("--max-turns=1",)),
     "API error": Case([BAD]),
     "API error, streamed": Case([BAD], flags=STREAMED),
-    "API tried again": Case([Status(429, retry_after=0), "At last."]),
+    "API tried again": Case([APIStatus(429, retry_after=0), "At last."]),
     "structured output": Case([COUNTED], flags=SCHEMA, setup=HOOKS),
     "unknown session": Case([], do_nothing, LOST),
 }

@@ -15,7 +15,7 @@ from tests.helpers.real_clis import NEWEST, real_cli
 
 from claudewire.errors import Redactor, rewrite
 from claudewire.simulator import ARGV
-from claudewire.testing.cage.cage import Cage
+from claudewire.testing.cage import Cage
 from claudewire.transport import RecordingTransport
 from claudewire.wire import CanUseTool, PermissionResultAllow, SetModel, SetPermissionMode
 

@@ -12,8 +12,8 @@ from tests.helpers.real_clis import real_cli, why_not
 
 from claudewire.options import Options
 from claudewire.session import Session
-from claudewire.testing.api import APIScript, Reply, Status, ToolUse
-from claudewire.testing.cage.cage import Cage
+from claudewire.testing.api import APIReply, APIScript, APIStatus, APIToolUse
+from claudewire.testing.cage import Cage
 
 OURS = ("CLAUDE_AGENT_SDK_*", "CLAUDE_CODE_*")
 """The variables that options become; a cage lets others in only if it is told."""
@@ -21,7 +21,7 @@ OURS = ("CLAUDE_AGENT_SDK_*", "CLAUDE_CODE_*")
 LONG = 60
 """Seconds that a test may take. Most take two."""
 
-Said = str | ToolUse | Reply | Status
+Said = str | APIToolUse | APIReply | APIStatus
 
 
 def open_cage(version: str, replies: Sequence[Said] | APIScript = ()) -> Cage:

@@ -13,8 +13,8 @@ from claudewire.errors import CLIError
 from claudewire.options import Agent, check_agents
 from claudewire.options.agents import define_agents
 from claudewire.simulator import ARGV
-from claudewire.testing.api import APIRequest, APIScript, ToolUse
-from claudewire.testing.cage.cage import Cage
+from claudewire.testing.api import APIRequest, APIScript, APIToolUse
+from claudewire.testing.cage import Cage
 from claudewire.wire import AgentDefinition, Answer, Initialize, PermissionResultAllow
 
 from .host import Host, serve_calculator
@@ -34,7 +34,7 @@ REVIEWER = Agent(
     effort="low",
 )
 AGENTS = define_agents({"reviewer": REVIEWER}, servers=["calc"])
-HAND_OVER = ToolUse(
+HAND_OVER = APIToolUse(
     "Task",
     {"description": "Review", "prompt": "Review this, please.", "subagent_type": "reviewer"},
     id="toolu_review",

@@ -11,7 +11,7 @@ from conformance.fidelity import DOCUMENT, known, read, render
 from tests.helpers.real_clis import NEWEST, real_cli, why_not
 
 from claudewire.simulator import ARGV, SimulatedCLI
-from claudewire.testing.cage.cage import Cage
+from claudewire.testing.cage import Cage
 from claudewire.transport import Recording, Transport
 from claudewire.wire import Event, Malformed, Noise, Unknown
 

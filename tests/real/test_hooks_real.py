@@ -29,8 +29,8 @@ from claudewire.hooks.registry import (
     stop,
 )
 from claudewire.simulator import ARGV
-from claudewire.testing.api import APIScript, ToolUse
-from claudewire.testing.cage.cage import Cage
+from claudewire.testing.api import APIScript, APIToolUse
+from claudewire.testing.cage import Cage
 from claudewire.wire import (
     Answer,
     Failure,
@@ -59,8 +59,8 @@ def command(word: str) -> dict[str, str]:
     return {"command": f'python3 -c \'open("{word}", "w").write("{word}"); print("{word}")\''}
 
 
-MAKE = ToolUse("Bash", command("made"), id="toolu_made")
-ADD = ToolUse("mcp__calc__add", {"a": 2, "b": 3}, id="toolu_add")
+MAKE = APIToolUse("Bash", command("made"), id="toolu_made")
+ADD = APIToolUse("mcp__calc__add", {"a": 2, "b": 3}, id="toolu_add")
 
 
 def opened(*replies: Any) -> Cage:

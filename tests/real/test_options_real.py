@@ -23,9 +23,8 @@ from claudewire.launch.argv import PrivateFiles, arguments
 from claudewire.launch.environment import environment
 from claudewire.options import Options
 from claudewire.options.support import unsupported
-from claudewire.testing.api import APIScript, structured
-from claudewire.testing.api.requests import APIRequest
-from claudewire.testing.cage.cage import Cage
+from claudewire.testing.api import APIRequest, APIScript, structured_output
+from claudewire.testing.cage import Cage
 from claudewire.wire import (
     Answer,
     AssistantMessage,
@@ -207,7 +206,7 @@ def rich(version: str) -> Options:
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_what_is_large_or_secret_reaches_the_cli(version: str) -> None:
     options = rich(version)
-    script = APIScript().on("count", structured({"files": 2}), "Counted.", "Counted.")
+    script = APIScript().on("count", structured_output({"files": 2}), "Counted.", "Counted.")
     with open_cage(script, version) as cage:
         async with running(cage, options, version) as run:
             result = await run.say("count the files")

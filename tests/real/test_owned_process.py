@@ -13,8 +13,8 @@ from tests.helpers.real_clis import NEWEST, VERSIONS, real_cli, why_not
 
 from claudewire.errors import Cause, Evidence
 from claudewire.errors.diagnosis import diagnose_evidence
-from claudewire.testing.api import Status, ToolUse
-from claudewire.testing.cage.cage import Cage
+from claudewire.testing.api import APIStatus, APIToolUse
+from claudewire.testing.cage import Cage
 from claudewire.transport import Launch, spawn
 from claudewire.transport.platforms.process_table import descendants, process_table
 from claudewire.transport.process import ProcessTransport
@@ -102,13 +102,13 @@ async def test_no_key(version: str) -> None:
 @pytest.mark.parametrize(
     ("status", "cause"),
     [
-        (Status(401, message="invalid x-api-key", times=0), Cause.NOT_LOGGED_IN),
-        (Status(400, message="Your credit balance is too low", times=0), Cause.LIMIT_REACHED),
-        (Status(429, times=0), Cause.LIMIT_REACHED),
+        (APIStatus(401, message="invalid x-api-key", times=0), Cause.NOT_LOGGED_IN),
+        (APIStatus(400, message="Your credit balance is too low", times=0), Cause.LIMIT_REACHED),
+        (APIStatus(429, times=0), Cause.LIMIT_REACHED),
     ],
     ids=["401", "400", "429"],
 )
-async def test_what_the_api_refuses(status: Status, cause: Cause) -> None:
+async def test_what_the_api_refuses(status: APIStatus, cause: Cause) -> None:
     needs(NEWEST)
     with Cage([status], env={"CLAUDE_CODE_MAX_RETRIES": "0"}) as cage:
         async with running(cage) as process:
@@ -130,7 +130,7 @@ async def test_root_may_not_skip_permissions(version: str) -> None:
 @pytest.mark.parametrize("by_force", [False, True])
 async def test_the_shell_of_a_tool_does_not_outlive_the_cli(by_force: bool) -> None:
     needs(NEWEST)
-    command = ToolUse("Bash", {"command": "tail -f /dev/null", "description": "Wait"})
+    command = APIToolUse("Bash", {"command": "tail -f /dev/null", "description": "Wait"})
     with Cage([command, "Done."]) as cage:
         async with running(cage, "--allowedTools=Bash") as process:
             await process.send(HELLO)

@@ -25,8 +25,8 @@ from claudewire.people import (
 from claudewire.people.pending import PendingState
 from claudewire.people.questions import Reply
 from claudewire.simulator import ARGV
-from claudewire.testing.api import APIScript, ToolUse
-from claudewire.testing.cage.cage import Cage
+from claudewire.testing.api import APIScript, APIToolUse
+from claudewire.testing.cage import Cage
 from claudewire.wire import ResultMessage
 
 from .process import started
@@ -34,10 +34,10 @@ from .process import started
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
 VERSIONS = ["2.1.17", NEWEST]
-TOUCH = ToolUse("Bash", {"command": "touch made.txt"})
-ASK = ToolUse("AskUserQuestion", {"questions": [COLOUR, SIZES]})
-PLAN = ToolUse("ExitPlanMode", {"plan": "# Tidy up"})
-WRITE = ToolUse("Write", {"file_path": "made.txt", "content": "made\n"})
+TOUCH = APIToolUse("Bash", {"command": "touch made.txt"})
+ASK = APIToolUse("AskUserQuestion", {"questions": [COLOUR, SIZES]})
+PLAN = APIToolUse("ExitPlanMode", {"plan": "# Tidy up"})
+WRITE = APIToolUse("Write", {"file_path": "made.txt", "content": "made\n"})
 
 
 @asynccontextmanager
@@ -126,7 +126,7 @@ async def test_what_is_remembered_is_not_asked_again(version: str, remember: Any
         asked.append(request.input["command"])
         return remember(request)
 
-    command = ToolUse("Bash", {"command": "python3 -c 'print(1)'"})
+    command = APIToolUse("Bash", {"command": "python3 -c 'print(1)'"})
     done = await outcome(version, [command, command, "Done."], on_permission=decide)
     assert asked == ["python3 -c 'print(1)'"]
     assert done.told == ["1", "1"]
@@ -140,7 +140,7 @@ async def test_what_is_allowed_once_is_asked_again(version: str) -> None:
         asked.append(request.id)
         return request.allow(scope="once")
 
-    command = ToolUse("Bash", {"command": "python3 -c 'print(1)'"})
+    command = APIToolUse("Bash", {"command": "python3 -c 'print(1)'"})
     await outcome(version, [command, command, "Done."], on_permission=decide)
     assert len(asked) == 2
 
@@ -301,7 +301,7 @@ async def test_a_plan_comes_with_its_text(version: str) -> None:
         changed = "# Tidy up\nCarefully.\n" if request.file else None
         return request.approve(plan=changed)
 
-    replies: list[str | ToolUse] = ["I am thinking.", ToolUse("ExitPlanMode", {}), "Done."]
+    replies: list[str | APIToolUse] = ["I am thinking.", APIToolUse("ExitPlanMode", {}), "Done."]
     with Cage(APIScript.of(replies)) as cage:
         people = People(on_plan=decide)
         async with running(cage, version, people, "--permission-mode=plan") as host:
@@ -364,7 +364,7 @@ async def test_an_mcp_server_is_answered(answer: Any, told: dict[str, Any], tmp_
 
     if (reason := why_not(NEWEST)) is not None:
         pytest.skip(reason)
-    use = ToolUse("mcp__crm__greet", {})
+    use = APIToolUse("mcp__crm__greet", {})
     with Cage(APIScript.of([use, "Done."])) as cage:
         script = cage.work / "server.py"
         script.write_text(SERVER, encoding="utf-8")

@@ -16,16 +16,16 @@ from claudewire.people import Inbox, PermissionRequest, PlanRequest, QuestionReq
 from claudewire.people.pending import PendingState
 from claudewire.people.questions import Reply
 from claudewire.policy import DecisionRecord, Policy
-from claudewire.testing.api import ToolUse
-from claudewire.testing.cage.cage import Cage
+from claudewire.testing.api import APIToolUse
+from claudewire.testing.cage import Cage
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
 VERSIONS = ["2.1.17", NEWEST]
 
 
-def touch(name: str) -> ToolUse:
-    return ToolUse("Bash", {"command": f"touch {name}"})
+def touch(name: str) -> APIToolUse:
+    return APIToolUse("Bash", {"command": f"touch {name}"})
 
 
 def told(cage: Cage) -> list[str]:
@@ -96,9 +96,9 @@ async def test_questions_are_answered_and_an_approved_plan_changes_the_mode(vers
         return request.approve(mode="acceptEdits")
 
     replies: list[Said] = [
-        ToolUse("AskUserQuestion", {"questions": [COLOUR, SIZES]}),
-        ToolUse("ExitPlanMode", {"plan": "# Tidy up"}),
-        ToolUse("Write", {"file_path": "made.txt", "content": "made\n"}),
+        APIToolUse("AskUserQuestion", {"questions": [COLOUR, SIZES]}),
+        APIToolUse("ExitPlanMode", {"plan": "# Tidy up"}),
+        APIToolUse("Write", {"file_path": "made.txt", "content": "made\n"}),
         "Done.",
     ]
     async with real_session(

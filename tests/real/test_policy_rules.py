@@ -12,8 +12,8 @@ import pytest
 from tests.helpers.real_clis import NEWEST, real_cli, why_not
 
 from claudewire.policy import Policy
-from claudewire.testing.api import APIScript, ToolUse
-from claudewire.testing.cage.cage import Cage
+from claudewire.testing.api import APIScript, APIToolUse
+from claudewire.testing.cage import Cage
 from claudewire.wire import (
     CanUseTool,
     Initialize,
@@ -186,7 +186,7 @@ def results(host: Host) -> dict[str, str]:
 async def ask_cli(table: Table) -> list[str]:
     """Let the model of a real CLI use the tools, and see what becomes of it."""
     uses = [
-        ToolUse(tool, given, id=f"toolu_{n}") for n, ((tool, given), _) in enumerate(table.uses)
+        APIToolUse(tool, given, id=f"toolu_{n}") for n, ((tool, given), _) in enumerate(table.uses)
     ]
     batches = [uses[start : start + AT_ONCE] for start in range(0, len(uses), AT_ONCE)]
     script = APIScript()

@@ -10,8 +10,16 @@ import anyio.abc
 import pytest
 from tests.helpers.real_clis import NEWEST, VERSIONS, real_cli, why_not
 
-from claudewire.testing.api import APIScript, Reply, Status, Thinking, ToolUse, Usage, structured
-from claudewire.testing.cage.cage import Cage
+from claudewire.testing.api import (
+    APIReply,
+    APIScript,
+    APIStatus,
+    APIThinking,
+    APIToolUse,
+    APIUsage,
+    structured_output,
+)
+from claudewire.testing.cage import Cage
 from claudewire.wire import (
     Answer,
     APIRetryMessage,
@@ -138,7 +146,7 @@ def blocks(events: list[Event], kind: type) -> list[object]:
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_turn_with_text(version: str) -> None:
     script = APIScript().on(
-        "hello", Reply("Hello from the script.", usage=Usage(input_tokens=1234))
+        "hello", APIReply("Hello from the script.", usage=APIUsage(input_tokens=1234))
     )
     with open_cage(script) as cage:
         async with running(cage, version=version) as host:
@@ -154,7 +162,7 @@ async def test_a_turn_with_text(version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_tool_is_allowed(version: str) -> None:
-    use = ToolUse("Bash", {"command": "echo made it > made.txt"}, id="toolu_made")
+    use = APIToolUse("Bash", {"command": "echo made it > made.txt"}, id="toolu_made")
     script = APIScript().on("make", ["I shall.", use], "Made.")
     with open_cage(script) as cage:
         async with running(cage, version=version) as host:
@@ -170,7 +178,7 @@ async def test_a_tool_is_allowed(version: str) -> None:
 
 
 async def test_a_tool_is_denied() -> None:
-    script = APIScript().on("make", ToolUse("Bash", {"command": "touch made.txt"}), "Then not.")
+    script = APIScript().on("make", APIToolUse("Bash", {"command": "touch made.txt"}), "Then not.")
     with open_cage(script) as cage:
         deny = PermissionResultDeny(message="Not on my watch")
         async with running(cage, decide=lambda _: deny) as host:
@@ -182,7 +190,7 @@ async def test_a_tool_is_denied() -> None:
 
 
 async def test_two_turns_and_two_tools_at_once() -> None:
-    uses = [ToolUse("Bash", {"command": f"echo {name} > {name}"}) for name in "ab"]
+    uses = [APIToolUse("Bash", {"command": f"echo {name} > {name}"}) for name in "ab"]
     script = APIScript().on("both", uses, "Both are there.").on("again", "Still here.")
     with open_cage(script) as cage:
         async with running(cage) as host:
@@ -197,7 +205,7 @@ async def test_two_turns_and_two_tools_at_once() -> None:
 
 
 async def test_thinking_is_streamed() -> None:
-    script = APIScript().on("why", [Thinking("Because of this."), "Because."])
+    script = APIScript().on("why", [APIThinking("Because of this."), "Because."])
     with open_cage(script) as cage:
         async with running(cage, "--include-partial-messages") as host:
             events = await host.turn("why?")
@@ -211,7 +219,7 @@ async def test_thinking_is_streamed() -> None:
 
 async def test_structured_output() -> None:
     schema = '{"type": "object", "properties": {"files": {"type": "integer"}}}'
-    script = APIScript().on("count", structured({"files": 2}), "Counted.")
+    script = APIScript().on("count", structured_output({"files": 2}), "Counted.")
     with open_cage(script) as cage:
         async with running(cage, f"--json-schema={schema}") as host:
             events = await host.turn("count them")
@@ -220,7 +228,7 @@ async def test_structured_output() -> None:
 
 
 async def test_it_tries_again_after_429() -> None:
-    script = APIScript().on("go", Status(429, retry_after=0, times=2), "At last.")
+    script = APIScript().on("go", APIStatus(429, retry_after=0, times=2), "At last.")
     with open_cage(script) as cage:
         async with running(cage) as host:
             events = await host.turn("go")
@@ -232,7 +240,7 @@ async def test_it_tries_again_after_429() -> None:
 
 
 async def test_a_400_ends_the_turn() -> None:
-    script = APIScript().on("go", Status(400, message="This is a bad request"))
+    script = APIScript().on("go", APIStatus(400, message="This is a bad request"))
     with open_cage(script) as cage:
         async with running(cage) as host:
             events = await host.turn("go")
@@ -241,8 +249,10 @@ async def test_a_400_ends_the_turn() -> None:
     assert "This is a bad request" in result(events).text
 
 
-@pytest.mark.parametrize("fault", [Reply("Half a sen", cut_after=2), Status(500), Status(529)])
-async def test_it_recovers_from(fault: Reply | Status) -> None:
+@pytest.mark.parametrize(
+    "fault", [APIReply("Half a sen", cut_after=2), APIStatus(500), APIStatus(529)]
+)
+async def test_it_recovers_from(fault: APIReply | APIStatus) -> None:
     script = APIScript().on("go", fault, "Whole.")
     with open_cage(script) as cage:
         async with running(cage) as host:

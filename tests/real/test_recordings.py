@@ -10,7 +10,7 @@ import pytest
 from tests.helpers.real_clis import NEWEST, VERSIONS, real_cli, why_not
 
 from claudewire.simulator import ARGV
-from claudewire.testing.cage.cage import Cage
+from claudewire.testing.cage import Cage
 from claudewire.transport import Recording, RecordingTransport, ReplayTransport, Transport
 from claudewire.wire import Event
 

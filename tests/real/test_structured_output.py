@@ -11,7 +11,7 @@ from tests.real.test_real_cli import open_cage, result, running
 from tests.schemas.schema_table import TABLE
 
 from claudewire.schemas import OutputSpec
-from claudewire.testing.api import APIScript, structured
+from claudewire.testing.api import APIScript, structured_output
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
@@ -22,7 +22,9 @@ Everything = TypedDict("Everything", FIELDS, total=False)  # type: ignore[misc]
 @pytest.mark.parametrize("version", ["2.1.17", NEWEST])
 async def test_a_schema_of_all_types_is_understood(version: str) -> None:
     spec: OutputSpec[Any] = OutputSpec.of(Everything)
-    script = APIScript().on("go", structured({"f0": 1}), structured({"f0": "a"}), "Done.")
+    script = APIScript().on(
+        "go", structured_output({"f0": 1}), structured_output({"f0": "a"}), "Done."
+    )
     with open_cage(script) as cage:
         async with running(
             cage, f"--json-schema={json.dumps(spec.schema)}", version=version

@@ -19,8 +19,8 @@ from claudewire.content import Image
 from claudewire.errors import OutputError, RequestError, UnsupportedRequest
 from claudewire.options import Options
 from claudewire.session import Session
-from claudewire.testing.api import APIScript, Reply, ToolUse, structured
-from claudewire.testing.cage.cage import Cage
+from claudewire.testing.api import APIReply, APIScript, APIToolUse, structured_output
+from claudewire.testing.cage import Cage
 from claudewire.tools import ToolContext, ToolError, ToolFile, ToolServer, tool
 from claudewire.wire import McpCall, McpReadResource
 
@@ -88,8 +88,8 @@ async def add(a: int, b: int) -> int:
     return a + b
 
 
-def use(name: str, server: str = "claudewire", **input: Any) -> ToolUse:
-    return ToolUse(f"mcp__{server}__{name}", input)
+def use(name: str, server: str = "claudewire", **input: Any) -> APIToolUse:
+    return APIToolUse(f"mcp__{server}__{name}", input)
 
 
 def told(cage: Cage, turn: int = -1) -> list[Any]:
@@ -101,7 +101,7 @@ def text(words: str) -> list[Any]:
     return [{"type": "text", "text": words}]
 
 
-async def outcome(version: str, called: ToolUse, **options: Any) -> dict[str, Any]:
+async def outcome(version: str, called: APIToolUse, **options: Any) -> dict[str, Any]:
     """What the model is told about one call."""
     given = {"allowed_tools": [called.name], **options}
     async with real_session(version, [called], **given) as (session, cage):
@@ -225,7 +225,7 @@ async def test_a_tool_knows_its_call(version: str) -> None:
         seen.append((context.session, context.tool_use_id))
         return "seen"
 
-    called = ToolUse("mcp__claudewire__look", {}, id="toolu_look")
+    called = APIToolUse("mcp__claudewire__look", {}, id="toolu_look")
     async with real_session(version, [called], tools=[look], allowed_tools=[called.name]) as (
         session,
         cage,
@@ -290,7 +290,7 @@ async def test_two_servers_are_used_in_one_turn(version: str) -> None:
         return a * b
 
     servers = [ToolServer("sums", [add]), ToolServer("products", [multiply])]
-    both = Reply(use("add", "sums", a=2, b=3), use("multiply", "products", a=2, b=3))
+    both = APIReply(use("add", "sums", a=2, b=3), use("multiply", "products", a=2, b=3))
     async with real_session(
         version, [both], mcp_servers=servers, allowed_tools=["mcp__sums", "mcp__products"]
     ) as (session, cage):
@@ -321,14 +321,14 @@ def library() -> Any:
     return server
 
 
-READ_MOBY_DICK = ToolUse("ReadMcpResourceTool", {"server": "library", "uri": "book://moby-dick"})
+READ_MOBY_DICK = APIToolUse("ReadMcpResourceTool", {"server": "library", "uri": "book://moby-dick"})
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_server_of_the_mcp_package_is_mounted_with_its_resources(version: str) -> None:
     replies = [
         use("find", "library", title="Moby Dick"),
-        ToolUse("ListMcpResourcesTool", {"server": "library"}),
+        APIToolUse("ListMcpResourcesTool", {"server": "library"}),
         READ_MOBY_DICK,
     ]
     options = {
@@ -480,8 +480,8 @@ async def run(version: str, cage: Cage, **options: Any) -> claudewire.Reply[Dist
 
 @pytest.mark.parametrize("version", CHANGING)
 async def test_the_output_is_of_the_type_that_was_asked_for(version: str) -> None:
-    wrong = structured({"value": "far", "unit": "m", "rounded": False})
-    right = structured({"value": 2.5, "unit": "ft", "rounded": False})
+    wrong = structured_output({"value": "far", "unit": "m", "rounded": False})
+    right = structured_output({"value": 2.5, "unit": "ft", "rounded": False})
     with open_cage(version, [wrong, right]) as cage:
         reply = await run(version, cage)
     assert reply.output == Distance(2.5, Unit.FEET, rounded=False)

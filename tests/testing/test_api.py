@@ -18,18 +18,17 @@ import h11
 import pytest
 
 from claudewire.testing.api import (
+    APIReply,
     APIRequest,
     APIScript,
-    Reply,
+    APIStatus,
+    APIThinking,
+    APIToolUse,
+    APIUsage,
     ScriptedAPI,
-    Status,
-    Text,
-    Thinking,
-    ToolUse,
-    Usage,
     main,
     serve,
-    structured,
+    structured_output,
 )
 
 pytestmark = pytest.mark.anyio
@@ -143,11 +142,11 @@ def text(response: Response) -> str:
 
 
 async def test_a_plain_request_gets_a_whole_message() -> None:
-    reply = Reply(
-        Thinking("Hm."),
+    reply = APIReply(
+        APIThinking("Hm."),
         "Let me see.",
-        ToolUse("Bash", {"command": "ls"}, id="toolu_1"),
-        usage=Usage(input_tokens=7, output_tokens=8, cache_read_input_tokens=9),
+        APIToolUse("Bash", {"command": "ls"}, id="toolu_1"),
+        usage=APIUsage(input_tokens=7, output_tokens=8, cache_read_input_tokens=9),
     )
     async with ScriptedAPI([reply]) as api, connected(api) as client:
         message = (await client.ask("hi")).json
@@ -171,7 +170,9 @@ async def test_a_plain_request_gets_a_whole_message() -> None:
 
 
 async def test_a_streamed_message_is_the_same_in_pieces() -> None:
-    reply = Reply(Thinking("I think so."), "Yes, indeed.", structured({"ok": True}), chunk=4)
+    reply = APIReply(
+        APIThinking("I think so."), "Yes, indeed.", structured_output({"ok": True}), chunk=4
+    )
     async with ScriptedAPI([reply]) as api, connected(api) as client:
         response = await client.ask("hi", stream=True)
 
@@ -195,7 +196,7 @@ async def test_a_streamed_message_is_the_same_in_pieces() -> None:
 
 
 async def test_the_same_tool_used_twice_has_two_ids() -> None:
-    use = ToolUse("Bash", {"command": "ls"})
+    use = APIToolUse("Bash", {"command": "ls"})
     async with ScriptedAPI([[use, use]]) as api, connected(api) as client:
         ids = [block["id"] for block in (await client.ask("hi")).json["content"]]
 
@@ -204,7 +205,11 @@ async def test_the_same_tool_used_twice_has_two_ids() -> None:
 
 @pytest.mark.parametrize(
     ("reply", "reason"),
-    [("hi", "end_turn"), (ToolUse("Bash"), "tool_use"), (Reply("hi", stop_reason="refusal"), None)],
+    [
+        ("hi", "end_turn"),
+        (APIToolUse("Bash"), "tool_use"),
+        (APIReply("hi", stop_reason="refusal"), None),
+    ],
 )
 async def test_the_stop_reason_follows_from_the_parts(reply: Any, reason: str | None) -> None:
     async with ScriptedAPI([reply]) as api, connected(api) as client:
@@ -223,7 +228,7 @@ async def test_the_stop_reason_follows_from_the_parts(reply: Any, reason: str | 
     ],
 )
 async def test_a_refusal_has_a_status_and_a_kind(status: int, kind: str) -> None:
-    async with ScriptedAPI([Status(status, message="No!")]) as api, connected(api) as client:
+    async with ScriptedAPI([APIStatus(status, message="No!")]) as api, connected(api) as client:
         response = await client.ask("hi", stream=True)
 
     assert response.status == status
@@ -232,7 +237,7 @@ async def test_a_refusal_has_a_status_and_a_kind(status: int, kind: str) -> None
 
 
 async def test_a_refusal_can_say_when_to_try_again() -> None:
-    refusal = Status(429, error="too_fast", retry_after=1.5)
+    refusal = APIStatus(429, error="too_fast", retry_after=1.5)
     async with ScriptedAPI([refusal]) as api, connected(api) as client:
         response = await client.ask("hi")
 
@@ -242,7 +247,7 @@ async def test_a_refusal_can_say_when_to_try_again() -> None:
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_cut_reply_ends_in_the_middle(stream: bool) -> None:
-    async with ScriptedAPI([Reply("Hello there", cut_after=2)]) as api, connected(api) as client:
+    async with ScriptedAPI([APIReply("Hello there", cut_after=2)]) as api, connected(api) as client:
         with pytest.raises(h11.RemoteProtocolError):
             await client.ask("hi", stream=stream)
 
@@ -255,7 +260,7 @@ async def test_a_cut_reply_ends_in_the_middle(stream: bool) -> None:
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_stalled_reply_says_nothing_more(stream: bool) -> None:
-    async with ScriptedAPI([Reply("Hello there", stall_after=2)]) as api:
+    async with ScriptedAPI([APIReply("Hello there", stall_after=2)]) as api:
         async with connected(api) as client:
             with anyio.move_on_after(0.1) as scope:
                 await client.ask("hi", stream=stream)
@@ -267,14 +272,14 @@ async def test_a_stalled_reply_says_nothing_more(stream: bool) -> None:
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_slow_reply_is_complete(stream: bool) -> None:
-    async with ScriptedAPI([Reply("Slow", delay=0.001)]) as api, connected(api) as client:
+    async with ScriptedAPI([APIReply("Slow", delay=0.001)]) as api, connected(api) as client:
         response = await client.ask("hi", stream=stream)
 
     assert b"Slow" in response.body
 
 
 async def test_a_client_may_leave_in_the_middle() -> None:
-    async with ScriptedAPI([Reply("x" * 10_000_000, chunk=100)]) as api:
+    async with ScriptedAPI([APIReply("x" * 10_000_000, chunk=100)]) as api:
         async with connected(api) as client:
             with anyio.move_on_after(0.05):
                 await client.ask("hi", stream=True)
@@ -345,7 +350,7 @@ async def test_a_rule_is_chosen_by_what_the_user_said() -> None:
 
 
 async def test_the_result_of_a_tool_is_the_next_step_of_the_same_turn() -> None:
-    script = APIScript().on("list", ToolUse("Bash"), "Two files.")
+    script = APIScript().on("list", APIToolUse("Bash"), "Two files.")
     reminder = {"type": "text", "text": "<system-reminder>Mind the list!</system-reminder>"}
     environment = {"role": "system", "content": "Today is list day"}
     async with ScriptedAPI(script) as api, connected(api) as client:
@@ -373,7 +378,7 @@ async def test_the_same_prompt_later_begins_anew() -> None:
 
 
 async def test_a_failure_can_last_for_some_tries() -> None:
-    script = APIScript().on("go", Status(529, times=2), "at last")
+    script = APIScript().on("go", APIStatus(529, times=2), "at last")
     async with ScriptedAPI(script) as api, connected(api) as client:
         statuses = [(await client.ask("go")).status for _ in range(3)]
 
@@ -382,7 +387,7 @@ async def test_a_failure_can_last_for_some_tries() -> None:
 
 @pytest.mark.parametrize("times", [1, 0])
 async def test_a_failure_that_comes_last_stays(times: int) -> None:
-    script = APIScript("fine").on("go", Status(400, times=times))
+    script = APIScript("fine").on("go", APIStatus(400, times=times))
     async with ScriptedAPI(script) as api, connected(api) as client:
         statuses = [(await client.ask("go")).status for _ in range(4)]
         assert text(await client.ask("stay")) == "fine"
@@ -391,7 +396,7 @@ async def test_a_failure_that_comes_last_stays(times: int) -> None:
 
 
 async def test_a_reply_can_stay_for_ever() -> None:
-    async with ScriptedAPI([Reply("again", times=0), "never"]) as api, connected(api) as client:
+    async with ScriptedAPI([APIReply("again", times=0), "never"]) as api, connected(api) as client:
         assert {text(await client.ask("go")) for _ in range(5)} == {"again"}
 
 
@@ -495,19 +500,19 @@ replies = [
 def equivalent() -> APIScript:
     script = APIScript(
         "one",
-        Reply(Thinking("Hm."), Text("two"), usage=Usage(input_tokens=5)),
-        default=Reply("Pardon?", stop_reason="stop_sequence"),
+        APIReply(APIThinking("Hm."), "two", usage=APIUsage(input_tokens=5)),
+        default=APIReply("Pardon?", stop_reason="stop_sequence"),
     )
     script.on(
         "list",
-        ["2:", ToolUse("Bash", {"command": "ls"}), ToolUse("Read", id="r")],
-        structured({"files": 2}),
+        ["2:", APIToolUse("Bash", {"command": "ls"}), APIToolUse("Read", id="r")],
+        structured_output({"files": 2}),
     )
     return script.on(
         re.compile(r"retry \d", re.IGNORECASE),
-        Status(429, retry_after=0, times=2),
-        Reply("cut", cut_after=3),
-        Reply("stalled", stall_after=3, delay=0.5, chunk=1),
+        APIStatus(429, retry_after=0, times=2),
+        APIReply("cut", cut_after=3),
+        APIReply("stalled", stall_after=3, delay=0.5, chunk=1),
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from claudewire.testing.api import APIScript, Status
+from claudewire.testing.api import APIScript, APIStatus
 from claudewire.testing.cage import cage as cage_module
 from claudewire.testing.cage import launcher as caged
 from claudewire.testing.cage import warden
@@ -185,7 +185,7 @@ def test_the_script_may_be_a_file(tmp_path: Path) -> None:
 
 def test_a_script_that_cannot_be_written_down_is_refused() -> None:
     with pytest.raises(ValueError, match="cannot be written down"):
-        Cage(APIScript().on(lambda _: True, Status(400)))
+        Cage(APIScript().on(lambda _: True, APIStatus(400)))
 
 
 # --- how a program runs --------------------------------------------------------------------------

@@ -6,24 +6,23 @@ As a program: `python -m claudewire.testing.api --script FILE`. It needs the ext
 
 from __future__ import annotations
 
-from .replies import Reply, Status, Text, Thinking, ToolUse, Usage, structured
+from .replies import APIReply, APIStatus, APIThinking, APIToolUse, APIUsage, structured_output
 from .requests import TURN, APIRequest
 from .script import APIScript, Source
 from .server import ScriptedAPI, main, serve
 
 __all__ = [
     "TURN",
+    "APIReply",
     "APIRequest",
     "APIScript",
-    "Reply",
+    "APIStatus",
+    "APIThinking",
+    "APIToolUse",
+    "APIUsage",
     "ScriptedAPI",
     "Source",
-    "Status",
-    "Text",
-    "Thinking",
-    "ToolUse",
-    "Usage",
     "main",
     "serve",
-    "structured",
+    "structured_output",
 ]

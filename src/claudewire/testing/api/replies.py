@@ -11,20 +11,19 @@ from typing import Any, ClassVar
 import msgspec
 
 __all__ = [
+    "APIReply",
+    "APIStatus",
+    "APIThinking",
+    "APIToolUse",
+    "APIUsage",
     "LooseReply",
     "Part",
-    "Reply",
-    "Status",
     "Step",
-    "Text",
-    "Thinking",
-    "ToolUse",
-    "Usage",
     "as_step",
     "error_body",
     "message_body",
     "message_events",
-    "structured",
+    "structured_output",
 ]
 
 CHUNK = 24
@@ -48,14 +47,7 @@ Fields = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Text:
-    """The model says something."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Thinking:
+class APIThinking:
     """The model thinks aloud."""
 
     thinking: str
@@ -63,7 +55,7 @@ class Thinking:
 
 
 @dataclass(frozen=True)
-class ToolUse:
+class APIToolUse:
     """The model uses a tool. Without an id it gets a fresh one, each time that it is sent."""
 
     name: str
@@ -71,10 +63,11 @@ class ToolUse:
     id: str | None = None
 
 
-Part = Text | Thinking | ToolUse
+Part = str | APIThinking | APIToolUse
+"""What a reply consists of; a string is what the model says."""
 
 
-class Usage(
+class APIUsage(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
     """The tokens that a reply says it took. Output tokens are guessed from its length if None."""
@@ -85,8 +78,7 @@ class Usage(
     cache_creation_input_tokens: int = 0
 
 
-@dataclass(init=False)
-class Reply:
+class APIReply:
     """One message of the model, and perhaps how its transmission fails.
 
     Args:
@@ -100,19 +92,10 @@ class Reply:
         times: how often this is the answer before the next one is; 0 for ever.
     """
 
-    parts: tuple[Part, ...]
-    usage: Usage
-    stop_reason: str | None
-    chunk: int
-    delay: float
-    stall_after: int | None
-    cut_after: int | None
-    times: int
-
     def __init__(
         self,
-        *parts: Part | str,
-        usage: Usage | None = None,
+        *parts: Part,
+        usage: APIUsage | None = None,
         stop_reason: str | None = None,
         chunk: int = CHUNK,
         delay: float = 0,
@@ -120,8 +103,8 @@ class Reply:
         cut_after: int | None = None,
         times: int = 1,
     ) -> None:
-        self.parts = tuple(Text(part) if isinstance(part, str) else part for part in parts)
-        self.usage = usage or Usage()
+        self.parts = parts
+        self.usage: APIUsage = usage or APIUsage()
         self.stop_reason = stop_reason
         self.chunk = chunk
         self.delay = delay
@@ -136,7 +119,7 @@ class Reply:
 
 
 @dataclass
-class Status:
+class APIStatus:
     """The API refuses: an HTTP status that is an error.
 
     Args:
@@ -156,23 +139,23 @@ class Status:
     fails: ClassVar[bool] = True
 
 
-Step = Reply | Status
-LooseReply = Step | Part | str | Sequence[Part | str]
-"""A step, or what a reply consists of: one part, several, or just its text."""
+Step = APIReply | APIStatus
+LooseReply = Step | Part | Sequence[Part]
+"""A step, or what a reply consists of: one part or several."""
 
 
 def as_step(loose: LooseReply) -> Step:
     """Make a reply of what stands for one."""
-    if isinstance(loose, Reply | Status):
+    if isinstance(loose, APIReply | APIStatus):
         return loose
-    if isinstance(loose, str | Text | Thinking | ToolUse):
-        return Reply(loose)
-    return Reply(*loose)
+    if isinstance(loose, str | APIThinking | APIToolUse):
+        return APIReply(loose)
+    return APIReply(*loose)
 
 
-def structured(output: Fields) -> ToolUse:
+def structured_output(output: Fields) -> APIToolUse:
     """The model hands in what `--json-schema` asked for."""
-    return ToolUse("StructuredOutput", output)
+    return APIToolUse("StructuredOutput", output)
 
 
 def new_id(prefix: str) -> str:
@@ -183,7 +166,7 @@ def new_id(prefix: str) -> str:
 # --- as the Messages API writes it -------------------------------------------------------------
 
 
-def error_body(status: Status) -> Fields:
+def error_body(status: APIStatus) -> Fields:
     """The body of a refusal."""
     kind = status.error or _ERRORS.get(status.status, "api_error")
     return {
@@ -193,7 +176,7 @@ def error_body(status: Status) -> Fields:
     }
 
 
-def message_body(reply: Reply, model: str) -> Fields:
+def message_body(reply: APIReply, model: str) -> Fields:
     """The whole message, as a request without streaming gets it."""
     usage = _usage(reply)
     return {
@@ -204,7 +187,7 @@ def message_body(reply: Reply, model: str) -> Fields:
     }
 
 
-def message_events(reply: Reply, model: str) -> Iterator[Fields]:
+def message_events(reply: APIReply, model: str) -> Iterator[Fields]:
     """The message as a stream of events."""
     usage = _usage(reply)
     first = {**_envelope(model), "usage": {**usage, "output_tokens": 1}}
@@ -231,12 +214,12 @@ def _envelope(model: str) -> Fields:
     }
 
 
-def _stop_reason(reply: Reply) -> str:
-    uses_tool = any(isinstance(part, ToolUse) for part in reply.parts)
+def _stop_reason(reply: APIReply) -> str:
+    uses_tool = any(isinstance(part, APIToolUse) for part in reply.parts)
     return reply.stop_reason or ("tool_use" if uses_tool else "end_turn")
 
 
-def _usage(reply: Reply) -> Fields:
+def _usage(reply: APIReply) -> Fields:
     usage = reply.usage
     output = usage.output_tokens
     if output is None:
@@ -252,9 +235,9 @@ def _usage(reply: Reply) -> Fields:
 
 
 def _block(part: Part) -> Fields:
-    if isinstance(part, Text):
-        return {"type": "text", "text": part.text}
-    if isinstance(part, Thinking):
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    if isinstance(part, APIThinking):
         return {"type": "thinking", "thinking": part.thinking, "signature": part.signature}
     id = part.id or new_id("toolu")
     return {"type": "tool_use", "id": id, "name": part.name, "input": part.input}
@@ -271,10 +254,10 @@ def _block_events(index: int, part: Part, chunk: int) -> Iterator[Fields]:
 
 
 def _deltas(part: Part, chunk: int) -> Iterator[Fields]:
-    if isinstance(part, Text):
-        for piece in _pieces(part.text, chunk):
+    if isinstance(part, str):
+        for piece in _pieces(part, chunk):
             yield {"type": "text_delta", "text": piece}
-    elif isinstance(part, Thinking):
+    elif isinstance(part, APIThinking):
         for piece in _pieces(part.thinking, chunk):
             yield {"type": "thinking_delta", "thinking": piece}
         yield {"type": "signature_delta", "signature": part.signature}

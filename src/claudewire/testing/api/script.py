@@ -3,8 +3,8 @@ r"""The script of a scripted Messages API: which reply goes with which prompt.
 In Python:
 
     script = APIScript(default="I do not know.")
-    script.on("list", ToolUse("Bash", {"command": "ls"}), "There are two files.")
-    script.on(re.compile(r"retry \d"), Status(429, retry_after=0, times=2), "At last.")
+    script.on("list", APIToolUse("Bash", {"command": "ls"}), "There are two files.")
+    script.on(re.compile(r"retry \d"), APIStatus(429, retry_after=0, times=2), "At last.")
 
 The same in a file, for other languages and for a process of its own:
 
@@ -29,8 +29,20 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from .forms import ReplyForm, RuleForm, ScriptForm
-from .replies import LooseReply, Reply, Step, as_step
+from .replies import (
+    CHUNK,
+    SIGNATURE,
+    APIReply,
+    APIStatus,
+    APIThinking,
+    APIToolUse,
+    APIUsage,
+    LooseReply,
+    Part,
+    Step,
+    as_step,
+    structured_output,
+)
 from .requests import APIRequest
 
 __all__ = ["APIScript", "Match", "Source"]
@@ -53,12 +65,12 @@ class _Rule(NamedTuple):
             return self.match.search(request.prompt) is not None
         return self.match(request)
 
-    def form(self) -> RuleForm:
-        replies: list[str | ReplyForm] = [ReplyForm.of_step(step) for step in self.replies]
+    def form(self) -> _RuleForm:
+        replies: list[str | _ReplyForm] = [_ReplyForm.of_step(step) for step in self.replies]
         if isinstance(self.match, str):
-            return RuleForm(contains=self.match, replies=replies)
+            return _RuleForm(contains=self.match, replies=replies)
         if isinstance(self.match, re.Pattern):
-            return RuleForm(matches=_inline_flags(self.match), replies=replies)
+            return _RuleForm(matches=_inline_flags(self.match), replies=replies)
         raise ValueError("A rule that is a function cannot be written down")
 
 
@@ -139,8 +151,6 @@ class APIScript:
         cursor = self._turns.setdefault(turn, _Cursor(iter(rule.replies)))
         return cursor.next() or _nothing("My script has ended for", request)
 
-    # --- as a file -------------------------------------------------------------------------------
-
     @classmethod
     def load(cls, path: str | Path) -> APIScript:
         """Read a script from a TOML file, or a JSON file of the same form.
@@ -163,7 +173,7 @@ class APIScript:
         Raises:
             ValueError: it is not of that form; the message says where.
         """
-        form = msgspec.convert(data, ScriptForm)
+        form = msgspec.convert(data, _ScriptForm)
         default = None if form.default is None else _read(form.default)
         script = cls(*map(_read, form.replies), default=default)
         for rule in form.rules:
@@ -178,10 +188,10 @@ class APIScript:
         """
         if self._replies is None:
             raise ValueError("Replies that a function or a generator gives cannot be written down")
-        form = ScriptForm(
+        form = _ScriptForm(
             rules=[rule.form() for rule in self._rules],
-            replies=[ReplyForm.of_step(step) for step in self._replies],
-            default=None if self._default is None else ReplyForm.of_step(self._default),
+            replies=[_ReplyForm.of_step(step) for step in self._replies],
+            default=None if self._default is None else _ReplyForm.of_step(self._default),
         )
         data: dict[str, Any] = msgspec.to_builtins(form)
         return data
@@ -191,12 +201,12 @@ Source = APIScript | Callable[[APIRequest], LooseReply | None] | Iterable[LooseR
 """A script, or what stands for one: replies in their order, or a function that gives them."""
 
 
-def _nothing(why: str, request: APIRequest) -> Reply:
-    return Reply(f"{why}: {request.prompt[:_SHOWN]}")
+def _nothing(why: str, request: APIRequest) -> APIReply:
+    return APIReply(f"{why}: {request.prompt[:_SHOWN]}")
 
 
-def _read(form: str | ReplyForm) -> Step:
-    return Reply(form) if isinstance(form, str) else form.read_step()
+def _read(form: str | _ReplyForm) -> Step:
+    return APIReply(form) if isinstance(form, str) else form.read_step()
 
 
 def _inline_flags(pattern: re.Pattern[str]) -> str:
@@ -205,3 +215,117 @@ def _inline_flags(pattern: re.Pattern[str]) -> str:
     missing = pattern.flags & ~re.compile(pattern.pattern).flags
     flags = "".join(letter for letter, flag in letters.items() if missing & flag)
     return f"(?{flags}){pattern.pattern}" if flags else pattern.pattern
+
+
+# --- as a file -----------------------------------------------------------------------------------
+
+
+class _PartForm(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One part of a reply, or the usual ones together: a thought, a text, the use of a tool."""
+
+    thinking: str | None = None
+    signature: str = SIGNATURE
+    text: str | None = None
+    tool: str | None = None
+    input: dict[str, Any] = {}
+    id: str | None = None
+    structured: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, part: Part) -> _PartForm:
+        """Write down a part."""
+        if isinstance(part, str):
+            return _PartForm(text=part)
+        if isinstance(part, APIThinking):
+            return _PartForm(thinking=part.thinking, signature=part.signature)
+        return _PartForm(tool=part.name, input=part.input, id=part.id)
+
+    def read(self) -> Iterator[Part]:
+        """Give the parts that this stands for."""
+        if self.thinking is not None:
+            yield APIThinking(self.thinking, self.signature)
+        if self.text is not None:
+            yield self.text
+        if self.tool is not None:
+            yield APIToolUse(self.tool, self.input, self.id)
+        if self.structured is not None:
+            yield structured_output(self.structured)
+
+
+class _ReplyForm(_PartForm, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A reply; or, with a status, a refusal."""
+
+    parts: list[str | _PartForm] = []
+    usage: APIUsage | None = None
+    stop_reason: str | None = None
+    chunk: int = CHUNK
+    delay: float = 0
+    stall_after: int | None = None
+    cut_after: int | None = None
+    times: int = 1
+    status: int | None = None
+    error: str | None = None
+    message: str = APIStatus.message
+    retry_after: float | None = None
+
+    @classmethod
+    def of_step(cls, step: Step) -> _ReplyForm:
+        """Write down a step."""
+        fields = {
+            name: getattr(step, name) for name in cls.__struct_fields__ if hasattr(step, name)
+        }
+        if isinstance(step, APIReply):
+            fields["parts"] = [_PartForm.of(part) for part in step.parts]
+        return cls(**fields)
+
+    def read_step(self) -> Step:
+        """Give the step that this stands for."""
+        if self.status is not None:
+            return APIStatus(
+                self.status,
+                error=self.error,
+                message=self.message,
+                retry_after=self.retry_after,
+                times=self.times,
+            )
+        return APIReply(
+            *self.read(),
+            *self._read_parts(),
+            usage=self.usage,
+            stop_reason=self.stop_reason,
+            chunk=self.chunk,
+            delay=self.delay,
+            stall_after=self.stall_after,
+            cut_after=self.cut_after,
+            times=self.times,
+        )
+
+    def _read_parts(self) -> Iterator[Part]:
+        for part in self.parts:
+            yield from [part] if isinstance(part, str) else part.read()
+
+
+class _RuleForm(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Replies, and when they are given."""
+
+    contains: str | None = None
+    matches: str | None = None
+    replies: list[str | _ReplyForm]
+
+    def __post_init__(self) -> None:
+        try:
+            self.match()
+        except re.error as error:
+            raise ValueError(f"{self.matches!r} is no pattern: {error}") from error
+
+    def match(self) -> str | re.Pattern[str]:
+        """Say when the rule holds; without a condition always."""
+        return re.compile(self.matches) if self.matches is not None else self.contains or ""
+
+
+class _ScriptForm(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A whole script."""
+
+    rules: list[_RuleForm] = []
+    replies: list[str | _ReplyForm] = []
+    default: str | _ReplyForm | None = None

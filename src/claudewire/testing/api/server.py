@@ -13,11 +13,11 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import anyio
 import anyio.abc
@@ -25,37 +25,11 @@ import h11
 import msgspec
 from anyio.abc import SocketAttribute
 
-from .http import HTTPConnection, HTTPRequest
-from .replies import (
-    Reply,
-    Status,
-    Step,
-    Text,
-    Thinking,
-    ToolUse,
-    Usage,
-    error_body,
-    message_body,
-    message_events,
-    structured,
-)
+from .replies import APIReply, APIStatus, Step, error_body, message_body, message_events
 from .requests import COUNT, SIDE, TURN, APIRequest, classify, redacted
 from .script import APIScript, Source
 
-__all__ = [
-    "APIRequest",
-    "APIScript",
-    "Reply",
-    "ScriptedAPI",
-    "Status",
-    "Text",
-    "Thinking",
-    "ToolUse",
-    "Usage",
-    "main",
-    "serve",
-    "structured",
-]
+__all__ = ["ScriptedAPI", "main", "serve"]
 
 _LEFT = (anyio.BrokenResourceError, anyio.ClosedResourceError, h11.ProtocolError)
 _JSON = {"content-type": "application/json"}
@@ -148,20 +122,20 @@ class ScriptedAPI:
 
     def _step(self, request: APIRequest) -> Step | None:
         if request.kind == SIDE:
-            return Reply(_SIDE_ANSWER)
+            return APIReply(_SIDE_ANSWER)
         if request.kind != TURN:
             return None
         try:
             return self.script.answer(request)
         except Exception as error:  # a user's function: what it raises must reach somebody
-            return Status(400, message=f"The script failed: {error!r}")
+            return APIStatus(400, message=f"The script failed: {error!r}")
 
 
 async def _answer(http: HTTPConnection, request: APIRequest, step: Step | None) -> None:
-    if isinstance(step, Reply):
+    if isinstance(step, APIReply):
         write = _send_events if request.streamed else _send_message
         await write(http, step, request.model)
-    elif isinstance(step, Status):
+    elif isinstance(step, APIStatus):
         hint = {} if step.retry_after is None else {"retry-after": f"{step.retry_after:g}"}
         await _send_json(http, step.status, error_body(step), hint)
     elif request.kind == COUNT:
@@ -170,7 +144,7 @@ async def _answer(http: HTTPConnection, request: APIRequest, step: Step | None) 
         await http.start(200, {"content-length": "0"})
         await http.end()
     else:
-        there_is_none = Status(404, message=f"There is no {request.method} {request.path}")
+        there_is_none = APIStatus(404, message=f"There is no {request.method} {request.path}")
         await _send_json(http, 404, error_body(there_is_none))
 
 
@@ -183,7 +157,7 @@ async def _send_json(
     await http.end()
 
 
-async def _send_message(http: HTTPConnection, reply: Reply, model: str) -> None:
+async def _send_message(http: HTTPConnection, reply: APIReply, model: str) -> None:
     data = msgspec.json.encode(message_body(reply, model))
     await anyio.sleep(reply.delay)
     await http.start(200, {**_JSON, "content-length": str(len(data))})
@@ -193,7 +167,7 @@ async def _send_message(http: HTTPConnection, reply: Reply, model: str) -> None:
     await http.end()
 
 
-async def _send_events(http: HTTPConnection, reply: Reply, model: str) -> None:
+async def _send_events(http: HTTPConnection, reply: APIReply, model: str) -> None:
     await http.start(200, {"content-type": "text/event-stream", "cache-control": "no-cache"})
     for count, event in enumerate(message_events(reply, model)):
         await anyio.sleep(reply.delay)
@@ -204,7 +178,7 @@ async def _send_events(http: HTTPConnection, reply: Reply, model: str) -> None:
     await http.end()
 
 
-async def _fail(http: HTTPConnection, reply: Reply, data: bytes) -> NoReturn:
+async def _fail(http: HTTPConnection, reply: APIReply, data: bytes) -> NoReturn:
     """Do not send `data`: nothing more ever, or half of it and the end of the connection."""
     if reply.cut_after is not None:
         await http.send(data[: len(data) // 2])
@@ -218,6 +192,88 @@ def _parse(data: bytes) -> Any:
         return msgspec.json.decode(data) if data else None
     except ValueError:
         return data.decode(errors="replace")
+
+
+# --- one HTTP connection -------------------------------------------------------------------------
+
+_RECEIVED = 65536
+"""Bytes that are read at a time; conversations with images are long."""
+
+
+class HTTPRequest(NamedTuple):
+    """What a client asked, complete."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class HTTPConnection:
+    """One connection, for as many requests as the client likes to make."""
+
+    def __init__(self, stream: anyio.abc.ByteStream) -> None:
+        self._stream = stream
+        self._http = h11.Connection(h11.SERVER)
+
+    async def receive(self) -> HTTPRequest | None:
+        """Wait for a request; None when the client has closed the connection.
+
+        Raises:
+            h11.RemoteProtocolError: this is no HTTP.
+        """
+        if self._http.our_state is h11.DONE:
+            self._http.start_next_cycle()
+        head, body = None, b""
+        while True:
+            event = await self._next_event()
+            if isinstance(event, h11.Request):
+                head = event
+            elif isinstance(event, h11.Data):
+                body += event.data
+            elif isinstance(event, h11.EndOfMessage) and head is not None:
+                return _request(head, body)
+            else:
+                return None
+
+    async def _next_event(self) -> h11.Event | type[h11.PAUSED]:
+        while (event := self._http.next_event()) is h11.NEED_DATA:
+            if self._http.they_are_waiting_for_100_continue:
+                await self._send(h11.InformationalResponse(status_code=100, headers=[]))
+            self._http.receive_data(await self._receive())
+        return event  # type: ignore[return-value]
+
+    async def _receive(self) -> bytes:
+        try:
+            return await self._stream.receive(_RECEIVED)
+        except anyio.EndOfStream:
+            return b""
+
+    async def start(self, status: int, headers: Mapping[str, str]) -> None:
+        """Begin a response. Without a length in the headers it is sent in chunks."""
+        await self._send(h11.Response(status_code=status, headers=list(headers.items())))
+
+    async def send(self, data: bytes) -> None:
+        """Send some of the body."""
+        await self._send(h11.Data(data=data))
+
+    async def end(self) -> None:
+        """Complete the response."""
+        await self._send(h11.EndOfMessage())
+
+    async def until_they_leave(self) -> None:
+        """Wait, and say nothing, until the client closes the connection."""
+        while await self._receive():
+            pass
+
+    async def _send(self, event: h11.Event) -> None:
+        if data := self._http.send(event):
+            await self._stream.send(data)
+
+
+def _request(head: h11.Request, body: bytes) -> HTTPRequest:
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in head.headers}
+    return HTTPRequest(head.method.decode("ascii"), head.target.decode("latin-1"), headers, body)
 
 
 # --- as a program --------------------------------------------------------------------------------
@@ -266,7 +322,3 @@ def main(arguments: list[str] | None = None) -> None:
 def _say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main()
