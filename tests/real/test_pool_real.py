@@ -32,7 +32,7 @@ async def test_a_session_that_was_kept_ready_has_turns_and_leaves_nothing_behind
                 assert one.session_id == before
                 pids = [one.pid, other.pid]
             await pool.ready()
-            pids += [it.pid for kind in pool._kinds for it in kind.warm]
+            pids += [it.pid for sub_pool in pool._sub_pools for it in sub_pool.warm]
         assert one.state is SessionState.CLOSED
         assert len(set(pids)) == 4
         for pid in pids:

@@ -18,7 +18,7 @@ from claudewire.errors import CLIError, OptionsError, SessionClosed
 from claudewire.people import PermissionRequest, PermissionResult
 from claudewire.session import Pool, PoolStats, Session, SessionState
 from claudewire.session import pool as module
-from claudewire.session.warm import Kind
+from claudewire.session.pool import SubPool
 from claudewire.testing import Chat, SimulatedCLI
 from claudewire.transport import Launch, Transport
 
@@ -32,8 +32,8 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("claudewire.session.warm.FIRST_PAUSE", 0.001)
-    monkeypatch.setattr("claudewire.session.warm.LONGEST_PAUSE", 0.004)
+    monkeypatch.setattr("claudewire.session.pool.FIRST_DELAY", 0.001)
+    monkeypatch.setattr("claudewire.session.pool.MAX_DELAY", 0.004)
 
 
 class Clis:
@@ -75,7 +75,7 @@ class Clis:
 
 
 def pool_of(clis: Clis, **changes: Any) -> Pool:
-    keywords = ("size", "most_starting", "max_idle")
+    keywords = ("size", "max_starting", "idle_timeout")
     given = {name: changes.pop(name) for name in keywords if name in changes}
     return Pool(options(cli=SOME_CLI, **changes), transport=clis, **given)
 
@@ -132,7 +132,7 @@ async def test_no_more_are_started_at_once_than_was_said_and_who_waits_comes_fir
     clis = Clis(allowed=0)
     got: list[Session] = []
     with anyio.fail_after(SOON):
-        async with pool_of(clis, size=3, most_starting=2) as pool:
+        async with pool_of(clis, size=3, max_starting=2) as pool:
             async with anyio.create_task_group() as tasks:
 
                 async def take(**changes: Any) -> None:
@@ -159,7 +159,7 @@ async def test_no_more_are_started_at_once_than_was_said_and_who_waits_comes_fir
 async def test_a_pool_of_size_nothing_only_limits() -> None:
     clis = Clis()
     with anyio.fail_after(SOON):
-        async with pool_of(clis, size=0, most_starting=1) as pool:
+        async with pool_of(clis, size=0, max_starting=1) as pool:
             await pool.ready()
             async with pool.open() as one, pool.open() as other:
                 assert (await one.send("hello")).ok
@@ -208,7 +208,7 @@ async def test_it_works_with_the_simulated_cli() -> None:
                 assert (await session.send("hello")).ok
 
 
-# --- kinds ----------------------------------------------------------------------------------------
+# --- options --------------------------------------------------------------------------------------
 
 
 async def test_what_is_opened_twice_is_kept_ready() -> None:
@@ -229,7 +229,7 @@ async def test_what_is_opened_twice_is_kept_ready() -> None:
             assert pool.stats.misses == 2
 
 
-async def test_a_kind_can_be_made_ready_before_it_is_opened() -> None:
+async def test_options_can_be_made_ready_before_they_are_opened() -> None:
     with anyio.fail_after(SOON):
         async with pool_of(Clis(), size=1) as pool:
             await pool.ready(model="opus")
@@ -237,10 +237,10 @@ async def test_a_kind_can_be_made_ready_before_it_is_opened() -> None:
                 assert pool.stats.hits == 1
 
 
-async def test_kinds_that_were_not_asked_for_lately_are_given_up(
+async def test_options_that_were_not_asked_for_lately_are_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "MOST_KINDS", 2)
+    monkeypatch.setattr(module, "MAX_SUB_POOLS", 2)
     with anyio.fail_after(SOON):
         async with pool_of(Clis(), size=1) as pool:
             for model in "abcd":
@@ -249,7 +249,7 @@ async def test_kinds_that_were_not_asked_for_lately_are_given_up(
             for model in "efgh":  # once only
                 await (await pool.open(model=model)).close()
             assert pool.stats.warm == 2
-            await soon(lambda: len(pool._kinds) <= 3)
+            await soon(lambda: len(pool._sub_pools) <= 3)
             async with pool.open(model="d"):
                 assert pool.stats.hits == 1
 
@@ -281,13 +281,13 @@ async def test_what_is_for_one_conversation_is_started_when_it_is_opened(
 
 
 async def test_options_that_make_no_sense() -> None:
-    with pytest.raises(OptionsError, match="size has to be"):
+    with pytest.raises(OptionsError, match="size must be"):
         Pool(size=-1)
-    with pytest.raises(OptionsError, match="most_starting"):
-        Pool(most_starting=0)
-    with pytest.raises(OptionsError, match="max_idle"):
-        Pool(max_idle=0)
-    with pytest.raises(OptionsError, match="single transport"):
+    with pytest.raises(OptionsError, match="max_starting"):
+        Pool(max_starting=0)
+    with pytest.raises(OptionsError, match="idle_timeout"):
+        Pool(idle_timeout=0)
+    with pytest.raises(OptionsError, match="one transport"):
         Pool(transport=SimulatedCLI())  # type: ignore[arg-type]
     with pytest.raises(OptionsError):
         Pool(model=3)  # type: ignore[arg-type]
@@ -311,7 +311,7 @@ async def test_one_that_dies_while_it_waits_is_replaced(
                 assert (await one.send("hello")).ok
                 assert (await other.send("hello")).ok
                 assert pool.stats.hits == 2
-    assert "has ended" in caplog.text
+    assert "ended" in caplog.text
 
 
 async def test_one_that_has_just_died_is_not_handed_out() -> None:
@@ -319,8 +319,8 @@ async def test_one_that_has_just_died_is_not_handed_out() -> None:
     with anyio.fail_after(SOON):
         async with pool_of(clis, size=1) as pool:
             await pool.ready()
-            (kind,) = pool._kinds
-            (session,) = kind.warm
+            (sub_pool,) = pool._sub_pools
+            (session,) = sub_pool.warm
             session._core.close(now=True)  # nobody has noticed yet
             async with pool.open() as another:
                 assert another is not session
@@ -348,7 +348,7 @@ async def test_what_cannot_be_kept_ready_is_tried_again() -> None:
         async with pool_of(clis, size=1) as pool:
             with pytest.raises(CLIError, match="No luck"):
                 await pool.ready()
-            await soon(lambda: pool.stats.warm == 1)  # by itself, after some pauses
+            await soon(lambda: pool.stats.warm == 1)  # by itself, after some delays
             assert clis.broken == []
 
 
@@ -369,13 +369,13 @@ async def test_who_waits_is_not_told_of_a_failure_while_another_is_on_its_way() 
                 clis.allowed = 100
 
 
-async def test_the_pauses_grow_up_to_a_limit() -> None:
-    kind = Kind(options())
-    pauses = []
+async def test_the_delays_grow_up_to_a_limit() -> None:
+    sub_pool = SubPool(options())
+    delays = []
     for _ in range(4):
-        kind.failed(CLIError("No luck."))
-        pauses.append(round(kind.not_before - anyio.current_time(), 3))
-    assert pauses == pytest.approx([0.001, 0.002, 0.004, 0.004], abs=0.0011)
+        sub_pool._back_off(CLIError("No luck."))
+        delays.append(round(sub_pool.retry_at - anyio.current_time(), 3))
+    assert delays == pytest.approx([0.001, 0.002, 0.004, 0.004], abs=0.0011)
 
 
 async def test_who_leaves_while_waiting_leaves_one_behind_for_others() -> None:
@@ -384,7 +384,7 @@ async def test_who_leaves_while_waiting_leaves_one_behind_for_others() -> None:
         async with pool_of(clis, size=1) as pool:
             async with anyio.create_task_group() as tasks:
                 for _ in range(2):
-                    tasks.start_soon(pool.take, pool.options)
+                    tasks.start_soon(pool._take, pool.options)
                 await soon(lambda: pool.stats.misses == 2)
                 tasks.cancel_scope.cancel()
             assert pool.stats.misses == 2
@@ -398,10 +398,10 @@ def test_who_leaves_just_when_one_is_ready_does_not_take_it_along(then: str) -> 
     async def main() -> None:
         session = await Session(options(), transport=SimulatedCLI(echo)).start()
         pool = await pool_of(Clis(allowed=0), size=0).start()
-        kind = pool._kind(pool.options)
-        task = asyncio.create_task(pool.take(pool.options))
-        await soon(lambda: kind.wishes)
-        kind.wishes.popleft().fulfil(session)
+        sub_pool = pool._sub_pool(pool.options)
+        task = asyncio.create_task(pool._take(pool.options))
+        await soon(lambda: sub_pool.requests)
+        sub_pool.requests.popleft().assign(session)
         task.cancel()
         if then == "is closed":
             await pool.close()
@@ -419,11 +419,11 @@ async def test_it_is_kept_if_there_is_room() -> None:
     with anyio.fail_after(SOON):
         async with pool_of(Clis(), size=1) as pool:
             session = await pool.open()
-            (kind,) = pool._kinds
-            await soon(lambda: len(kind.warm) == 1)
-            kind.size = 2
-            pool._give_back(kind, session)
-            await soon(lambda: len(kind.warm) == 2)
+            (sub_pool,) = pool._sub_pools
+            await soon(lambda: len(sub_pool.warm) == 1)
+            sub_pool.size = 2
+            pool._put_back(sub_pool, session)
+            await soon(lambda: len(sub_pool.warm) == 2)
             await session.close()
 
 
@@ -436,7 +436,7 @@ async def test_closing_ends_all_but_what_was_handed_out() -> None:
         async with pool_of(clis, size=3) as pool:
             await pool.ready()
             session = await pool.open()
-            ready = [it for kind in pool._kinds for it in kind.warm]
+            ready = [it for sub_pool in pool._sub_pools for it in sub_pool.warm]
         assert pool.stats.warm == 0
         assert [it.state for it in ready] == ["closed"] * len(ready)
         assert (await session.send("hello")).ok
@@ -460,7 +460,7 @@ async def test_closing_ends_what_is_being_started_and_tells_who_waits() -> None:
                 with pytest.raises(SessionClosed):
                     await how()
 
-            tasks.start_soon(wait, lambda: pool.take(pool.options))
+            tasks.start_soon(wait, lambda: pool._take(pool.options))
             tasks.start_soon(wait, pool.ready)
             await soon(lambda: clis.starting == 3)  # one for who waits
             await pool.close()
@@ -487,7 +487,7 @@ async def test_it_can_be_closed_before_it_was_started_by_several_and_by_one_who_
         await Pool().close()
         pool = await pool_of(Clis(), size=1).start()
         await pool.ready()
-        (session,) = pool._kinds[0].warm
+        (session,) = pool._sub_pools[0].warm
         with anyio.CancelScope() as scope:
             scope.cancel()
             await pool.close()
@@ -500,7 +500,7 @@ async def test_it_can_be_closed_before_it_was_started_by_several_and_by_one_who_
 async def test_what_nobody_takes_is_ended_and_kept_again_when_it_is_opened() -> None:
     clis = Clis()
     with anyio.fail_after(SOON):
-        async with pool_of(clis, size=2, max_idle=0.01) as pool:
+        async with pool_of(clis, size=2, idle_timeout=0.01) as pool:
             await pool.ready()
             await soon(lambda: pool.stats.warm == pool.stats.starting == 0)
             assert len(clis.made) == 2
@@ -531,7 +531,7 @@ async def test_a_bug_ends_the_pool_and_nobody_waits_for_ever(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Broken(Pool):
-        def _may_start(self) -> bool:
+        def _can_start(self) -> bool:
             raise ZeroDivisionError
 
     with anyio.fail_after(SOON):

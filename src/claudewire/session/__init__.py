@@ -19,12 +19,11 @@ from .events import (
     UnreadLimitReached,
 )
 from .interrupt import Escalation, InterruptReceipt, Queued
-from .pool import Pool
+from .pool import Pool, PooledSession, PoolStats
 from .queue import ItemQueue
 from .reply import OutputT, Reply
 from .session import Priority, Session, TasksAtEnd
 from .turn import TextPieces, Turn, TurnState
-from .warm import PoolStats
 from .watchdog import Stall, Waiting
 
 __all__ = [
@@ -37,6 +36,7 @@ __all__ = [
     "OutputT",
     "Pool",
     "PoolStats",
+    "PooledSession",
     "Priority",
     "Queued",
     "Reply",

@@ -1,25 +1,26 @@
-"""CLIs that are kept ready, so that opening a session costs milliseconds.
+"""A pool of CLIs that are started ahead of time, so that opening a session takes milliseconds.
 
     async with claudewire.Pool(model="sonnet") as pool:
         async with pool.open() as claude:
             reply = await claude.send("Hello")
 
-A CLI takes a while to start, and nothing of that depends on what it will be asked. So a pool starts
-some before anybody wants them, for each set of options as many as its size. Whoever opens a session
-gets one that is ready, or else the next that will be, and another is started in its place. A CLI
-serves one session: it is not put back.
+Starting a CLI takes a while, and nothing of that depends on the first prompt. A pool keeps a number
+of idle CLIs for each set of options: a `SubPool`. Opening a session takes one of them, or waits for
+the next one to start, and another is started in its place. A CLI serves one session: it is not put
+back.
 
-Everything is started by the pool's own task, so whatever a handler finds in context variables is
-what the pool was started with.
+The pool's own task starts every CLI, so handlers see the context variables of whoever started the
+pool, not those of the caller that opens a session.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import weakref
 from collections import deque
 from collections.abc import Generator
-from types import TracebackType
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -29,8 +30,8 @@ import anyio.lowlevel
 from ..concurrency import Signal, run_detached
 from ..errors import OptionsError, SessionClosed
 from ..options import Options
+from .events import SessionState
 from .session import Session
-from .warm import Kind, PoolStats, Wish
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -38,33 +39,55 @@ if TYPE_CHECKING:
     from ..launch import Connect
     from ..options import OptionsDict
 
-__all__ = ["Pool", "PoolStats", "PooledSession"]
+__all__ = ["Pool", "PoolStats", "PooledSession", "SubPool"]
 
 log: logging.Logger = logging.getLogger("claudewire.session")
 
-MOST_KINDS = 8
-"""For how many sets of options CLIs are kept ready; then those asked for longest ago go."""
+MAX_SUB_POOLS = 8
+"""For how many sets of options CLIs are kept; the least recently used are dropped."""
+
+FIRST_DELAY, MAX_DELAY = 1.0, 60.0
+"""Seconds before the next attempt when a CLI cannot be started. Callers are told at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStats:
+    """Numbers about a pool.
+
+    Attributes:
+        warm: how many CLIs are ready.
+        starting: how many are being started.
+        taken: how many sessions were handed out and are still open.
+        hits: how often a CLI was ready when a session was opened.
+        misses: how often a caller had to wait for one.
+    """
+
+    warm: int
+    starting: int
+    taken: int
+    hits: int
+    misses: int
 
 
 class Pool:
-    """CLIs that are kept ready.
+    """A pool of CLIs that are started ahead of time.
 
-    A set of options is kept ready from the second time on that it is opened; that of the pool
-    itself, and those that `ready` was called for, from the beginning. Options that name a
-    conversation are never kept ready. The sessions that were handed out belong to whoever opened
-    them, and outlive the pool.
+    CLIs with the pool's own options are started at once, and so are those that `ready` is called
+    for; CLIs with other options are kept from the second time on that they are opened. Options that
+    name a conversation are never started ahead of time. The sessions that were handed out belong to
+    the callers that opened them, and outlive the pool.
 
     Args:
-        options: what to ask for, unless `open` says otherwise.
-        size: how many CLIs of each kind are kept ready.
-        most_starting: how many are started at once, those included that somebody waits for.
+        options: the options of every session, unless `open` overrides them.
+        size: how many idle CLIs to keep for each set of options.
+        max_starting: how many CLIs may start at the same time, for waiting callers too.
         transport: how to get a CLI, instead of starting a process.
-        max_idle: for how many seconds a CLI is kept ready that nobody takes. Then it is ended, and
-            there will be new ones when its kind is next opened. None to keep it.
+        idle_timeout: for how many seconds to keep an idle CLI; None for ever. After that, CLIs with
+            these options are started again when one is next opened.
         changes: single options, instead of those in `options`.
 
     Raises:
-        OptionsError: they make no sense.
+        OptionsError: an option or argument is invalid.
     """
 
     def __init__(
@@ -72,54 +95,51 @@ class Pool:
         options: Options | None = None,
         *,
         size: int = 2,
-        most_starting: int = 4,
+        max_starting: int = 4,
         transport: Connect | None = None,
-        max_idle: float | None = None,
+        idle_timeout: float | None = None,
         **changes: Unpack[OptionsDict],
     ) -> None:
         if transport is not None and not callable(transport):
-            raise OptionsError("A pool needs a way to get CLIs, and not a single transport")
-        if size < 0 or most_starting < 1 or (max_idle is not None and not max_idle > 0):
-            raise OptionsError("size has to be 0 or more, most_starting and max_idle more than 0")
+            raise OptionsError("A pool needs a function that makes transports, not one transport")
+        if size < 0 or max_starting < 1 or (idle_timeout is not None and not idle_timeout > 0):
+            raise OptionsError("size must be 0 or more, max_starting and idle_timeout more than 0")
         self.options: Options = (options or Options()).replace(**changes)
         self._size = size
-        self._most_starting = most_starting
+        self._max_starting = max_starting
         self._transport = transport
-        self._max_idle = max_idle
-        self._kinds: list[Kind] = []
-        """Those asked for longest ago first."""
-        self._returned: deque[tuple[Kind, Session]] = deque()
-        self._starts: set[anyio.CancelScope] = set()
+        self._idle_timeout = idle_timeout
+        self._sub_pools: list[SubPool] = []
+        """The least recently used first."""
         self._taken: weakref.WeakSet[Session] = weakref.WeakSet()
         self._hits = self._misses = 0
         self._changed = Signal()
-        self._is_open = self._closing = False
+        self._tasks: anyio.abc.TaskGroup | None = None
+        self._closing = False
         self._finished: anyio.Event | None = None
 
-    # --- beginning and end -----------------------------------------------------------------------
+    # --- start and end ---------------------------------------------------------------------------
 
     async def start(self) -> Pool:
-        """Begin to start CLIs. It does not wait for them; `ready` does.
+        """Start to fill the pool. It does not wait until CLIs are ready; `ready` does.
 
         Raises:
-            SessionClosed: it has been started before.
+            SessionClosed: the pool was started before.
         """
         if self._finished is not None:
-            raise SessionClosed("A pool is started once")
+            raise SessionClosed("A pool can be started only once")
         self._finished = anyio.Event()
-        self._is_open = True
-        self._kind(self.options).keep(self._size)
-        run_detached(self._run, "claudewire pool", self._be_over)
+        self._sub_pool(self.options).keep(self._size)
+        run_detached(self._run, "claudewire pool", self._finish)
         await anyio.lowlevel.checkpoint()
         return self
 
     async def close(self) -> None:
-        """End the CLIs that are ready, or being started, all at once. No more can be opened.
+        """End all CLIs that are idle or starting. No session can be opened after that.
 
-        It is safe to call twice and from any task. If the caller is cancelled, the end takes its
-        course all the same.
+        It is safe to call twice and from any task. If the caller is cancelled, the CLIs are ended
+        all the same.
         """
-        self._is_open = False
         self._closing = True
         self._changed.notify()
         if self._finished is not None:
@@ -129,12 +149,7 @@ class Pool:
     async def __aenter__(self) -> Pool:
         return await self.start()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     def __repr__(self) -> str:
@@ -142,220 +157,210 @@ class Pool:
 
     @property
     def stats(self) -> PoolStats:
-        """How it is doing."""
+        """How many CLIs there are, and how often one was ready."""
         return PoolStats(
-            warm=sum(len(kind.warm) for kind in self._kinds),
-            starting=len(self._starts),
+            warm=sum(len(it.warm) for it in self._sub_pools),
+            starting=sum(it.starting for it in self._sub_pools),
             taken=sum(session.failure is None for session in self._taken),
             hits=self._hits,
             misses=self._misses,
         )
 
-    # --- what others do --------------------------------------------------------------------------
+    # --- callers ---------------------------------------------------------------------------------
 
     def open(self, **changes: Unpack[OptionsDict]) -> PooledSession:
-        """Open a session. It happens when this is awaited, or entered with `async with`.
+        """Open a session. Await the result, or enter it with `async with`.
 
         Args:
             changes: single options, instead of those of the pool.
 
         Raises:
-            OptionsError: they make no sense.
+            OptionsError: an option is invalid.
         """
-        return PooledSession(self, self.options.replace(**changes) if changes else self.options)
+        return PooledSession(self, self._options(changes))
 
     async def ready(self, **changes: Unpack[OptionsDict]) -> None:
-        """Have CLIs of this kind kept ready, and wait until they are.
+        """Keep CLIs with these options from now on, and wait until they are ready.
+
+        Args:
+            changes: single options, instead of those of the pool.
 
         Raises:
-            OptionsError: they make no sense, or name a conversation.
-            CLIError: one cannot be started; its `cause` says why.
-            SessionClosed: the pool is closed.
+            OptionsError: an option is invalid, or names a conversation.
+            CLIError: a CLI cannot be started; its `cause` says why.
+            SessionClosed: the pool is not open.
         """
-        self._check()
-        kind = self._kind(self.options.replace(**changes) if changes else self.options)
-        if not kind.may_be_kept:
-            raise OptionsError("CLIs for one conversation, or for a worktree, are not kept ready")
-        kind.keep(self._size)
-        kind.try_again()
+        self._check_open()
+        sub_pool = self._sub_pool(self._options(changes))
+        if not sub_pool.can_be_kept:
+            raise OptionsError(
+                "CLIs for one conversation, or for a worktree, cannot be started ahead of time"
+            )
+        sub_pool.keep(self._size)
+        sub_pool.retry_now()
         self._changed.notify()
-        await self._changed.until(lambda: self._closing or kind.is_settled)
-        self._check()
-        if kind.failure is not None:
-            raise kind.failure.with_traceback(None)
+        await self._changed.until(lambda: self._closing or sub_pool.is_settled)
+        self._check_open()
+        if sub_pool.failure is not None:
+            raise sub_pool.failure.with_traceback(None)
 
-    async def take(self, options: Options) -> Session:
-        """Give a session that is ready, or wait for one; see `open`."""
+    def _options(self, changes: OptionsDict) -> Options:
+        return self.options.replace(**changes) if changes else self.options
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise SessionClosed("The pool is not open")
+
+    @property
+    def _is_open(self) -> bool:
+        return self._finished is not None and not self._closing
+
+    async def _take(self, options: Options) -> Session:
+        """Return a session that is ready, or wait for one."""
         await anyio.lowlevel.checkpoint()
-        self._check()
-        kind = self._kind(options)
-        kind.wanted(self._size)
-        session = kind.take()
+        self._check_open()
+        sub_pool = self._sub_pool(options)
+        sub_pool.note_use(self._size)
+        session = sub_pool.take()
         if session is None:
             self._misses += 1
-            session = await self._wish(kind)
+            session = await self._wait(sub_pool)
         else:
             self._hits += 1
         self._taken.add(session)
         self._changed.notify()
         return session
 
-    async def _wish(self, kind: Kind) -> Session:
-        wish = Wish()
-        kind.wishes.append(wish)
+    async def _wait(self, sub_pool: SubPool) -> Session:
+        request = _Request()
+        sub_pool.requests.append(request)
         self._changed.notify()
         try:
-            await wish.fulfilled.wait()
+            return await request.result()
         except BaseException:
-            if wish.session is not None:
-                self._give_back(kind, wish.session)
-            elif wish in kind.wishes:
-                kind.wishes.remove(wish)
+            if request.session is not None:
+                self._put_back(sub_pool, request.session)
+            elif request in sub_pool.requests:
+                sub_pool.requests.remove(request)
             raise
-        return wish.get()
 
-    def _give_back(self, kind: Kind, session: Session) -> None:
-        """Whoever waited for a session is gone; it was never used."""
-        if self._is_open:
-            self._returned.append((kind, session))
-            self._changed.notify()
+    def _put_back(self, sub_pool: SubPool, session: Session) -> None:
+        """Take back a session whose caller was cancelled before it got it."""
+        if self._is_open and self._tasks is not None:
+            self._tasks.start_soon(self._assign, sub_pool, session)
         else:
             session._core.close(now=True)
 
-    def _check(self) -> None:
-        if not self._is_open:
-            raise SessionClosed("The pool is not open")
-
-    def _kind(self, options: Options) -> Kind:
-        """Find the kind of these options, or begin one; it is now the last to be forgotten."""
-        found = next((it for it in self._kinds if it.is_of(options)), None)
+    def _sub_pool(self, options: Options) -> SubPool:
+        """Find or make the sub-pool of these options, and make it the most recently used."""
+        found = next((it for it in self._sub_pools if it.matches(options)), None)
         if found is None:
-            found = Kind(options)
+            found = SubPool(options)
         else:
-            self._kinds.remove(found)
-        self._kinds.append(found)
+            self._sub_pools.remove(found)
+        self._sub_pools.append(found)
         return found
 
-    # --- the task of its own ---------------------------------------------------------------------
+    # --- the pool's own task ---------------------------------------------------------------------
 
     async def _run(self) -> None:
         try:
-            async with anyio.create_task_group() as tasks:
+            async with anyio.create_task_group() as self._tasks:
                 while not self._closing:
-                    self._forget_some(tasks)
-                    seconds = self._start_some(tasks)
-                    with anyio.move_on_after(seconds):
+                    self._drop_unused()
+                    delay = self._start_missing(self._tasks)
+                    with anyio.move_on_after(delay):
                         await self._changed.wait()
-                self._end(tasks)
+                self._fail_requests()
+                self._tasks.cancel_scope.cancel()
         except Exception:
             log.exception("The pool failed")
         finally:
-            self._be_over()
+            self._finish()
 
-    def _be_over(self) -> None:
-        self._is_open = False
+    def _finish(self) -> None:
         self._closing = True
-        for kind in self._kinds:
-            kind.disappoint(SessionClosed("The pool was closed"))
+        self._fail_requests()
         assert self._finished is not None
         self._finished.set()
 
-    def _end(self, tasks: anyio.abc.TaskGroup) -> None:
-        for scope in self._starts:
-            scope.cancel()
-        for kind in self._kinds:
-            kind.disappoint(SessionClosed("The pool was closed"))
-            for session in kind.clear():
-                tasks.start_soon(session.close)
-        for _, session in self._returned:
-            tasks.start_soon(session.close)
+    def _fail_requests(self) -> None:
+        for sub_pool in self._sub_pools:
+            sub_pool.fail_requests(SessionClosed("The pool was closed"))
 
-    def _forget_some(self, tasks: anyio.abc.TaskGroup) -> None:
-        """Put away what was given back, and end what is too much."""
-        while self._returned:
-            tasks.start_soon(self._stock, *self._returned.popleft())
-        kept = [kind for kind in self._kinds if kind.size]
-        for kind in kept[: max(0, len(kept) - MOST_KINDS)]:
-            kind.size = 0
-            for session in kind.clear():
-                tasks.start_soon(session.close)
-        spare = len(self._kinds) - MOST_KINDS
-        for kind in [kind for kind in self._kinds if kind.is_idle][: max(0, spare)]:
-            self._kinds.remove(kind)
+    def _drop_unused(self) -> None:
+        """Keep no more sub-pools than the limit allows."""
+        kept = [it for it in self._sub_pools if it.size]
+        for sub_pool in kept[: max(0, len(kept) - MAX_SUB_POOLS)]:
+            sub_pool.drop()
+        excess = max(0, len(self._sub_pools) - MAX_SUB_POOLS)
+        for sub_pool in [it for it in self._sub_pools if it.is_unused][:excess]:
+            self._sub_pools.remove(sub_pool)
 
-    def _start_some(self, tasks: anyio.abc.TaskGroup) -> float | None:
-        """Start what is lacking; say after how many seconds there may be more to do."""
-        for kind in self._kinds:  # those first that somebody waits for
-            while kind.is_awaited and self._may_start():
-                self._start(kind, tasks)
+    def _start_missing(self, tasks: anyio.abc.TaskGroup) -> float | None:
+        """Start the missing CLIs; return after how many seconds to look again."""
+        for sub_pool in self._sub_pools:  # waiting callers come first
+            while sub_pool.has_unserved_request and self._can_start():
+                self._start(sub_pool, tasks)
         now = anyio.current_time()
-        for kind in self._kinds:
-            while kind.lacks > 0 and kind.not_before <= now and self._may_start():
-                self._start(kind, tasks)
-        pauses = [kind.not_before - now for kind in self._kinds if kind.lacks > 0]
-        return min((pause for pause in pauses if pause > 0), default=None)
+        for sub_pool in self._sub_pools:
+            while sub_pool.missing > 0 and sub_pool.retry_at <= now and self._can_start():
+                self._start(sub_pool, tasks)
+        delays = [it.retry_at - now for it in self._sub_pools if it.missing > 0]
+        return min((delay for delay in delays if delay > 0), default=None)
 
-    def _may_start(self) -> bool:
-        return len(self._starts) < self._most_starting
+    def _can_start(self) -> bool:
+        return sum(it.starting for it in self._sub_pools) < self._max_starting
 
-    def _start(self, kind: Kind, tasks: anyio.abc.TaskGroup) -> None:
-        scope = anyio.CancelScope()
-        self._starts.add(scope)
-        kind.starting += 1
-        tasks.start_soon(self._tend, kind, scope)
+    def _start(self, sub_pool: SubPool, tasks: anyio.abc.TaskGroup) -> None:
+        sub_pool.starting += 1
+        tasks.start_soon(self._serve, sub_pool)
 
-    async def _tend(self, kind: Kind, scope: anyio.CancelScope) -> None:
-        """See to one CLI, from its start until somebody has it or it has ended."""
-        session = Session(kind.options, transport=self._transport)
+    async def _serve(self, sub_pool: SubPool) -> None:
+        """Start one CLI, and own it until a caller has it or it has ended."""
         failure: Exception | None = None
+        session = Session(sub_pool.options, transport=self._transport)
         try:
-            with scope:
-                await session.start()
+            await session.start()
         except Exception as error:
             failure = error
         finally:
-            self._starts.discard(scope)
-            kind.starting -= 1
+            sub_pool.starting -= 1
             self._changed.notify()
-        if failure is not None:
-            log.warning("A CLI could not be started for the pool: %s", failure)
-            kind.failed(failure)
-            kind.tell(failure)
-        elif not scope.cancelled_caught:
-            kind.failure = None
-            await self._stock(kind, session)
-
-    async def _stock(self, kind: Kind, session: Session) -> None:
-        """Hand a session out, or keep it until it is."""
-        if kind.wishes:
-            kind.wishes.popleft().fulfil(session)
-            return
-        if self._closing or len(kind.warm) >= kind.size:
-            await session.close()
-            return
-        with anyio.CancelScope() as watch:
-            kind.warm[session] = watch
-            self._changed.notify()
-            with anyio.move_on_after(self._max_idle):
-                core = session._core
-                await core.changed.until(lambda: core.is_dead)
-        if session in kind.warm:
-            del kind.warm[session]
-            await self._lose(kind, session)
-
-    async def _lose(self, kind: Kind, session: Session) -> None:
-        """Nobody has taken a session before it died, or got too old."""
-        if session.failure is None:
-            kind.size = 0  # nobody seems to need so many
+        if failure is None:
+            sub_pool.failure = None
+            await self._assign(sub_pool, session)
         else:
-            log.warning("A CLI that was kept ready has ended: %s", session.failure)
-            kind.failed(session.failure)
-        self._changed.notify()
-        await session.close()
+            log.warning("The pool could not start a CLI: %s", failure)
+            sub_pool.start_failed(failure)
+
+    async def _assign(self, sub_pool: SubPool, session: Session) -> None:
+        """Give a session to the first waiting caller, or keep it until one comes."""
+        if sub_pool.requests:
+            sub_pool.requests.popleft().assign(session)
+        elif self._closing or len(sub_pool.warm) >= sub_pool.size:
+            await session.close()
+        else:
+            await self._keep(sub_pool, session)
+
+    async def _keep(self, sub_pool: SubPool, session: Session) -> None:
+        """Keep a session until it is taken. End it if it dies, gets too old or is dropped."""
+        core = session._core
+        try:
+            with anyio.CancelScope() as watch:
+                sub_pool.warm[session] = watch
+                self._changed.notify()
+                with anyio.move_on_after(self._idle_timeout):
+                    await core.changed.until(lambda: core.is_dead)
+        finally:
+            if session in sub_pool.warm:
+                sub_pool.lose(session)
+                self._changed.notify()
+                await session.close()
 
 
 class PooledSession:
-    """A session that is to be opened from a pool: `async with` it, or await it."""
+    """A session that a pool is about to open: enter it with `async with`, or await it."""
 
     def __init__(self, pool: Pool, options: Options) -> None:
         self._pool = pool
@@ -363,17 +368,149 @@ class PooledSession:
         self._session: Session | None = None
 
     async def __aenter__(self) -> Session:
-        self._session = await self._pool.take(self._options)
+        self._session = await self._pool._take(self._options)
         return self._session
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._session is not None
         await self._session.close()
 
     def __await__(self) -> Generator[Any, None, Session]:
-        return self._pool.take(self._options).__await__()
+        return self._pool._take(self._options).__await__()
+
+
+class _Request:
+    """A caller that waits for a session."""
+
+    def __init__(self) -> None:
+        self.session: Session | None = None
+        self._error: Exception | None = None
+        self._done = anyio.Event()
+
+    def assign(self, session: Session) -> None:
+        self.session = session
+        self._done.set()
+
+    def fail(self, error: Exception) -> None:
+        self._error = error
+        self._done.set()
+
+    async def result(self) -> Session:
+        await self._done.wait()
+        if self._error is not None:
+            raise self._error
+        assert self.session is not None
+        return self.session
+
+
+class SubPool:
+    """The CLIs of a pool that have the same options.
+
+    Attributes:
+        size: how many idle CLIs to keep.
+        warm: the idle ones, the oldest first; cancel the scope to end one.
+        starting: how many are being started.
+        requests: the callers that wait for one.
+        failure: why the last one could not be started.
+        retry_at: when to start the next one, unless a caller waits.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.size: int = 0
+        self.warm: dict[Session, anyio.CancelScope] = {}
+        self.starting = 0
+        self.requests: deque[_Request] = deque()
+        self.failure: Exception | None = None
+        self.retry_at: float = -math.inf
+        self._delay = 0.0
+        self._was_used = False
+
+    def matches(self, options: Options) -> bool:
+        """Whether its CLIs have these options."""
+        return options is self.options or options == self.options
+
+    @property
+    def can_be_kept(self) -> bool:
+        """Whether any of its CLIs can serve any caller, and starting one leaves no trace."""
+        options = self.options
+        resumes = options.resume is not None or options.continue_conversation
+        return not resumes and options.session_id is None and not options.worktree
+
+    @property
+    def missing(self) -> int:
+        """How many CLIs to start so that enough are idle once every request is served."""
+        return self.size - len(self.warm) - max(0, self.starting - len(self.requests))
+
+    @property
+    def has_unserved_request(self) -> bool:
+        """Whether more callers wait than CLIs are being started."""
+        return len(self.requests) > self.starting
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether the pool can forget it."""
+        return not (self.size or self.warm or self.starting or self.requests)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether enough CLIs are idle, or cannot be started."""
+        return self.failure is not None or len(self.warm) >= self.size
+
+    def keep(self, size: int) -> None:
+        """Keep so many CLIs from now on, if that makes sense with these options."""
+        self._was_used = True
+        if self.can_be_kept:
+            self.size = size
+
+    def note_use(self, size: int) -> None:
+        """Note that a caller wants one; keep CLIs from the second time on."""
+        if self._was_used:
+            self.keep(size)
+        self._was_used = True
+
+    def take(self) -> Session | None:
+        """Take an idle one out, if there is any."""
+        while self.warm:
+            session = next(iter(self.warm))
+            self.warm.pop(session).cancel()
+            if session.state is SessionState.READY:
+                self._delay = 0.0
+                return session
+        return None
+
+    def drop(self) -> None:
+        """Keep no CLIs, and end the idle ones."""
+        self.size = 0
+        for watch in self.warm.values():
+            watch.cancel()
+
+    def lose(self, session: Session) -> None:
+        """Remove an idle session that has died, or that no caller has wanted."""
+        del self.warm[session]
+        if session.failure is None:
+            self.size = 0
+        else:
+            log.warning("An idle CLI of the pool ended: %s", session.failure)
+            self._back_off(session.failure)
+
+    def start_failed(self, error: Exception) -> None:
+        """Delay the next start, and tell the caller that has no other CLI to wait for."""
+        self._back_off(error)
+        if self.has_unserved_request:
+            self.requests.popleft().fail(error)
+
+    def _back_off(self, error: Exception) -> None:
+        self.failure = error
+        self._delay = min(2 * self._delay or FIRST_DELAY, MAX_DELAY)
+        self.retry_at = anyio.current_time() + self._delay
+
+    def retry_now(self) -> None:
+        """Start the next one without delay, whatever has failed before."""
+        self.failure = None
+        self.retry_at = -math.inf
+
+    def fail_requests(self, error: Exception) -> None:
+        """Tell every waiting caller that it gets none."""
+        while self.requests:
+            self.requests.popleft().fail(error)

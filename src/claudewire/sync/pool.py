@@ -40,9 +40,9 @@ class Pool:
     Args:
         options: what to ask for, unless `open` says otherwise.
         size: how many CLIs of each kind are kept ready.
-        most_starting: how many are started at once, those included that somebody waits for.
+        max_starting: how many are started at once, those included that somebody waits for.
         transport: how to get a CLI, instead of starting a process.
-        max_idle: for how many seconds a CLI is kept ready that nobody takes. Then it is ended, and
+        idle_timeout: for how many seconds a CLI is kept ready that nobody takes. Then it is ended, and
             there will be new ones when its kind is next opened. None to keep it.
         changes: single options, instead of those in `options`.
 
@@ -55,17 +55,17 @@ class Pool:
         options: Options | None = None,
         *,
         size: int = 2,
-        most_starting: int = 4,
+        max_starting: int = 4,
         transport: Connect | None = None,
-        max_idle: float | None = None,
+        idle_timeout: float | None = None,
         **changes: Unpack[OptionsDict],
     ) -> None:
         self._pool = AsyncPool(
             options,
             size=size,
-            most_starting=most_starting,
+            max_starting=max_starting,
             transport=transport,
-            max_idle=max_idle,
+            idle_timeout=idle_timeout,
             **changes,
         )
         self._portal = portal()

@@ -1,7 +1,7 @@
-"""The event loop behind everything that is done without async: one thread for all of it.
+"""The event loop behind the blocking API: one thread, shared by all sessions.
 
-It is started when it is first needed, and ended with the interpreter, after the sessions that are
-still open have been closed. A fork of the process begins with none, and starts its own.
+It is started when it is first needed, and stopped when the interpreter exits, after the sessions that
+are still open have been closed. A forked process has none at first, and starts its own.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import anyio
 from anyio.from_thread import BlockingPortal
@@ -24,51 +24,51 @@ from ..errors import SessionClosed
 
 __all__ = ["Closable", "Portal", "portal"]
 
+P = ParamSpec("P")
 ResultT = TypeVar("ResultT")
 
 log: logging.Logger = logging.getLogger("claudewire.sync")
 
-MAY_TAKE = 30.0
-"""For how many seconds the end of the interpreter waits for sessions: longer than each may take."""
+CLOSE_TIMEOUT = 30.0
+"""Seconds to wait for open sessions when the interpreter exits: longer than closing one can take."""
 
 
 class Closable(Protocol):
-    """What has to be closed in the end."""
+    """Something that has to be closed when the interpreter exits."""
 
     async def close(self) -> None:
-        """End it."""
+        """Close it."""
 
 
 class Portal:
-    """A thread with an event loop, and the way into it. All methods are for other threads."""
+    """A thread with an event loop. Its methods are called from other threads."""
 
     def __init__(self) -> None:
         self._inside: BlockingPortal | None = None
         self._started = threading.Event()
         self._owner = os.getpid()
         self._open: weakref.WeakSet[Closable] = weakref.WeakSet()
-        # What is registered last is called first. Finalizers, which kill what was not closed, are
-        # called together, in the place of the first that there ever was.
+        # Exit functions run in reverse order of registration. All finalizers, which kill what was
+        # not closed, run at the place of the first one that was ever made: before it, close.
         weakref.finalize(self, int)
         atexit.unregister(_end)
         atexit.register(_end)
-        # A daemon, as are the threads that it starts: the interpreter does not wait for such, and
-        # calls `end` while they still run.
+        # The interpreter does not wait for daemon threads, and runs exit functions while they live.
         self._thread = threading.Thread(target=self._run, name="claudewire", daemon=True)
         self._thread.start()
         self._started.wait()
 
     @property
     def is_running(self) -> bool:
-        """Whether something can be done in it."""
+        """Whether its event loop accepts calls."""
         return self._owner == os.getpid() and self._thread.is_alive()
 
     def _run(self) -> None:
         try:
             anyio.run(self._stay)
         except BaseException:
-            # Somebody's coroutine has raised SystemExit, for example.
-            log.exception("The event loop of the blocking sessions has failed")
+            # A handler may have raised SystemExit, for example.
+            log.exception("The event loop of the blocking sessions failed")
         finally:
             self._started.set()
 
@@ -78,77 +78,82 @@ class Portal:
             self._started.set()
             await inside.sleep_until_stopped()
 
-    def keep(self, it: Closable) -> None:
-        """See to it that something is closed in the end at the latest."""
+    def close_at_exit(self, it: Closable) -> None:
+        """Close something when the interpreter exits, if it still exists then."""
         self._open.add(it)
 
     def call(
-        self,
-        function: Callable[..., Awaitable[ResultT]],
-        *arguments: Any,
-        timeout: float | None = None,
+        self, function: Callable[P, Awaitable[ResultT]], *args: P.args, **kwargs: P.kwargs
     ) -> ResultT:
-        """Run a coroutine function there, and wait for what it returns.
+        """Run a coroutine function in the event loop, and wait for its result.
 
-        What breaks this wait, Ctrl-C for example, cancels it.
+        An exception in the waiting thread, such as KeyboardInterrupt, cancels the coroutine.
 
         Raises:
-            TimeoutError: it took longer than `timeout` seconds, and was cancelled.
+            SessionClosed: the event loop has ended.
+        """
+        return self.call_within(None, function, *args, **kwargs)
+
+    def call_within(
+        self,
+        seconds: float | None,
+        function: Callable[P, Awaitable[ResultT]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> ResultT:
+        """Do as `call` does, but no longer than so many seconds.
+
+        Raises:
+            TimeoutError: it took longer, and was cancelled.
             SessionClosed: the event loop has ended.
         """
 
-        async def within(seconds: float) -> ResultT:
+        async def run() -> ResultT:
             with anyio.move_on_after(seconds):
-                return await function(*arguments)
+                return await function(*args, **kwargs)
             raise TimeoutError(f"It took longer than {seconds:g} s")
 
-        if timeout is None:
-            return self._wait(self._start(function, *arguments))
-        return self._wait(self._start(within, timeout))
-
-    def do(self, function: Callable[..., ResultT], *arguments: Any, **named: Any) -> ResultT:
-        """Call a function there that does not wait."""
-
-        async def run() -> ResultT:
-            return function(*arguments, **named)
-
-        return self._wait(self._start(run))
-
-    def _start(
-        self, function: Callable[..., Awaitable[ResultT]], *arguments: Any
-    ) -> Future[ResultT]:
-        if self._owner != os.getpid():
-            raise SessionClosed(
-                "The session belongs to another process, of which this is a fork",
-                advice="Open one of its own in each process.",
-            )
-        if threading.current_thread() is self._thread:
-            raise RuntimeError(
-                "This would wait for itself: a coroutine, or a callback, of a blocking session "
-                "cannot use the blocking calls. A plain function as a handler can."
-            )
-        if self._inside is None:
-            raise _ended()
-        try:
-            return self._inside.start_task_soon(function, *arguments)
-        except RuntimeError as error:
-            raise _ended() from error
-
-    def _wait(self, future: Future[ResultT]) -> ResultT:
+        future = self._start(run)
         try:
             return future.result()
         except CancelledError:
             raise _ended() from None
         except BaseException:
-            future.cancel()  # which does nothing if it is its own error
+            future.cancel()  # does nothing if the coroutine itself raised this
             raise
 
-    def end(self, seconds: float = MAY_TAKE) -> None:
-        """Close what is open, and end the thread."""
+    def do(self, function: Callable[P, ResultT], *args: P.args, **kwargs: P.kwargs) -> ResultT:
+        """Call a function in the event loop that does not wait."""
+
+        async def run() -> ResultT:
+            return function(*args, **kwargs)
+
+        return self.call(run)
+
+    def _start(self, function: Callable[[], Coroutine[Any, Any, ResultT]]) -> Future[ResultT]:
+        if self._owner != os.getpid():
+            raise SessionClosed(
+                "The session belongs to another process, of which this is a fork",
+                advice="Open a session in each process.",
+            )
+        if threading.current_thread() is self._thread:
+            raise RuntimeError(
+                "This call would wait for itself: an async handler or a callback runs in the event "
+                "loop that the call waits for. Use a plain function as the handler instead."
+            )
+        if self._inside is None:
+            raise _ended()
+        try:
+            return self._inside.start_task_soon(function)
+        except RuntimeError as error:
+            raise _ended() from error
+
+    def end(self, seconds: float = CLOSE_TIMEOUT) -> None:
+        """Close what is open, and stop the thread."""
         if not self.is_running or self._inside is None:
             return
         with suppress(TimeoutError, SessionClosed):
-            self.call(self._close_all, timeout=seconds)
+            self.call_within(seconds, self._close_all)
         with suppress(RuntimeError):
             self._inside.start_task_soon(partial(self._inside.stop, cancel_remaining=True))
         self._thread.join(seconds)
@@ -166,11 +171,11 @@ def _ended() -> SessionClosed:
 _portal: Portal | None = None
 _lock = threading.Lock()
 _before_fork: list[Portal | None] = []
-"""What a fork has inherited. It is not touched: the parent still uses what is behind it."""
+"""Portals inherited from the parent process. Kept, so that no finalizer touches what it uses."""
 
 
 def portal() -> Portal:
-    """Give the one of this process, and start it if need be."""
+    """Return the portal of this process; start it if there is none."""
     global _portal
     with _lock:
         if _portal is None or not _portal.is_running:
