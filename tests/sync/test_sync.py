@@ -234,11 +234,9 @@ def test_what_cannot_be_started_is_an_error_and_leaves_nothing() -> None:
     with pytest.raises(OptionsError):
         sync.open(model=3)  # type: ignore[call-overload]
     with pytest.raises(CLIError):
-        sync.open(options(cli=["/nowhere/claude"])).start()
-    claude = opened().start()
-    with pytest.raises(SessionClosed, match="again"):
-        claude.start()
-    assert claude.ask("hello", timeout=SOON).ok  # that did it no harm
+        sync.open(options(cli=["/nowhere/claude"]))
+    claude = opened()
+    assert claude.ask("hello", timeout=SOON).ok  # without a block too
     claude.close()
     claude.close()
 
@@ -281,10 +279,10 @@ MAY_DIFFER = {
     (sync.Pool, "open"): {"timeout"},
     (sync.Pool, "ready"): {"timeout"},
 }
-ATTRIBUTES = {"key", "merged", "options", "prompt", "state", "uuid"}
+ATTRIBUTES = {"merged", "options", "state"}
 """What is a property here and an attribute there."""
-ONLY_HERE = {"of", "read", "wait_started"}
-ONLY_ASYNC = {"take"}
+ONLY_HERE = {"read", "wait_started"}
+ONLY_ASYNC = {"start", "take"}
 
 
 @pytest.mark.parametrize(
@@ -531,14 +529,13 @@ def test_ctrl_c_in_a_block_closes_its_session() -> None:
 
 def test_ctrl_c_while_the_cli_starts_leaves_nothing() -> None:
     peer = Peer()  # which never answers
-    claude = sync.open(options(), transport=peer.transport)
 
     def has_begun() -> None:
-        portal().call(peer.hear_request, Initialize, timeout=SOON)
+        portal().call_within(SOON, peer.hear_request, Initialize)
 
     with pytest.raises(KeyboardInterrupt), ctrl_c(has_begun):
-        claude.start()
-    assert claude.state is SessionState.CLOSED
+        sync.open(options(), transport=peer.transport)
+    portal().call_within(SOON, peer.hear_end)
 
 
 # --- the thread behind it -------------------------------------------------------------------------
@@ -559,7 +556,7 @@ def test_when_its_event_loop_is_ended_by_somebody_the_next_session_has_another(
         sys.exit("enough")
 
     before = portal()
-    claude = opened(asks, on_permission=leave).start()
+    claude = opened(asks, on_permission=leave)
     with pytest.raises(Error):
         claude.ask("go", timeout=SOON)
     before._thread.join(SOON)
@@ -569,7 +566,7 @@ def test_when_its_event_loop_is_ended_by_somebody_the_next_session_has_another(
     with pytest.raises(Error):
         claude.send("more")
     claude.close()
-    assert "has failed" in caplog.text
+    assert "The event loop of the blocking sessions failed" in caplog.text
     before.end()
     with opened() as another:
         assert another.ask("hello", timeout=SOON).ok
@@ -579,7 +576,8 @@ def test_when_its_event_loop_is_ended_by_somebody_the_next_session_has_another(
 def test_an_end_closes_what_is_open() -> None:
     own = Portal()
     session = async_session.Session(options(), transport=SimulatedCLI(echo))
-    claude = sync.Session.of(session, own).start()
+    claude = sync.Session(session, own)
+    own.call(session.start)
     reader = threading.Thread(target=lambda: list(claude.unsolicited))
     reader.start()
     own.end()
@@ -623,7 +621,7 @@ OPEN = """
 import os, sys, threading
 from claudewire import sync, SessionClosed
 from claudewire.testing import SimulatedCLI
-claude = sync.open(cli=[sys.executable, "-m", "claudewire.simulator"]).start()
+claude = sync.open(cli=[sys.executable, "-m", "claudewire.simulator"])
 """
 
 
@@ -671,7 +669,7 @@ claude.close()
     )
     assert printed.splitlines() == [
         "The session belongs to another process, of which this is a fork",
-        "Open one of its own in each process.",
+        "Open a session in each process.",
         "True",
         "7 True",
     ]

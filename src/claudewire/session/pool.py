@@ -19,9 +19,9 @@ import logging
 import math
 import weakref
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 import anyio
 import anyio.abc
@@ -31,13 +31,14 @@ from ..concurrency import Signal, run_detached
 from ..errors import OptionsError, SessionClosed
 from ..options import Options
 from .events import SessionState
+from .reply import OutputT
 from .session import Session
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from ..launch import Connect
-    from ..options import OptionsDict
+    from ..options import OptionsDict, OptionsWithoutOutput
 
 __all__ = ["Pool", "PoolStats", "PooledSession", "SubPool"]
 
@@ -168,7 +169,15 @@ class Pool:
 
     # --- callers ---------------------------------------------------------------------------------
 
-    def open(self, **changes: Unpack[OptionsDict]) -> PooledSession:
+    @overload
+    def open(
+        self, *, output: type[OutputT], **changes: Unpack[OptionsWithoutOutput]
+    ) -> PooledSession[OutputT]: ...
+
+    @overload
+    def open(self, **changes: Unpack[OptionsDict]) -> PooledSession[Any]: ...
+
+    def open(self, **changes: Any) -> PooledSession[Any]:
         """Open a session. Await the result, or enter it with `async with`.
 
         Args:
@@ -204,7 +213,7 @@ class Pool:
         if sub_pool.failure is not None:
             raise sub_pool.failure.with_traceback(None)
 
-    def _options(self, changes: OptionsDict) -> Options:
+    def _options(self, changes: Mapping[str, Any]) -> Options:
         return self.options.replace(**changes) if changes else self.options
 
     def _check_open(self) -> None:
@@ -359,15 +368,15 @@ class Pool:
                 await session.close()
 
 
-class PooledSession:
+class PooledSession(Generic[OutputT]):
     """A session that a pool is about to open: enter it with `async with`, or await it."""
 
     def __init__(self, pool: Pool, options: Options) -> None:
         self._pool = pool
         self._options = options
-        self._session: Session | None = None
+        self._session: Session[OutputT] | None = None
 
-    async def __aenter__(self) -> Session:
+    async def __aenter__(self) -> Session[OutputT]:
         self._session = await self._pool._take(self._options)
         return self._session
 
@@ -375,7 +384,7 @@ class PooledSession:
         assert self._session is not None
         await self._session.close()
 
-    def __await__(self) -> Generator[Any, None, Session]:
+    def __await__(self) -> Generator[Any, None, Session[OutputT]]:
         return self._pool._take(self._options).__await__()
 
 

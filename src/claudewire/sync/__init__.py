@@ -1,25 +1,25 @@
-"""The same verbs without async.
+"""The same API without async.
 
-    from claudewire.sync import open, run
+    from claudewire import sync
 
-    print(run("Summarise README.md", allow=["Read"]).text)
+    print(sync.run("Summarise README.md", allow=["Read"]).text)
 
-    with open(model="sonnet") as claude:
+    with sync.open(model="sonnet") as claude:
         turn = claude.send("Make the failing test pass")
         for piece in turn.iter_text():
             print(piece, end="")
         reply = turn.reply(timeout=600)
 
-Everything waits in the thread that calls, and happens in one thread in the background, which all
-sessions share: it is started when it is needed, and closes what is open when the interpreter ends.
-Ctrl-C breaks any wait; a `with` block then closes its session.
+Calls block the calling thread while the work happens in one background thread, which all sessions
+share. Any thread may call, also one that runs an event loop. Ctrl-C interrupts any wait; leaving a
+`with` block closes its session. It uses `claudewire.session` and adds nothing to it: start reading
+with `portal`, which runs the event loop.
 """
 
 from __future__ import annotations
 
-from .entry import open, run
 from .pool import Pool
-from .session import Session
+from .session import Session, open, run
 from .turn import InterruptReceipt, Reader, Subscription, Turn, TurnStarted
 
 __all__ = [

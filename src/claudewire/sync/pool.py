@@ -1,14 +1,12 @@
-"""CLIs that are kept ready, without async."""
+"""A pool of CLIs that are started ahead of time, without async."""
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 from ..options import Options
 from ..session import Pool as AsyncPool
 from ..session import PoolStats
-from ..session import Session as AsyncSession
 from .portal import portal
 from .session import Session
 
@@ -16,38 +14,22 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from ..launch import Connect
-    from ..options import OptionsDict
+    from ..options import OptionsDict, OptionsWithoutOutput
+    from ..session import OutputT
+    from ..session import Session as AsyncSession
 
-__all__ = ["Pool", "PooledSession"]
-
-
-class PooledSession(Session):
-    """A session that came out of a pool: it is open already."""
-
-    def __enter__(self) -> Session:
-        return self
+__all__ = ["Pool"]
 
 
 class Pool:
-    """CLIs that are kept ready, so that opening a session costs milliseconds.
+    """A pool of CLIs that are started ahead of time.
 
         with claudewire.sync.Pool(model="sonnet") as pool:
             with pool.open() as claude:
                 reply = claude.ask("Hello")
 
-    See `claudewire.Pool`.
-
-    Args:
-        options: what to ask for, unless `open` says otherwise.
-        size: how many CLIs of each kind are kept ready.
-        max_starting: how many are started at once, those included that somebody waits for.
-        transport: how to get a CLI, instead of starting a process.
-        idle_timeout: for how many seconds a CLI is kept ready that nobody takes. Then it is ended, and
-            there will be new ones when its kind is next opened. None to keep it.
-        changes: single options, instead of those in `options`.
-
-    Raises:
-        OptionsError: they make no sense.
+    Arguments and methods are those of `claudewire.Pool`. Methods that wait take a `timeout` in
+    seconds, and raise `TimeoutError` after it.
     """
 
     def __init__(
@@ -72,76 +54,52 @@ class Pool:
 
     @property
     def options(self) -> Options:
-        """What is asked for, unless `open` says otherwise."""
+        """The options of every session, unless `open` overrides them."""
         return self._pool.options
 
     @property
     def stats(self) -> PoolStats:
-        """How it is doing."""
+        """How many CLIs there are, and how often one was ready."""
         return self._portal.do(lambda: self._pool.stats)
 
     def start(self) -> Pool:
-        """Begin to start CLIs. It does not wait for them; `ready` does.
-
-        Raises:
-            SessionClosed: it has been started before.
-        """
-        self._portal.keep(self._pool)
+        """Start to fill the pool. It does not wait until CLIs are ready; `ready` does."""
+        self._portal.close_at_exit(self._pool)
         self._portal.call(self._pool.start)
         return self
 
     def close(self) -> None:
-        """End the CLIs that are ready, or being started, all at once. No more can be opened.
-
-        It is safe to call twice and from any thread. If the caller is interrupted, the end takes
-        its course all the same.
-        """
+        """End all CLIs that are idle or starting. No session can be opened after that."""
         self._portal.call(self._pool.close)
 
     def __enter__(self) -> Pool:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def open(self, *, timeout: float | None = None, **changes: Unpack[OptionsDict]) -> Session:
-        """Open a session.
+    @overload
+    def open(
+        self,
+        *,
+        output: type[OutputT],
+        timeout: float | None = None,
+        **changes: Unpack[OptionsWithoutOutput],
+    ) -> Session[OutputT]: ...
 
-        Args:
-            timeout: how long to wait for one at most; a `TimeoutError` then.
-            changes: single options, instead of those of the pool.
+    @overload
+    def open(
+        self, *, timeout: float | None = None, **changes: Unpack[OptionsDict]
+    ) -> Session[Any]: ...
 
-        Raises:
-            OptionsError: they make no sense.
-            CLIError: there is none that is ready, and none can be started; its `cause` says why.
-            SessionClosed: the pool is closed.
-        """
-        opening = self._pool.open(**changes)
+    def open(self, *, timeout: float | None = None, **changes: Any) -> Session[Any]:
+        """Open a session."""
 
-        async def take() -> AsyncSession:
-            return await opening
+        async def take() -> AsyncSession[Any]:
+            return await self._pool.open(**changes)
 
-        return PooledSession.of(self._portal.call(take, timeout=timeout), self._portal)
+        return Session(self._portal.call_within(timeout, take), self._portal)
 
     def ready(self, *, timeout: float | None = None, **changes: Unpack[OptionsDict]) -> None:
-        """Have CLIs of this kind kept ready, and wait until they are.
-
-        Args:
-            timeout: how long to wait at most; a `TimeoutError` then.
-            changes: single options, instead of those of the pool.
-
-        Raises:
-            OptionsError: they make no sense, or name a conversation.
-            CLIError: one cannot be started; its `cause` says why.
-            SessionClosed: the pool is closed.
-        """
-
-        async def ready() -> None:
-            await self._pool.ready(**changes)
-
-        self._portal.call(ready, timeout=timeout)
+        """Keep CLIs with these options from now on, and wait until they are ready."""
+        self._portal.call_within(timeout, self._pool.ready, **changes)

@@ -1,7 +1,7 @@
 """The event loop behind the blocking API: one thread, shared by all sessions.
 
-It is started when it is first needed, and stopped when the interpreter exits, after the sessions that
-are still open have been closed. A forked process has none at first, and starts its own.
+It is started when it is first needed, and stopped when the interpreter exits, after the sessions
+that are still open have been closed. A forked process has none at first, and starts its own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ResultT = TypeVar("ResultT")
 log: logging.Logger = logging.getLogger("claudewire.sync")
 
 CLOSE_TIMEOUT = 30.0
-"""Seconds to wait for open sessions when the interpreter exits: longer than closing one can take."""
+"""Seconds to wait for open sessions when the interpreter exits: longer than closing one takes."""
 
 
 class Closable(Protocol):
@@ -111,7 +111,7 @@ class Portal:
         async def run() -> ResultT:
             with anyio.move_on_after(seconds):
                 return await function(*args, **kwargs)
-            raise TimeoutError(f"It took longer than {seconds:g} s")
+            raise TimeoutError(f"The call took longer than {seconds:g} s")
 
         future = self._start(run)
         try:

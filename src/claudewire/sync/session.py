@@ -1,25 +1,24 @@
-"""One CLI process, one conversation, without async."""
+"""Sessions without async: `open` for a conversation, `run` for a single answer."""
 
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from ..errors import SessionClosed
-from ..options import Options
 from ..session import (
     DEFAULT,
+    TASKS_MAY_TAKE,
     Escalation,
     ItemQueue,
     OutputT,
     Priority,
     Queued,
-    SessionState,
     TasksAtEnd,
     Timeout,
 )
-from ..session import InterruptReceipt as AsyncReceipt
 from ..session import Session as AsyncSession
+from ..session import open as async_open
 from ..wire import (
     GetContextUsage,
     McpReconnect,
@@ -33,12 +32,17 @@ from .portal import Portal, portal
 from .turn import InterruptReceipt, Reader, Subscription, Turn
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Unpack
+
     from ..content import Prompt
     from ..errors import Error
     from ..launch import Connect
+    from ..options import Options, OptionsDict, OptionsWithoutOutput
     from ..people import Inbox
     from ..policy import Explanation
-    from ..session import Reply, Waiting
+    from ..session import Reply, SessionState, Waiting
+    from ..session import Turn as AsyncTurn
     from ..tracking import Ledger, TaskTable
     from ..transport import Transport
     from ..wire import (
@@ -53,99 +57,50 @@ if TYPE_CHECKING:
         SetPermissionModeResult,
     )
 
-__all__ = ["Session"]
+__all__ = ["Session", "open", "run"]
 
 AnswerT = TypeVar("AnswerT")
 
 
 class Session(Generic[OutputT]):
-    """One CLI process and the conversation with it, for code without async.
+    """One CLI process and the conversation with it, made by `open` or by a pool.
 
         with claudewire.sync.open(model="sonnet") as claude:
             reply = claude.ask("Hello")
 
-    or, where a block does not fit, `claude = claudewire.sync.open(…).start()` and later
-    `claude.close()`.
+    or, where a block does not fit, `claude = claudewire.sync.open(…)` and later `claude.close()`.
 
-    It may be used by several threads at once, and inside of a running event loop, which then waits
-    as well. Handlers that are plain functions run in threads of their own, and may use the session.
-
-    Args:
-        options: what the CLI is asked for and how the session behaves.
-        transport: what to talk over instead of a process of our own, or how to get it.
+    Methods and properties are those of `claudewire.Session`, which documents them; this class says
+    what differs. Several threads may use a session at once, also threads that run an event loop,
+    which is then blocked. Handlers that are plain functions run in other threads and may use the
+    session too.
     """
 
-    def __init__(
-        self, options: Options | None = None, *, transport: Transport | Connect | None = None
-    ) -> None:
-        self._session: AsyncSession[OutputT] = AsyncSession(options, transport=transport)
-        self._portal = portal()
+    def __init__(self, session: AsyncSession[OutputT], portal: Portal) -> None:
+        self._session = session
+        self._portal = portal
+        portal.close_at_exit(session)
 
-    @classmethod
-    def of(cls, session: AsyncSession[OutputT], portal: Portal) -> Session[OutputT]:
-        """Make one of a session that lives in the event loop behind a portal."""
-        self = cls.__new__(cls)
-        self._session, self._portal = session, portal
-        portal.keep(session)
-        return self
-
-    # --- beginning and end -----------------------------------------------------------------------
-
-    def start(self) -> Session[OutputT]:
-        """Start the CLI and open the conversation.
-
-        Raises:
-            OptionsError: the options make no sense; nothing was started.
-            CLIError: the CLI cannot be used; its `cause` says why.
-        """
-        is_new = self.state is SessionState.NEW
-        self._portal.keep(self._session)
+    def _start(self) -> None:
         try:
             self._portal.call(self._session.start)
         except BaseException:
-            if is_new:
-                self.close(now=True)  # it may have been started just before an interrupt
+            self.close(now=True)  # an interrupt may come when it has just been started
             raise
-        return self
 
     def close(self, *, now: bool = False) -> None:
-        """End the session: input is closed, output read to its end, the process ended.
-
-        It never raises for what the CLI did; it is safe to call twice and from any thread. If the
-        caller is interrupted, the end takes its course all the same.
-
-        Args:
-            now: do not give the CLI time to exit by itself.
-        """
-
-        async def close() -> None:
-            await self._session.close(now=now)
-
+        """End the session: input is closed, output read to its end, the process ended."""
         try:
-            self._portal.call(close)
-        except SessionClosed:  # the event loop has gone, and all that was in it
+            self._portal.call(self._session.close, now=now)
+        except SessionClosed:  # the event loop has ended, and every session in it
             return
 
     def restart(self, *, resume: bool = True) -> None:
-        """End the CLI and start another, which goes on with the same conversation.
-
-        The turns that the CLI had fail; those that wait here are sent to the new one. A session
-        that has failed lives again.
-
-        Args:
-            resume: False to begin a new conversation.
-
-        Raises:
-            CLIError: the new one cannot be used.
-        """
-
-        async def restart() -> None:
-            await self._session.restart(resume=resume)
-
-        self._portal.call(restart)
+        """End the CLI and start another, which goes on with the same conversation."""
+        self._portal.call(self._session.restart, resume=resume)
 
     def __enter__(self) -> Session[OutputT]:
-        return self.start()
+        return self
 
     def __exit__(
         self,
@@ -153,7 +108,6 @@ class Session(Generic[OutputT]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # Whoever presses Ctrl-C does not want to wait.
         self.close(now=isinstance(error, KeyboardInterrupt))
 
     def __repr__(self) -> str:
@@ -224,8 +178,7 @@ class Session(Generic[OutputT]):
     @property
     def turns(self) -> tuple[Turn[Any], ...]:
         """The turns that are not over: those that the CLI has, then those that wait here."""
-        turns = self._portal.do(lambda: self._session.turns)
-        return tuple(Turn(turn, self._portal) for turn in turns)
+        return self._own(self._portal.do(lambda: self._session.turns))
 
     @property
     def unread(self) -> int:
@@ -247,30 +200,12 @@ class Session(Generic[OutputT]):
         uuid: str | None = None,
         **fields: Any,
     ) -> Turn[OutputT]:
-        """Say something. It does not wait: what comes back is read from the turn.
-
-        Prompts wait their turn here, one after the other. With a priority a prompt goes to the CLI
-        at once, which takes it up in the middle of the running turn (`now`), after its next step
-        (`next`), or when it is over (`later`).
-
-        Args:
-            prompt: text, or a list of texts, images and documents.
-            priority: see above.
-            uuid: the prompt's name on the wire; made up if not given.
-            fields: further fields of `UserMessage`.
-
-        Raises:
-            Error: the session is closed or has failed; always the original reason.
-        """
+        """Say something. It does not wait: what comes back is read from the turn."""
         turn = self._portal.do(self._session.send, prompt, priority=priority, uuid=uuid, **fields)
         return Turn(turn, self._portal)
 
     def tell(self, content: Prompt) -> None:
-        """Add to the conversation without asking for an answer: the next prompt finds it there.
-
-        Raises:
-            Error: the session is closed or has failed; always the original reason.
-        """
+        """Add to the conversation without asking for an answer: the next prompt finds it there."""
         self._portal.do(self._session.tell, content)
 
     def ask(
@@ -278,21 +213,9 @@ class Session(Generic[OutputT]):
     ) -> Reply[OutputT]:
         """Send a prompt and wait for its reply. Output that does not fit is asked for again.
 
-        Args:
-            prompt: see `send`.
-            repairs: how often to ask again; as the options say if not given.
-            timeout: how long to wait at most. The turn goes on then; `interrupt` stops it.
-
-        Raises:
-            OutputError: the output is still not of the type that was asked for.
-            TimeoutError: there was no reply in time.
-            Error: see `Turn.reply`.
+        After `timeout` seconds it raises `TimeoutError`. The turn goes on; `interrupt` stops it.
         """
-
-        async def ask() -> Reply[OutputT]:
-            return await self._session.ask(prompt, repairs=repairs)
-
-        return self._portal.call(ask, timeout=timeout)
+        return self._portal.call_within(timeout, self._session.ask, prompt, repairs=repairs)
 
     def explain_permissions(self) -> Explanation:
         """Say which tools can ever reach a person with these options, and what shadows what."""
@@ -303,25 +226,21 @@ class Session(Generic[OutputT]):
         """The turns that nobody asked for, in an endless loop until the session ends."""
         turns = self._session.unsolicited
         assert isinstance(turns, ItemQueue)
-        return Reader(self._portal, turns, lambda turn: (Turn(turn, self._portal),))
+        return Reader(self._portal, turns, lambda turn: self._own((turn,)))
 
     def events(self, *, limit: int | None = None) -> Subscription:
-        """Listen to everything from now on: each event of the wire, and the session's own news.
-
-        Args:
-            limit: how many to keep while nobody reads; all if not given.
-        """
+        """Listen to everything from now on: each event of the wire, and the session's own news."""
         return Subscription(self._portal.do(self._session.events, limit=limit), self._portal)
 
-    # --- control ---------------------------------------------------------------------------------
+    def _own(self, turns: Iterable[AsyncTurn[Any]]) -> tuple[Turn[Any], ...]:
+        """Make turns of this API out of those of the async one."""
+        return tuple(Turn(turn, self._portal) for turn in turns)
+
+    # --- requests --------------------------------------------------------------------------------
 
     def request(self, body: RequestBody[AnswerT], *, timeout: Timeout = DEFAULT) -> AnswerT:
         """Send a request to the CLI and return its answer."""
-
-        async def request() -> AnswerT:
-            return await self._session.request(body, timeout=timeout)
-
-        return self._portal.call(request)
+        return self._portal.call(self._session.request, body, timeout=timeout)
 
     def set_model(self, model: str | None = None, *, timeout: Timeout = DEFAULT) -> SetModelResult:
         """Change the model; None restores the one that the session started with."""
@@ -360,39 +279,15 @@ class Session(Generic[OutputT]):
         self.request(McpReconnect(name), timeout=timeout)
 
     def add_server(self, server: object, name: str | None = None) -> str:
-        """Give the CLI one more MCP server, and wait until it has met it.
-
-        Args:
-            server: a `ToolServer`, a server object of the `mcp` package, or the configuration of a
-                server outside this process.
-            name: what it is called; a server inside has a name of its own.
-
-        Returns:
-            Its name: the model sees its tools as `mcp__NAME__TOOL`.
-
-        Raises:
-            TypeError: it is no server.
-            ValueError: there is one of that name, or it has none.
-            RequestError: the CLI cannot connect to it, or is too old; it is then not added.
-        """
+        """Give the CLI one more MCP server, and wait until it has met it."""
         return self._portal.call(self._session.add_server, server, name)
 
     def remove_server(self, name: str) -> None:
-        """Take an MCP server away that is inside this process, or was added while running.
-
-        What it is still doing is cancelled, and the model told so.
-
-        Raises:
-            ValueError: there is no such server.
-        """
+        """Take an MCP server away that is inside this process, or was added while running."""
         self._portal.call(self._session.remove_server, name)
 
     def toggle_server(self, name: str, enabled: bool) -> None:
-        """Switch any MCP server on or off; those inside and added ones also with an old CLI.
-
-        Raises:
-            RequestError: the CLI does not know it.
-        """
+        """Switch any MCP server on or off; those inside and added ones also with an old CLI."""
         self._portal.call(self._session.toggle_server, name, enabled)
 
     def interrupt(
@@ -402,52 +297,116 @@ class Session(Generic[OutputT]):
         timeout: Timeout = DEFAULT,
         escalate: Escalation | bool = False,
     ) -> InterruptReceipt:
-        """Stop the running turn, and wait until it has stopped.
-
-        It works at any time: before the turn has begun, during a tool, while a permission is
-        pending. What was queued stays queued unless it is told otherwise.
-
-        Args:
-            queued: `cancel` also drops the prompts that wait, here and in the CLI.
-            timeout: for the whole of it. When only the turn's result is late, the receipt has none.
-            escalate: what to do with a CLI that does not stop; True for the usual steps.
-
-        Raises:
-            RequestTimeout: the CLI did not acknowledge, and was not to be ended.
-        """
-
-        async def interrupt() -> AsyncReceipt:
-            return await self._session.interrupt(queued=queued, timeout=timeout, escalate=escalate)
-
-        return self._receipt(self._portal.call(interrupt))
-
-    def _receipt(self, receipt: AsyncReceipt) -> InterruptReceipt:
-        turn = receipt.turn
+        """Stop the running turn, and wait until it has stopped."""
+        receipt = self._portal.call(
+            self._session.interrupt, queued=queued, timeout=timeout, escalate=escalate
+        )
         return InterruptReceipt(
-            receipt.acknowledged,
-            None if turn is None else Turn(turn, self._portal),
-            receipt.result,
-            tuple(Turn(it, self._portal) for it in receipt.still_queued),
-            tuple(Turn(it, self._portal) for it in receipt.cancelled),
-            receipt.steps,
+            acknowledged=receipt.acknowledged,
+            turn=None if receipt.turn is None else Turn(receipt.turn, self._portal),
+            result=receipt.result,
+            still_queued=self._own(receipt.still_queued),
+            cancelled=self._own(receipt.cancelled),
+            steps=receipt.steps,
         )
 
     def wait_idle(self, *, tasks: TasksAtEnd = "wait", timeout: float | None = None) -> None:
-        """Wait until nothing is to be done: no turn, asked for or not, and no task.
-
-        Args:
-            tasks: `wait` for background tasks, `ignore` them, or `cancel` them.
-            timeout: how long at most; a `TimeoutError` then.
-
-        Raises:
-            Error: the session fails meanwhile.
-        """
-
-        async def wait_idle() -> None:
-            await self._session.wait_idle(tasks=tasks, timeout=timeout)
-
-        self._portal.call(wait_idle)
+        """Wait until nothing is to be done: no turn, asked for or not, and no task."""
+        self._portal.call(self._session.wait_idle, tasks=tasks, timeout=timeout)
 
     def finish_tasks(self, tasks: TasksAtEnd, seconds: float) -> None:
         """Wait for background tasks as long as this, then stop them; or as `wait_idle` does."""
         self._portal.call(self._session.finish_tasks, tasks, seconds)
+
+
+@overload
+def open(
+    options: Options | None = None,
+    *,
+    output: type[OutputT],
+    transport: Transport | Connect | None = None,
+    **changes: Unpack[OptionsWithoutOutput],
+) -> Session[OutputT]: ...
+
+
+@overload
+def open(
+    options: Options | None = None,
+    *,
+    transport: Transport | Connect | None = None,
+    **changes: Unpack[OptionsDict],
+) -> Session[Any]: ...
+
+
+def open(
+    options: Options | None = None,
+    *,
+    transport: Transport | Connect | None = None,
+    **changes: Any,
+) -> Session[Any]:
+    """Start a CLI and open a session with it. It is closed by `with`, or by `close`.
+
+        with claudewire.sync.open(model="sonnet", cwd="~/project") as claude:
+            reply = claude.ask("Make the failing test pass")
+
+    The arguments are those of `claudewire.open`.
+
+    Raises:
+        OptionsError: the options make no sense; nothing was started.
+        CLIError: the CLI cannot be used; its `cause` says why.
+    """
+    session: Session[Any] = Session(async_open(options, transport=transport, **changes), portal())
+    session._start()
+    return session
+
+
+@overload
+def run(
+    prompt: Prompt,
+    options: Options | None = None,
+    *,
+    output: type[OutputT],
+    tasks: TasksAtEnd = "wait",
+    timeout: float | None = None,
+    transport: Transport | Connect | None = None,
+    **changes: Unpack[OptionsWithoutOutput],
+) -> Reply[OutputT]: ...
+
+
+@overload
+def run(
+    prompt: Prompt,
+    options: Options | None = None,
+    *,
+    tasks: TasksAtEnd = "wait",
+    timeout: float | None = None,
+    transport: Transport | Connect | None = None,
+    **changes: Unpack[OptionsDict],
+) -> Reply[Any]: ...
+
+
+def run(
+    prompt: Prompt,
+    options: Options | None = None,
+    *,
+    tasks: TasksAtEnd = "wait",
+    timeout: float | None = None,
+    transport: Transport | Connect | None = None,
+    **changes: Any,
+) -> Reply[Any]:
+    """Start a CLI, ask it one thing, and give its reply.
+
+        reply = claudewire.sync.run("Summarise README.md", allow=["Read"])
+        print(reply.text, reply.cost_usd)
+
+    The arguments are those of `claudewire.run`, and `timeout`: how many seconds the reply may take.
+    After that the CLI is ended.
+
+    Raises:
+        TimeoutError: there was no reply in time.
+        Error: see `claudewire.run`.
+    """
+    with open(options, transport=transport, **changes) as session:
+        reply = session.ask(prompt, timeout=timeout)
+        session.finish_tasks(tasks, TASKS_MAY_TAKE)
+        return reply

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -24,18 +24,18 @@ ItemT = TypeVar("ItemT")
 
 
 class Reader(Generic[ItemT]):
-    """A loop over what comes. Several threads may read; each item goes to one of them."""
+    """An iterator over items as they arrive. Several threads may read; each item goes to one."""
 
     def __init__(
         self,
         portal: Portal,
         queue: ItemQueue[Any],
-        note: Callable[[Any], Iterable[ItemT]],
+        convert: Callable[[Any], Iterable[ItemT]],
         timeout: float | None = None,
     ) -> None:
         self._portal = portal
         self._queue = queue
-        self._note = note
+        self._convert = convert
         self._timeout = timeout
         self._items: deque[ItemT] = deque()
 
@@ -46,36 +46,44 @@ class Reader(Generic[ItemT]):
         return self.get(self._timeout)
 
     def get(self, timeout: float | None = None) -> ItemT:
-        """Wait for the next.
+        """Wait for the next item.
 
         Raises:
-            TimeoutError: nothing came for so many seconds.
-            StopIteration: nothing will come any more.
-            Error: nothing will come any more, because of this.
+            TimeoutError: none arrived within so many seconds.
+            StopIteration: there will be no more.
+            Error: there will be no more, for this reason.
         """
         while True:
             try:
                 return self._items.popleft()
             except IndexError:
-                self._items.extend(self._note(self._next(timeout)))
+                self._items.extend(self._convert(self._take(timeout)))
 
-    def _next(self, timeout: float | None) -> Any:
+    def _take(self, timeout: float | None) -> Any:
         while True:
             try:
                 return self._queue.take_next()
             except IndexError:
-                if not self._portal.call(self._queue.readable, timeout=timeout):
+                if not self._portal.call_within(timeout, self._queue.readable):
                     raise StopIteration from None
 
 
 class Turn(Generic[OutputT]):
-    """A prompt that was sent, or a turn that the CLI began by itself.
+    """A prompt that was sent, or a turn that the CLI began by itself; see `claudewire.Turn`.
 
-    Iterate it for its messages, or use `iter_text()` or `iter_blocks()`. `reply()` waits for its
-    `Reply`.
+    Iterate it for its messages, or use `iter_text()` or `iter_blocks()`; `reply()` returns its
+    `Reply`. A `timeout` is in seconds; a `TimeoutError` ends the wait, not the turn.
+
+    Attributes:
+        prompt: the message that was sent; None if the CLI began by itself.
+        uuid: the prompt's id on the wire; None likewise.
+        key: the turn's name in the ledger.
     """
 
     def __init__(self, turn: AsyncTurn[OutputT], portal: Portal) -> None:
+        self.prompt: UserMessage | None = turn.prompt
+        self.uuid: str | None = turn.uuid
+        self.key: str = turn.key
         self._turn = turn
         self._portal = portal
 
@@ -87,23 +95,6 @@ class Turn(Generic[OutputT]):
 
     def __hash__(self) -> int:
         return hash(self._turn)
-
-    # --- facts -----------------------------------------------------------------------------------
-
-    @property
-    def prompt(self) -> UserMessage | None:
-        """The message that was sent; None if the CLI began by itself."""
-        return self._turn.prompt
-
-    @property
-    def uuid(self) -> str | None:
-        """The prompt's id on the wire; None if the CLI began by itself."""
-        return self._turn.uuid
-
-    @property
-    def key(self) -> str:
-        """The turn's name in the ledger."""
-        return self._turn.key
 
     @property
     def state(self) -> TurnState:
@@ -135,63 +126,31 @@ class Turn(Generic[OutputT]):
         """All messages so far, read or not, without the pieces of messages."""
         return self._turn.messages
 
-    # --- reading ---------------------------------------------------------------------------------
-
     def __iter__(self) -> Reader[Message]:
         return self.read()
 
     def read(self, *, timeout: float | None = None) -> Reader[Message]:
-        """Iterate over the messages as they arrive.
-
-        Args:
-            timeout: for how many seconds none may come; a `TimeoutError` then.
-        """
+        """Iterate over the messages as they arrive; the timeout applies to each."""
         return Reader(self._portal, self._turn._queue, lambda message: (message,), timeout)
 
     def iter_text(self, *, timeout: float | None = None) -> Reader[str]:
-        """Iterate over the text of the main conversation as it arrives, piece by piece.
-
-        Without partial messages the pieces are whole blocks.
-
-        Args:
-            timeout: for how many seconds no message may come; a `TimeoutError` then.
-        """
+        """Iterate over the text of the main conversation as it arrives, piece by piece."""
         return Reader(self._portal, self._turn._queue, TextPieces().note, timeout)
 
     def iter_blocks(self, *, timeout: float | None = None) -> Reader[LiveBlock]:
-        """Iterate over the blocks, each whenever it has changed: it grows, then it is complete.
-
-        Blocks of subagents come too; `block.agent` tells whose a block is.
-
-        Args:
-            timeout: for how many seconds no message may come; a `TimeoutError` then.
-        """
+        """Iterate over the blocks, each whenever it has changed: it grows, then it is complete."""
         return Reader(self._portal, self._turn._queue, Assembler().note, timeout)
 
     def wait_started(self, timeout: float | None = None) -> None:
-        """Wait until the CLI works on it, or never will.
-
-        Raises:
-            TimeoutError: it has not begun within so many seconds.
-        """
-        self._portal.call(self._turn.started.wait, timeout=timeout)
+        """Wait until the CLI works on it, or never will."""
+        self._portal.call_within(timeout, self._turn.started.wait)
 
     def reply(self, timeout: float | None = None) -> Reply[OutputT]:
-        """Wait for the end of the turn.
-
-        Raises:
-            TimeoutError: it has not ended within so many seconds. It goes on.
-            CLIError: the CLI has exited without a result.
-            TurnError: the turn was cancelled, given up, or its output is not what was asked for.
-        """
-        return self._portal.call(self._turn.reply, timeout=timeout)
+        """Wait for the end of the turn."""
+        return self._portal.call_within(timeout, self._turn.reply)
 
     def cancel(self) -> bool:
-        """Take the prompt back, if the CLI has not begun with it.
-
-        Returns:
-            whether it was taken back. A running turn is stopped by the session's `interrupt`.
-        """
+        """Take the prompt back, if the CLI has not begun with it."""
         return self._portal.call(self._turn.cancel)
 
 
@@ -204,62 +163,41 @@ class TurnStarted(SessionEvent):
 
 @dataclass(frozen=True, slots=True)
 class InterruptReceipt:
-    """What an interrupt did.
-
-    Attributes:
-        acknowledged: whether the CLI said that it got it.
-        turn: the turn that was stopped; None if none was running.
-        result: that turn's result; None if it has not come.
-        still_queued: turns that are still to come, here or in the CLI.
-        cancelled: turns that were dropped.
-        steps: what had to be done, one word for each step.
-    """
+    """What an interrupt did; see `claudewire.session.InterruptReceipt`."""
 
     acknowledged: bool
-    turn: Turn[Any] | None = None
-    result: ResultMessage | None = None
-    still_queued: tuple[Turn[Any], ...] = ()
-    cancelled: tuple[Turn[Any], ...] = ()
-    steps: tuple[str, ...] = ()
+    turn: Turn[Any] | None
+    result: ResultMessage | None
+    still_queued: tuple[Turn[Any], ...]
+    cancelled: tuple[Turn[Any], ...]
+    steps: tuple[str, ...]
 
 
-class Subscription:
-    """An endless loop over everything that happens from now on; it ends with the session.
+class Subscription(Reader[Event | SessionEvent]):
+    """An iterator over everything that happens from now on; it ends with the session.
 
-    Use it as a context manager, or call `close` when you have heard enough. What is not read is
-    kept, up to the limit: then the oldest event is dropped, and `dropped` counts it.
+    Close it, or use it as a context manager. Events that are not read are kept, up to the limit:
+    then the oldest are dropped, and `dropped` counts them.
     """
 
     def __init__(self, inner: AsyncSubscription[Event | SessionEvent], portal: Portal) -> None:
+        super().__init__(portal, inner._queue, self._own)
         self._inner = inner
-        self._portal = portal
-        self._reader: Reader[Event | SessionEvent] = Reader(portal, inner._queue, self._note)
 
-    def _note(self, it: Event | SessionEvent) -> tuple[Event | SessionEvent]:
-        if isinstance(it, AsyncTurnStarted):
-            return (TurnStarted(Turn(it.turn, self._portal)),)
-        return (it,)
+    def _own(self, event: Event | SessionEvent) -> tuple[Event | SessionEvent]:
+        """Replace a turn of the async API by one of this."""
+        if isinstance(event, AsyncTurnStarted):
+            return (TurnStarted(Turn(event.turn, self._portal)),)
+        return (event,)
 
     @property
     def dropped(self) -> int:
         """How many events were dropped because they were not read."""
         return self._inner.dropped
 
-    def __iter__(self) -> Iterator[Event | SessionEvent]:
-        return self._reader
-
-    def get(self, timeout: float | None = None) -> Event | SessionEvent:
-        """Wait for the next.
-
-        Raises:
-            TimeoutError: nothing came for so many seconds.
-            StopIteration: nothing will come any more.
-        """
-        return self._reader.get(timeout)
-
     def take(self) -> list[Event | SessionEvent]:
         """Take the events that are there, without waiting."""
-        return [self._note(it)[0] for it in self._portal.do(self._inner.take)]
+        return [self._own(event)[0] for event in self._portal.do(self._inner.take)]
 
     def close(self) -> None:
         """Get no more events. Those that are there can still be read."""
