@@ -16,6 +16,7 @@ from claudewire.errors import Error
 from claudewire.launch import Connect
 from claudewire.options import Options
 from claudewire.session import Reply, Session, Turn
+from claudewire.sync.portal import portal
 from claudewire.wire import Event, SetModel, StreamEvent
 
 AnyTurn = Turn[Any] | sync.Turn[Any]
@@ -128,11 +129,11 @@ class BlockingApplication(Application):
     session: sync.Session
 
     def __init__(self, options: Options, transport: Connect | None) -> None:
-        super().__init__(sync.Session(options, transport=transport))
+        super().__init__(sync.Session(Session(options, transport=transport), portal()))
 
     async def open(self) -> None:
         """Open the session."""
-        self.session.start()
+        self.session._start()
 
     async def close(self) -> None:
         """Close it."""

@@ -81,7 +81,8 @@ def test_without_brackets_a_session_is_one_with_any_output() -> None:
         assert_type(session, Session[Any])
         assert_type(blocking, sync.Session[Any])
 
-    of_any(claudewire.open(output=Sum), sync.open(model="sonnet"))
+    with sync.open(transport=SimulatedCLI()) as blocking:
+        of_any(claudewire.open(output=Sum), blocking)
     assert_type(claudewire.open(options()), Session[Any])
     assert_type(claudewire.open(json_schema={"type": "object"}), Session[Any])
 

@@ -292,7 +292,7 @@ async def test_options_that_make_no_sense() -> None:
     with pytest.raises(OptionsError):
         Pool(model=3)  # type: ignore[arg-type]
     with pytest.raises(OptionsError):
-        Pool().open(modle="opus")  # type: ignore[call-arg]
+        Pool().open(modle="opus")  # type: ignore[call-overload]
 
 
 # --- what goes wrong ------------------------------------------------------------------------------
