@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import anyio.abc
 
-from claudewire.people import People, PermissionDesk, form_for
+from claudewire.people import Decider, People, form_for
 from claudewire.transport import Transport
 from claudewire.wire import (
     Answer,
@@ -48,7 +48,7 @@ class Host:
         self.connection = Connection(Role.CLIENT, dialect=dialect)
         self.capabilities: list[str] = []
         form = form_for(dialect)
-        self.desk = PermissionDesk(
+        self.decider = Decider(
             people,
             session="one",
             capabilities=lambda: self.capabilities,
@@ -89,7 +89,7 @@ class Host:
 
     async def _interrupt(self) -> None:
         """Interrupt the turn as soon as something waits for a person."""
-        with self.desk.inbox.changes() as changes:
+        with self.decider.inbox.changes() as changes:
             await anext(changes)
         await self.say(self.connection.new_request(Interrupt()))
 
@@ -111,7 +111,9 @@ class Host:
 
     async def _serve(self, request: Request) -> None:
         with self._scopes[request.id]:
-            decide = self.desk.decide if isinstance(request.body, CanUseTool) else self.desk.elicit
+            decide = (
+                self.decider.decide if isinstance(request.body, CanUseTool) else self.decider.elicit
+            )
             await self.say(Answer(request.id, await decide(request)))
 
     async def end(self) -> None:

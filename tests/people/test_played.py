@@ -41,7 +41,7 @@ async def test_the_same_application_works_in_every_dialect(dialect: str) -> None
     host, records = await play(dialect)
     check_told(told(host.events))
     assert [(it.tool, it.answer, it.decided_by) for it in records] == DECIDED
-    assert host.desk.inbox.pending == ()
+    assert host.decider.inbox.pending == ()
 
 
 async def test_the_answers_are_written_as_each_dialect_has_them() -> None:

@@ -15,11 +15,11 @@ import pytest
 from tests.people.asking import COLOUR, SIZES, SOON, ask, dialog, form, permission, plan, use
 
 from claudewire.people import (
+    Decider,
     DialogRequest,
     ElicitationRequest,
     Inbox,
     People,
-    PermissionDesk,
     PermissionRequest,
     PermissionResultAllow,
     PermissionResultDeny,
@@ -349,11 +349,11 @@ async def until(true: Callable[[], bool]) -> None:
 
 async def test_requests_are_asked_one_after_the_other(typist: Typist) -> None:
     shown = io.StringIO()
-    desk = PermissionDesk(People(person=Terminal(typist.stream, shown)))
+    decider = Decider(People(person=Terminal(typist.stream, shown)))
     answers: dict[str, Any] = {}
 
     async def run(id: str) -> None:
-        answers[id] = await desk.decide(use("Bash", {"command": id}, id))
+        answers[id] = await decider.decide(use("Bash", {"command": id}, id))
 
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
@@ -374,11 +374,11 @@ async def test_what_was_typed_for_a_withdrawn_request_answers_nothing_else(
 ) -> None:
     shown, inbox = io.StringIO(), Inbox()
     lines = Terminal(typist.stream, shown)
-    desk = PermissionDesk(People(person=lines, inbox=inbox))
+    decider = Decider(People(person=lines, inbox=inbox))
     answers: list[Any] = []
 
     async def run(id: str) -> None:
-        answers.append(await desk.decide(use("Bash", {"command": id}, id)))
+        answers.append(await decider.decide(use("Bash", {"command": id}, id)))
 
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:

@@ -16,7 +16,7 @@ from tests.people.spying import answer_to, hang, make, play
 
 from claudewire.errors import OptionsError
 from claudewire.people import PermissionRequest, PermissionResultDeny, QuestionRequest
-from claudewire.people.desk import NOBODY
+from claudewire.people.decisions import NOBODY
 from claudewire.people.handlers import FAILED
 from claudewire.people.pending import PendingState
 from claudewire.policy import DecisionRecord

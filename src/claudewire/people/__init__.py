@@ -7,8 +7,7 @@ which says who decides in which order, then `pending`.
 
 from __future__ import annotations
 
-from .deciders import Remote, allow_everything_dangerously, deny_everything, policy_then
-from .desk import People, PermissionDesk, Person, Policy
+from .decisions import Decider, People, Person, Policy
 from .elicitation import DialogHandler, DialogRequest, ElicitationHandler, ElicitationRequest
 from .inbox import Inbox
 from .pending import AnswerError
@@ -19,6 +18,7 @@ from .permissions import (
     PermissionResultAllow,
     PermissionResultDeny,
 )
+from .persons import Remote, allow_everything_dangerously, deny_everything, policy_then
 from .plans import PLAN_TOOL, PlanHandler, PlanRequest
 from .questions import ASK_TOOL, AnswerForm, QuestionHandler, QuestionRequest, form_for
 from .terminal import Terminal
@@ -28,13 +28,13 @@ __all__ = [
     "PLAN_TOOL",
     "AnswerError",
     "AnswerForm",
+    "Decider",
     "DialogHandler",
     "DialogRequest",
     "ElicitationHandler",
     "ElicitationRequest",
     "Inbox",
     "People",
-    "PermissionDesk",
     "PermissionHandler",
     "PermissionRequest",
     "PermissionResult",

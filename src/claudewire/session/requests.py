@@ -16,7 +16,7 @@ from ..errors import OptionsError
 from ..hooks import Hooks
 from ..launch import initialize_request
 from ..options import Options, check_agents
-from ..people import ASK_TOOL, PLAN_TOOL, AnswerForm, Inbox, People, PermissionDesk, form_for
+from ..people import ASK_TOOL, PLAN_TOOL, AnswerForm, Decider, Inbox, People, form_for
 from ..policy import Explanation, Policy, ToolFate, explain, shadowed
 from ..wire import (
     AUTO,
@@ -71,7 +71,7 @@ class Desk:
         self._options = options
         self._session = session
         self._hooks = Hooks.of(options.hooks or {})
-        self._people = PermissionDesk(
+        self._people = Decider(
             _people(options, self.inbox),
             session=self.name,
             conversation=self._conversation,

@@ -13,18 +13,18 @@ from tests.people.asking import COLOUR, SOON, ask, dialog, form, plan, use
 
 from claudewire.errors import OptionsError
 from claudewire.people import (
+    Decider,
     DialogRequest,
     ElicitationRequest,
     Inbox,
     People,
-    PermissionDesk,
     PermissionRequest,
     PermissionResultAllow,
     PermissionResultDeny,
     PlanRequest,
     QuestionRequest,
 )
-from claudewire.people.desk import NOBODY
+from claudewire.people.decisions import NOBODY
 from claudewire.people.pending import Clock, Pending, PendingState
 from claudewire.policy import DecisionRecord, Policy, digest
 from claudewire.wire import DialogCancelled, DialogCompleted, ElicitationResult, Request
@@ -72,7 +72,7 @@ async def hang(request: Pending[Any]) -> Any:
 
 async def decide(request: Request = MAKE, **options: Any) -> Any:
     with anyio.fail_after(SOON):
-        return await PermissionDesk(People(**options), session="one", cwd="/srv").decide(request)
+        return await Decider(People(**options), session="one", cwd="/srv").decide(request)
 
 
 def message(answer: object) -> str | None:
@@ -160,11 +160,9 @@ async def test_a_plan_goes_to_whoever_decides_over_plans(policy: Any) -> None:
 
 async def test_a_question_is_answered_as_the_cli_can_read_it() -> None:
     people = People(on_question=lambda request: request.skip())
-    new = PermissionDesk(people, capabilities=lambda: ["ask_user_question_unanswered_v1"])
-    old = PermissionDesk(people)
-    bare = PermissionDesk(
-        People(on_question=lambda request: request.answer("Red")), form=lambda: "bare"
-    )
+    new = Decider(people, capabilities=lambda: ["ask_user_question_unanswered_v1"])
+    old = Decider(people)
+    bare = Decider(People(on_question=lambda request: request.answer("Red")), form=lambda: "bare")
     with anyio.fail_after(SOON):
         assert isinstance(await new.decide(ask(COLOUR)), PermissionResultAllow)
         assert isinstance(await old.decide(ask(COLOUR)), PermissionResultDeny)
@@ -181,13 +179,13 @@ async def test_a_person_answers_what_has_no_handler() -> None:
         return request.no("because")
 
     people = People(person=person, on_permission=allow)
-    desk = PermissionDesk(people)
+    decider = Decider(people)
     with anyio.fail_after(SOON):
-        assert isinstance(await desk.decide(MAKE), PermissionResultAllow)
-        assert message(await desk.decide(ask(COLOUR))) == "because"
-        assert message(await desk.decide(plan({}))) == "because"
-        assert await desk.elicit(form()) == ElicitationResult("decline")
-        assert await desk.dialog(dialog()) == DialogCancelled()
+        assert isinstance(await decider.decide(MAKE), PermissionResultAllow)
+        assert message(await decider.decide(ask(COLOUR))) == "because"
+        assert message(await decider.decide(plan({}))) == "because"
+        assert await decider.elicit(form()) == ElicitationResult("decline")
+        assert await decider.dialog(dialog()) == DialogCancelled()
     assert seen == ["question", "plan", "elicitation", "dialog"]
 
 
@@ -198,10 +196,10 @@ async def test_forms_and_dialogs_have_handlers_of_their_own() -> None:
     async def show(request: DialogRequest) -> Any:
         return request.complete(request.payload)
 
-    desk = PermissionDesk(People(on_elicitation=fill_in, on_dialog=show))
+    decider = Decider(People(on_elicitation=fill_in, on_dialog=show))
     with anyio.fail_after(SOON):
-        assert await desk.elicit(form()) == ElicitationResult("accept", {})
-        assert await desk.dialog(dialog("trust", {"a": 1})) == DialogCompleted({"a": 1})
+        assert await decider.elicit(form()) == ElicitationResult("accept", {})
+        assert await decider.dialog(dialog("trust", {"a": 1})) == DialogCompleted({"a": 1})
 
 
 async def test_what_is_no_use_of_a_tool_is_not_decided() -> None:
@@ -215,10 +213,10 @@ async def test_what_is_no_use_of_a_tool_is_not_decided() -> None:
 async def test_without_anybody_the_answer_is_no(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "claudewire.people.permissions"):
         assert message(await decide()) == NOBODY
-        desk = PermissionDesk()
+        decider = Decider()
         with anyio.fail_after(SOON):
-            assert await desk.elicit(form()) == ElicitationResult("decline")
-            assert await desk.dialog(dialog()) == DialogCancelled()
+            assert await decider.elicit(form()) == ElicitationResult("decline")
+            assert await decider.dialog(dialog()) == DialogCancelled()
     assert "Nobody is there to decide over one/1: Bash: make" in caplog.text
 
 
@@ -299,12 +297,12 @@ async def test_what_is_withdrawn_stops_its_handler() -> None:
         finally:
             ended.append(request)
 
-    desk = PermissionDesk(People(on_permission=wait, inbox=inbox, audit=records.append))
+    decider = Decider(People(on_permission=wait, inbox=inbox, audit=records.append))
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(desk.decide, MAKE)
+            tasks.start_soon(decider.decide, MAKE)
             await anyio.wait_all_tasks_blocked()
-            (request,) = desk.inbox.pending
+            (request,) = decider.inbox.pending
             tasks.cancel_scope.cancel()
     assert ended == [request]
     assert request.state is PendingState.WITHDRAWN
@@ -314,15 +312,15 @@ async def test_what_is_withdrawn_stops_its_handler() -> None:
 
 async def test_a_session_that_closes_takes_back_what_it_asks() -> None:
     inbox = Inbox()
-    desk = PermissionDesk(People(person="inbox", inbox=inbox), session="one")
+    decider = Decider(People(person="inbox", inbox=inbox), session="one")
     answers: list[Any] = []
 
-    async def ask_desk() -> None:
-        answers.append(await desk.decide(MAKE))
+    async def ask_decider() -> None:
+        answers.append(await decider.decide(MAKE))
 
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(ask_desk)
+            tasks.start_soon(ask_decider)
             await anyio.wait_all_tasks_blocked()
             assert inbox.withdraw_session("one", "the session was closed") == 1
     assert message(answers[0]) == "the session was closed"
@@ -333,11 +331,11 @@ async def test_many_are_asked_at_once_and_each_gets_its_own_answer() -> None:
         await anyio.lowlevel.checkpoint()
         return request.deny(request.input["command"])
 
-    desk = PermissionDesk(People(on_permission=echo))
+    decider = Decider(People(on_permission=echo))
     answers: dict[str, Any] = {}
 
     async def run(number: str) -> None:
-        answers[number] = await desk.decide(use("Bash", {"command": number}, number))
+        answers[number] = await decider.decide(use("Bash", {"command": number}, number))
 
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
@@ -395,11 +393,11 @@ async def test_it_is_written_down_that_nobody_has_decided() -> None:
 
 async def test_answers_of_every_kind_are_written_down() -> None:
     records: list[DecisionRecord] = []
-    desk = PermissionDesk(People(audit=records.append))
+    decider = Decider(People(audit=records.append))
     with anyio.fail_after(SOON):
-        await desk.decide(ask(COLOUR))
-        await desk.elicit(form())
-        await desk.dialog(dialog("trust", {"folder": "/a"}))
+        await decider.decide(ask(COLOUR))
+        await decider.elicit(form())
+        await decider.dialog(dialog("trust", {"folder": "/a"}))
     assert [(it.tool, it.answer) for it in records] == [
         ("AskUserQuestion", "deny"),
         ("elicitation: crm", "decline"),
@@ -475,12 +473,12 @@ def test_it_is_known_whether_anybody_is_there() -> None:
 
 async def test_what_is_withdrawn_is_the_last_request_of_that_id() -> None:
     """A CLI may take a request back and ask again with the same id."""
-    desk = PermissionDesk(People(person="inbox"))
+    decider = Decider(People(person="inbox"))
     answers: list[Any] = []
 
     async def ask_once(scope: anyio.CancelScope) -> None:
         with scope:
-            answers.append(await desk.decide(MAKE))
+            answers.append(await decider.decide(MAKE))
 
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
@@ -490,7 +488,7 @@ async def test_what_is_withdrawn_is_the_last_request_of_that_id() -> None:
                 await anyio.wait_all_tasks_blocked()
             first.cancel()
             await anyio.wait_all_tasks_blocked()
-            (left,) = desk.inbox.pending
-            assert desk.withdraw("1", "the turn is over") is left.result
+            (left,) = decider.inbox.pending
+            assert decider.withdraw("1", "the turn is over") is left.result
     assert [message(answer) for answer in answers] == ["the turn is over"]
-    assert desk.withdraw("1", "too late") is None
+    assert decider.withdraw("1", "too late") is None

@@ -17,7 +17,7 @@ import anyio
 import msgspec
 
 from ..concurrency import call_function
-from .desk import Person, Policy
+from .decisions import Person, Policy
 from .handlers import check_handler
 from .inbox import Change, Inbox
 from .pending import AnswerError, Pending

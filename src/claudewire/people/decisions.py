@@ -38,8 +38,8 @@ from .questions import ASK_TOOL, AnswerForm, QuestionHandler, QuestionRequest
 
 __all__ = [
     "NOBODY",
+    "Decider",
     "People",
-    "PermissionDesk",
     "Person",
     "Policy",
     "PolicyDecision",
@@ -159,7 +159,7 @@ class People:
         return self.person == "inbox" or self.handler_for(kind) is not None
 
 
-class PermissionDesk:
+class Decider:
     """Answers what the CLI of one session asks of a person.
 
     Args:

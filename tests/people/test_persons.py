@@ -10,15 +10,15 @@ import anyio
 import anyio.abc
 import pytest
 from tests.people.asking import COLOUR, SOON, ask, dialog, form, permission, plan, use
-from tests.people.test_desk import Broken, Rules, never
+from tests.people.test_decisions import Broken, Rules, never
 
 from claudewire.errors import OptionsError
 from claudewire.people import (
+    Decider,
     DialogRequest,
     ElicitationRequest,
     Inbox,
     People,
-    PermissionDesk,
     PermissionRequest,
     PermissionResultAllow,
     PermissionResultDeny,
@@ -35,14 +35,14 @@ pytestmark = pytest.mark.anyio
 
 
 async def all_kinds(person: Any) -> list[Any]:
-    desk = PermissionDesk(People(person=person))
+    decider = Decider(People(person=person))
     with anyio.fail_after(SOON):
         return [
-            await desk.decide(use("Bash", {"command": "make"})),
-            await desk.decide(ask(COLOUR)),
-            await desk.decide(plan({"plan": "# Tidy up"})),
-            await desk.elicit(form()),
-            await desk.dialog(dialog()),
+            await decider.decide(use("Bash", {"command": "make"})),
+            await decider.decide(ask(COLOUR)),
+            await decider.decide(plan({"plan": "# Tidy up"})),
+            await decider.elicit(form()),
+            await decider.dialog(dialog()),
         ]
 
 
@@ -64,11 +64,11 @@ async def test_everything_is_denied_with_a_reason() -> None:
 
 async def test_a_policy_decides_and_then_a_person() -> None:
     async def decided(behavior: str, person: Any) -> Any:
-        desk = PermissionDesk(
+        decider = Decider(
             People(person=policy_then(Rules(behavior, reason="A rule"), person)), cwd="/w"
         )
         with anyio.fail_after(SOON):
-            return await desk.decide(use("Bash", {"command": "make"}))
+            return await decider.decide(use("Bash", {"command": "make"}))
 
     assert isinstance(await decided("allow", never), PermissionResultAllow)
     assert (await decided("deny", never)).message == "A rule"
@@ -81,9 +81,9 @@ async def test_a_policy_has_no_say_in_what_only_a_person_can_know() -> None:
     assert isinstance(tool, PermissionResultAllow)
     assert question.message == "no"
     asked = use("Survey", {}, requires_user_interaction=True)
-    desk = PermissionDesk(People(person=policy_then(Rules("allow"), deny_everything("no"))))
+    decider = Decider(People(person=policy_then(Rules("allow"), deny_everything("no"))))
     with anyio.fail_after(SOON):
-        assert isinstance(await desk.decide(asked), PermissionResultDeny)
+        assert isinstance(await decider.decide(asked), PermissionResultDeny)
 
 
 async def test_a_rule_may_deny_a_question_but_not_the_want_of_one() -> None:
