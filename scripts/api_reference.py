@@ -62,8 +62,6 @@ MODULES = {
 INTERNAL = {
     "Ledger": ["note", "note_context", "restarted"],
     "TaskTable": ["note", "restarted"],
-    "Pending": ["fit", "no", "being_decided", "returned", "expire"],
-    "ToolPending": ["fit", "no"],
 }
 """Methods that have no underscore because other modules call them, and nobody else should."""
 

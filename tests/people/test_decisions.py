@@ -24,7 +24,7 @@ from claudewire.people import (
     PlanRequest,
     QuestionRequest,
 )
-from claudewire.people.decisions import NOBODY
+from claudewire.people.decisions import no_handler
 from claudewire.people.pending import Clock, Pending, PendingState
 from claudewire.policy import DecisionRecord, Policy, digest
 from claudewire.wire import DialogCancelled, DialogCompleted, ElicitationResult, Request
@@ -95,27 +95,29 @@ async def test_a_policy_decides_before_anybody_is_asked() -> None:
     assert rules.asked == [("Bash", {"command": "make"}, "/srv")]
     denied = await decide(policy=Rules("deny", "Bash", "No shell here"), on_permission=never)
     assert message(denied) == "No shell here"
-    assert message(await decide(policy=Rules("deny"))) == "A rule does not allow this."
+    assert message(await decide(policy=Rules("deny"))) == "The policy does not allow this."
 
 
 async def test_a_policy_can_say_that_somebody_is_to_be_asked() -> None:
     assert isinstance(await decide(policy=Rules("ask"), on_permission=allow), PermissionResultAllow)
-    assert message(await decide(policy=Rules("ask"))) == NOBODY
+    assert message(await decide(policy=Rules("ask"))) == no_handler("permission")
 
 
 async def test_a_policy_that_says_something_unheard_of_has_not_allowed_it() -> None:
-    assert message(await decide(policy=Rules("perhaps"))) == NOBODY
+    assert message(await decide(policy=Rules("perhaps"))) == no_handler("permission")
 
 
 async def test_a_policy_that_fails_denies(caplog: pytest.LogCaptureFixture) -> None:
     answer = await decide(policy=Broken(), on_permission=never)
-    assert message(answer) == "The policy failed to decide about this, so the answer is no."
+    assert (
+        message(answer) == "The application's policy raised an exception, so the tool was denied."
+    )
     assert "the rules are gone" in caplog.text
 
 
 async def test_a_tool_that_wants_a_person_is_not_allowed_by_a_policy() -> None:
     asked = use("Survey", {}, requires_user_interaction=True)
-    assert message(await decide(asked, policy=Rules("allow"))) == NOBODY
+    assert message(await decide(asked, policy=Rules("allow"))) == no_handler("permission")
     assert isinstance(
         await decide(asked, policy=Rules("allow"), on_permission=allow), PermissionResultAllow
     )
@@ -139,7 +141,8 @@ async def test_a_rule_may_deny_questions_and_plans(request_: Request) -> None:
 
 @pytest.mark.parametrize("policy", [None, Rules("allow")])
 async def test_a_question_is_never_allowed_like_a_tool(policy: Any) -> None:
-    assert message(await decide(ask(COLOUR), on_permission=allow, policy=policy)) == NOBODY
+    refused = await decide(ask(COLOUR), on_permission=allow, policy=policy)
+    assert message(refused) == no_handler("question")
 
     async def yes(request: Pending[Any]) -> Any:
         return PermissionResultAllow()
@@ -155,7 +158,8 @@ async def test_a_plan_goes_to_whoever_decides_over_plans(policy: Any) -> None:
     request = plan({"plan": "# Tidy up"})
     answer = await decide(request, on_plan=approve, on_permission=never, policy=policy)
     assert isinstance(answer, PermissionResultAllow)
-    assert message(await decide(request, on_permission=allow, policy=policy)) == NOBODY
+    refused = await decide(request, on_permission=allow, policy=policy)
+    assert message(refused) == no_handler("plan")
 
 
 async def test_a_question_is_answered_as_the_cli_can_read_it() -> None:
@@ -176,7 +180,7 @@ async def test_a_person_answers_what_has_no_handler() -> None:
 
     async def person(request: Pending[Any]) -> Any:
         seen.append(request.kind)
-        return request.no("because")
+        return request._denial("because")
 
     people = People(person=person, on_permission=allow)
     decider = Decider(people)
@@ -212,12 +216,12 @@ async def test_what_is_no_use_of_a_tool_is_not_decided() -> None:
 
 async def test_without_anybody_the_answer_is_no(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "claudewire.people.permissions"):
-        assert message(await decide()) == NOBODY
+        assert message(await decide()) == no_handler("permission")
         decider = Decider()
         with anyio.fail_after(SOON):
             assert await decider.elicit(form()) == ElicitationResult("decline")
             assert await decider.dialog(dialog()) == DialogCancelled()
-    assert "Nobody is there to decide over one/1: Bash: make" in caplog.text
+    assert f"{no_handler('permission')} (one/1: Bash: make)" in caplog.text
 
 
 async def test_whoever_looks_into_the_inbox_decides() -> None:
@@ -260,8 +264,8 @@ async def test_a_handler_that_hangs_has_said_no_at_the_deadline(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     answer = await decide(on_permission=hang, deadline=0.01)
-    assert message(answer) == "nobody decided within 0.01 seconds"
-    assert "one/1: nobody decided within 0.01 seconds, so the answer is no" in caplog.text
+    assert message(answer) == "no decision was made within 0.01 seconds"
+    assert "one/1: no decision was made within 0.01 seconds, so the answer is no" in caplog.text
 
 
 async def test_a_thread_that_hangs_has_said_no_at_the_deadline() -> None:
@@ -273,7 +277,7 @@ async def test_a_thread_that_hangs_has_said_no_at_the_deadline() -> None:
 
     answer = await decide(on_permission=wait, deadline=0.01)
     go_on.set()
-    assert message(answer) == "nobody decided within 0.01 seconds"
+    assert message(answer) == "no decision was made within 0.01 seconds"
 
 
 async def test_a_handler_that_raises_has_said_no(caplog: pytest.LogCaptureFixture) -> None:
@@ -281,7 +285,7 @@ async def test_a_handler_that_raises_has_said_no(caplog: pytest.LogCaptureFixtur
         raise RuntimeError("the secret")
 
     assert message(await decide(on_permission=fail)) == (
-        "The application failed to decide about this, so the answer is no."
+        "The application's handler failed, so the answer is no."
     )
     assert "the secret" in caplog.text
     assert "the secret" in str(await decide(on_permission=fail, tell_errors=True))
@@ -307,7 +311,7 @@ async def test_what_is_withdrawn_stops_its_handler() -> None:
     assert ended == [request]
     assert request.state is PendingState.WITHDRAWN
     (record,) = records
-    assert (record.answer, record.decided_by) == ("deny", "nobody: withdrawn")
+    assert (record.answer, record.decided_by) == ("deny", "withdrawn")
 
 
 async def test_a_session_that_closes_takes_back_what_it_asks() -> None:
@@ -322,7 +326,8 @@ async def test_a_session_that_closes_takes_back_what_it_asks() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask_decider)
             await anyio.wait_all_tasks_blocked()
-            assert inbox.withdraw_session("one", "the session was closed") == 1
+            (request,) = inbox.pending
+            assert request.withdraw("the session was closed")
     assert message(answers[0]) == "the session was closed"
 
 
@@ -386,7 +391,7 @@ async def test_a_decision_of_a_handler_is_written_down_with_its_name() -> None:
 
 
 async def test_it_is_written_down_that_nobody_has_decided() -> None:
-    assert (await recorded()).decided_by == "nobody"
+    assert (await recorded()).decided_by == "no handler"
     record = await recorded(on_permission=hang, deadline=0.01)
     assert (record.decided_by, record.answer) == ("deadline", "deny")
 
@@ -433,7 +438,7 @@ async def test_a_book_that_cannot_be_written_changes_nothing(
         raise OSError("the disk is full")
 
     assert isinstance(await decide(on_permission=allow, audit=fail), PermissionResultAllow)
-    assert "The decision over one/1 could not be written down" in caplog.text
+    assert "The decision about one/1 could not be recorded" in caplog.text
 
 
 # --- registering ---------------------------------------------------------------------------------
@@ -460,11 +465,11 @@ def test_what_makes_no_sense_is_refused_at_once(options: dict[str, Any]) -> None
 
 
 def test_it_is_known_whether_anybody_is_there() -> None:
-    assert not People().is_anybody_there("permission")
-    assert not People(on_permission=allow).is_anybody_there("question")
-    assert People(on_permission=allow).is_anybody_there("permission")
-    assert People(person="inbox").is_anybody_there("dialog")
-    assert People(person=hang).is_anybody_there("plan")
+    assert not People().can_decide("permission")
+    assert not People(on_permission=allow).can_decide("question")
+    assert People(on_permission=allow).can_decide("permission")
+    assert People(person="inbox").can_decide("dialog")
+    assert People(person=hang).can_decide("plan")
     assert People(person="inbox").handler_for("plan") is None
 
 

@@ -188,7 +188,7 @@ def test_a_folder_is_not_read(tmp_path: Path) -> None:
 def test_nobody_waits_for_a_named_pipe(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    with pytest.raises(ValueError, match="it is no regular file"):
+    with pytest.raises(ValueError, match="it is not a regular file"):
         read_text(path)
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from tests.people.asking import dialog, form, permission
 
-from claudewire.people import AnswerError, DialogRequest, ElicitationRequest
-from claudewire.people.forms import Form
+from claudewire.people import AnswerError, DialogRequest, ElicitationRequest, Form
 from claudewire.wire import DialogCancelled, DialogCompleted, ElicitationResult, Request
 
 SCHEMA: dict[str, Any] = {
@@ -112,20 +111,20 @@ def test_what_is_left_out_is_left_out() -> None:
     [
         (None, "name: it is required"),
         ({"name": None}, "name: it is required"),
-        ({"name": "A"}, "name: it has to have at least 2 characters"),
-        ({"name": 5}, "name: 5 is no text"),
+        ({"name": "A"}, "name: it must have at least 2 characters"),
+        ({"name": 5}, "name: 5 is not a string"),
         ({"name": "Ada", "nose": 1}, "there is no field 'nose'"),
-        ({"name": "Ada", "age": 1.5}, "age: 1.5 is no whole number"),
-        ({"name": "Ada", "age": True}, "age: True is no number"),
-        ({"name": "Ada", "age": -1}, "age: it has to be at least 0"),
+        ({"name": "Ada", "age": 1.5}, "age: 1.5 is not a whole number"),
+        ({"name": "Ada", "age": True}, "age: True is not a whole number"),
+        ({"name": "Ada", "age": -1}, "age: it must be at least 0"),
         ({"name": "Ada", "age": 151}, "age: it can be at most 150"),
-        ({"name": "Ada", "weight": "5"}, "weight: '5' is no number"),
-        ({"name": "Ada", "weight": float("nan")}, "weight: nan is no number"),
+        ({"name": "Ada", "weight": "5"}, "weight: '5' is not a number"),
+        ({"name": "Ada", "weight": float("nan")}, "weight: nan is not a number"),
         ({"name": "Ada", "member": 1}, "member: 1 is neither true nor false"),
         ({"name": "Ada", "colour": "Red"}, "colour: 'Red' is none of 'r', 'g'"),
-        ({"name": "Ada", "days": "mo"}, "days: 'mo' is no list"),
+        ({"name": "Ada", "days": "mo"}, "days: 'mo' is not a list"),
         ({"name": "Ada", "days": ["we"]}, "days: 'we' is none of 'mo', 'tu'"),
-        ({"name": "Ada", "days": []}, "days: at least 1 have to be chosen"),
+        ({"name": "Ada", "days": []}, "days: at least 1 must be chosen"),
         ({"name": "Ada", "days": ["mo", "tu"]}, "days: at most 1 can be chosen"),
         (["Ada"], "The answer to a form is an object"),
     ],
@@ -139,7 +138,8 @@ def test_an_answer_that_does_not_fit_is_refused_loudly(content: Any, words: str)
 
 
 def test_all_problems_are_named_at_once() -> None:
-    with pytest.raises(AnswerError, match="'x'; name: it is required; age: 'old' is no number"):
+    problems = "'x'; name: it is required; age: 'old' is not a whole number"
+    with pytest.raises(AnswerError, match=problems):
         asked().accept({"x": 1, "age": "old"})
 
 
@@ -156,7 +156,7 @@ def test_all_problems_are_named_at_once() -> None:
 def test_a_format_is_checked(format: str, good: str, bad: str) -> None:
     (field,) = Form({"properties": {"a": {"type": "string", "format": format}}}).fields
     assert field.problem(good) is None
-    assert field.problem(bad) == f"{bad!r} is no {format}"
+    assert field.problem(bad) == f"{bad!r} is not a valid {format}"
 
 
 def test_what_a_schema_says_beside_the_point_is_ignored() -> None:
@@ -191,14 +191,14 @@ def test_an_empty_form_is_accepted_with_an_empty_answer() -> None:
 def test_an_elicitation_is_declined_or_cancelled() -> None:
     assert asked().decline() == ElicitationResult("decline")
     assert asked().cancel() == ElicitationResult("cancel")
-    assert asked().no("because") == ElicitationResult("decline")
+    assert asked()._denial("because") == ElicitationResult("decline")
 
 
 def test_an_answer_that_was_made_by_hand_has_to_fit_too() -> None:
     request = asked()
     with pytest.raises(AnswerError, match="name: it is required"):
         request.resolve(ElicitationResult("accept", {}))
-    with pytest.raises(TypeError, match="is no answer to an elicitation"):
+    with pytest.raises(TypeError, match="is not an answer to an elicitation"):
         request.resolve({"name": "Ada"})
     assert request.resolve(ElicitationResult("accept", {"name": "Ada"}))
 
@@ -215,16 +215,16 @@ def test_a_dialog_is_dismissed() -> None:
     assert request.payload == {}
     with pytest.raises(AnswerError, match="cannot be written as JSON"):
         request.complete(object())
-    with pytest.raises(TypeError, match="is no answer to a dialog"):
+    with pytest.raises(TypeError, match="is not an answer to a dialog"):
         request.resolve("yes")
     assert request.is_waiting
     assert request.dismiss() == DialogCancelled()
-    assert request.no("because") == DialogCancelled()
+    assert request._denial("because") == DialogCancelled()
 
 
 def test_each_kind_takes_only_its_own_request() -> None:
     other = Request(id="1", body=permission().body)
-    with pytest.raises(TypeError, match="CanUseTool is no elicitation"):
+    with pytest.raises(TypeError, match="CanUseTool is not an elicitation"):
         ElicitationRequest(other)
-    with pytest.raises(TypeError, match="CanUseTool is no dialog"):
+    with pytest.raises(TypeError, match="CanUseTool is not a dialog"):
         DialogRequest(other)

@@ -18,7 +18,7 @@ from claudewire.people.handlers import Handler, check_handler, run_handler
 
 pytestmark = pytest.mark.anyio
 
-FAILED = "The application failed to decide about this, so the answer is no."
+FAILED = "The application's handler failed, so the answer is no."
 
 
 async def answer_of(handler: Handler, **options: Any) -> Any:
@@ -132,7 +132,7 @@ async def test_a_handler_that_returns_nonsense_has_said_no(
 
     answer = await answer_of(decide)
     assert answer == PermissionResultDeny(FAILED, tool_use_id="toolu_1")
-    assert "is no answer to a permission; return what `request.allow(…)`" in caplog.text
+    assert "is not an answer to a permission; return what `request.allow(…)`" in caplog.text
 
 
 async def test_a_handler_that_makes_two_answers_and_returns_none_has_said_no() -> None:
@@ -157,7 +157,7 @@ async def test_a_handler_that_raises_has_said_no_and_the_model_is_not_told_why(
     assert answer == PermissionResultDeny(FAILED, tool_use_id="toolu_1")
     (record,) = caplog.records
     assert record.exc_info is not None
-    assert "decide failed at 1; the answer is no" in record.getMessage()
+    assert "decide failed to decide about 1, so the answer is no" in record.getMessage()
     assert "hunter2" in caplog.text
 
 

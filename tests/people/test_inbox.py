@@ -130,7 +130,7 @@ async def test_what_is_no_answer_is_refused_and_the_request_still_waits() -> Non
 
     def act() -> None:
         for nonsense in (True, "allow", None, {"behavior": "allow"}):
-            with pytest.raises(TypeError, match="is no answer to a permission"):
+            with pytest.raises(TypeError, match="is not an answer to a permission"):
                 inbox.answer("1", nonsense)
         request.deny("no")
 
@@ -201,7 +201,8 @@ async def test_one_inbox_serves_several_sessions() -> None:
 
     def act() -> None:
         assert {request.id for request in inbox.pending} == {"one/1", "two/1", "two/1~2"}
-        assert inbox.withdraw_session("two", "the session was closed") == 2
+        for request in (two, three):
+            assert request.withdraw("the session was closed")
         assert inbox.pending == (one,)
         one.allow()
 
@@ -228,7 +229,7 @@ async def test_a_request_whose_task_is_cancelled_is_withdrawn() -> None:
     assert request.state is PendingState.WITHDRAWN
     assert inbox.pending == ()
     assert request.allow() is not request.result
-    assert told(request.result) == "the request was withdrawn before anybody decided"
+    assert told(request.result) == "the request was withdrawn before it was decided"
     assert inbox.answer("1", PermissionResultAllow()) is False
     assert inbox.act("1", "allow", {}) is False
 
@@ -249,7 +250,7 @@ async def test_at_the_deadline_the_answer_is_no() -> None:
     inbox, request = Inbox(clock=Clock(lambda: 100.0, lambda: 5.0)), permission()
     with anyio.fail_after(SOON):
         answer = await inbox.ask(request, deadline=0.01)
-    assert told(answer) == "nobody decided within 0.01 seconds"
+    assert told(answer) == "no decision was made within 0.01 seconds"
     assert request.state is PendingState.EXPIRED
     assert inbox.pending == ()
 
@@ -317,9 +318,9 @@ async def test_a_request_tells_what_it_is() -> None:
 async def test_a_kind_of_request_has_to_say_what_its_answers_are() -> None:
     request: Pending[object] = Pending("1", title="?")
     with pytest.raises(NotImplementedError):
-        request.fit("yes")
+        request._fitted("yes")
     with pytest.raises(NotImplementedError):
-        request.no("because")
+        request._denial("because")
 
 
 # --- following -----------------------------------------------------------------------------------

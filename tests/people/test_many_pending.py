@@ -146,7 +146,7 @@ class Waiting:
         assert (request.state, request.ending) == (PendingState.WITHDRAWN, why)
         assert self.changes == ["added", "withdrawn"]
         assert self.session.inbox.pending == ()
-        assert not request.resolve(request.no("too late"))
+        assert not request.resolve(request._denial("too late"))
         assert not self.session.inbox.act(request.id, "allow", {})
         assert request.state is PendingState.WITHDRAWN
 
@@ -167,7 +167,7 @@ async def test_the_cli_withdraws_it() -> None:
         it = await waiting()
         await it.peer.say(Cancel(id=it.id))
         await soon(lambda: not it.request.is_waiting)
-        it.check_withdrawn("the request was withdrawn before anybody decided")
+        it.check_withdrawn("the request was withdrawn before it was decided")
         await it.session.close()
     assert not [event for event in it.peer.heard if isinstance(event, Answer)]
 
@@ -221,7 +221,7 @@ async def test_the_death_of_the_cli_withdraws_it() -> None:
         it.peer.exit(1)
         with pytest.raises(Error):
             await turn
-        it.check_withdrawn("the request was withdrawn before anybody decided")
+        it.check_withdrawn("the request was withdrawn before it was decided")
 
 
 async def test_a_session_takes_only_its_own_requests_along() -> None:

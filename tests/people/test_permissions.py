@@ -61,7 +61,7 @@ def test_a_request_shows_what_the_cli_asks() -> None:
     assert asked.cwd == "/srv"
     assert [it.describe() for it in asked.suggestions] == [
         "Always allow Read of //tmp/test/** (in this session)",
-        "Accept all changes of files without asking (in this session)",
+        "Accept all changes to files without asking (in this session)",
         "A change that this version does not know: addWeekday (in this session)",
     ]
     said = asked.describe()
@@ -196,17 +196,17 @@ def test_once_remembers_nothing() -> None:
 @pytest.mark.parametrize(
     ("remember", "scope", "words"),
     [
-        ("Bash", "once", "Once means that nothing is remembered"),
-        (None, "session", "What is to be remembered"),
+        ("Bash", "once", "The scope `once` remembers nothing"),
+        (None, "session", "The scope 'session' needs"),
         ("Bash", "for ever", "There is no scope 'for ever'; there are once, session, project"),
         (None, "for ever", "There is no scope"),
         ("Bash", 5, "There is no scope 5"),
-        ("Bash(", None, "is no rule"),
-        ("Bash()", None, "is no rule"),
-        ("", None, "is no rule"),
+        ("Bash(", None, "is not a rule"),
+        ("Bash()", None, "is not a rule"),
+        ("", None, "is not a rule"),
         (0, None, "There is no suggestion 0; there are 0"),
         (-1, None, "There is no suggestion -1"),
-        (True, None, "Say what is to be remembered"),
+        (True, None, "Say what to remember"),
         (object(), None, "cannot be remembered"),
     ],
 )
@@ -238,7 +238,7 @@ def test_a_denial_can_end_the_turn() -> None:
 
 @pytest.mark.parametrize("arguments", [{"reason": 5}, {"reason": "no", "stop": "yes"}])
 def test_a_denial_of_the_wrong_shape_is_refused(arguments: dict[str, Any]) -> None:
-    with pytest.raises(AnswerError, match="The reason has to be a text"):
+    with pytest.raises(AnswerError, match="The reason has to be a string"):
         permission().deny(**arguments)
 
 
@@ -247,10 +247,10 @@ def test_a_denial_of_the_wrong_shape_is_refused(arguments: dict[str, Any]) -> No
 
 def test_an_answer_that_was_made_by_hand_is_completed() -> None:
     request = permission("make")
-    assert request.fit(PermissionResultAllow()) == PermissionResultAllow(
+    assert request._fitted(PermissionResultAllow()) == PermissionResultAllow(
         {"command": "make"}, tool_use_id="toolu_1"
     )
-    assert request.fit(PermissionResultDeny()) == PermissionResultDeny(
+    assert request._fitted(PermissionResultDeny()) == PermissionResultDeny(
         "The user does not want this tool to run.", tool_use_id="toolu_1"
     )
 
@@ -261,7 +261,7 @@ def test_a_complete_answer_is_left_alone() -> None:
         PermissionResultAllow({}, tool_use_id="toolu_9"),
         PermissionResultDeny("no", True, "toolu_9"),
     ):
-        assert request.fit(answer) is answer
+        assert request._fitted(answer) is answer
 
 
 # --- the other dialects --------------------------------------------------------------------------

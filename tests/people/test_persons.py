@@ -181,11 +181,11 @@ async def test_what_waits_outlives_the_channel() -> None:
         ({"id": "1", "action": "expire"}, "it takes allow, deny"),
         ({"id": "1", "action": "__init__"}, "it takes allow, deny"),
         ({"id": "1", "action": "allow", "self": 5}, "does not take these arguments"),
-        ({"id": "1", "action": "allow", "input": "ls"}, "The input of a tool is an object"),
+        ({"id": "1", "action": "allow", "input": "ls"}, "The input of a tool has to be a mapping"),
         ({"id": "1", "action": "allow", "remember": {}}, "cannot be remembered"),
         ({"id": "1", "action": "allow", "remember": 3}, "There is no suggestion 3"),
-        ({"id": "1", "action": "deny", "reason": ["no"]}, "The reason has to be a text"),
-        ({"id": "2", "action": "allow"}, "Nobody waits for this answer any more"),
+        ({"id": "1", "action": "deny", "reason": ["no"]}, "The reason has to be a string"),
+        ({"id": "2", "action": "allow"}, "This request no longer waits for an answer"),
     ],
 )
 async def test_an_answer_that_does_not_fit_is_refused_and_the_request_waits(

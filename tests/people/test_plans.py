@@ -62,7 +62,7 @@ def test_a_changed_plan_is_approved() -> None:
 
 def test_a_cli_that_would_ignore_a_changed_plan_does_not_get_one() -> None:
     request = PlanRequest(plan(PLAN))
-    with pytest.raises(AnswerError, match="This CLI takes no changed plan"):
+    with pytest.raises(AnswerError, match="This CLI does not accept a changed plan"):
         request.approve(plan="# Something else")
     assert request.is_waiting
     assert request.approve(plan=PLAN["plan"]) == PermissionResultAllow(PLAN, tool_use_id="toolu_1")

@@ -95,4 +95,7 @@ async def test_without_people_the_tool_is_denied_and_the_turn_goes_on() -> None:
     await host.open()
     result = await host.turn()
     await host.end()
-    assert result.text == "I was told: Nobody was there to decide, so the answer is no."
+    assert (
+        result.text
+        == "I was told: No handler is registered for permissions, so the tool was denied."
+    )

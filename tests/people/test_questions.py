@@ -15,10 +15,10 @@ from claudewire.people import (
     AnswerError,
     PermissionResultAllow,
     PermissionResultDeny,
+    QuestionAnswer,
     QuestionRequest,
     form_for,
 )
-from claudewire.people.questions import Reply
 from claudewire.wire import Answer
 
 EXAMPLES = Path(__file__).parents[2] / "conformance" / "examples"
@@ -101,7 +101,9 @@ def test_the_answer_goes_with_the_original_input() -> None:
 
 
 @pytest.mark.parametrize("key", ["Colour", "Which colour?", 0, "0"])
-@pytest.mark.parametrize("value", ["Green", 1, ["Green"], (1,), Reply(("Green",)), {"choose": 1}])
+@pytest.mark.parametrize(
+    "value", ["Green", 1, ["Green"], (1,), QuestionAnswer(("Green",)), {"choose": 1}]
+)
 def test_an_answer_is_found_by_header_text_or_index(key: Any, value: Any) -> None:
     assert answers(one().answer({key: value})) == {"Which colour?": "Green"}
 
@@ -125,7 +127,9 @@ def test_several_are_a_list_for_a_peer_that_wants_one(form: Any) -> None:
 
 def test_words_of_ones_own_are_said_explicitly() -> None:
     assert answers(one().answer(other="Mauve")) == {"Which colour?": "Mauve"}
-    assert answers(one().answer({"Colour": Reply(other="Mauve")})) == {"Which colour?": "Mauve"}
+    assert answers(one().answer({"Colour": QuestionAnswer(other="Mauve")})) == {
+        "Which colour?": "Mauve"
+    }
     request = QuestionRequest(ask(SIZES))
     assert answers(request.answer(["S"], other="XXL")) == {"Which sizes?": "S, XXL"}
     request = QuestionRequest(ask(SIZES))
@@ -146,7 +150,8 @@ def test_a_newer_cli_is_told_which_were_skipped() -> None:
 
 def test_a_newer_cli_is_told_notes_and_previews_apart() -> None:
     answer = two(capabilities=NEW).answer(
-        {"Colour": Reply(("Red",), notes="but light"), "Sizes": [0, 1]}, notes={"Sizes": "or M"}
+        {"Colour": QuestionAnswer(("Red",), notes="but light"), "Sizes": [0, 1]},
+        notes={"Sizes": "or M"},
     )
     assert answers(answer) == {"Which colour?": "Red", "Which sizes?": "S, L"}
     assert annotated(answer) == {
@@ -200,19 +205,19 @@ def test_a_response_instead_of_answers_reaches_the_model() -> None:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (None, "There is no answer"),
-        ("Mauve", "'Mauve' is no option of 'Colour'; the options are 'Red', 'Green'"),
-        ("green", "'green' is no option"),
-        (2, "2 is no option"),
-        (-1, "-1 is no option"),
-        (True, "True is no option"),
-        (1.5, "1.5 is no answer to 'Colour'"),
+        (None, "No answer is given"),
+        ("Mauve", "'Mauve' is not an option of 'Colour'; the options are 'Red', 'Green'"),
+        ("green", "'green' is not an option"),
+        (2, "2 is not an option"),
+        (-1, "-1 is not an option"),
+        (True, "True is not an option"),
+        (1.5, "1.5 is not an answer to 'Colour'"),
         (["Red", "Green"], "Only one answer can be given to 'Colour', not 2"),
         ([], "Nothing is chosen for 'Colour'; give None to skip it"),
-        (Reply(), "Nothing is chosen"),
-        (Reply(("Red",), other="Mauve"), "Only one answer"),
-        (Reply(other=" "), "The answer has to be a text"),
-        (Reply(("Red",), notes=""), "A note has to be a text"),
+        (QuestionAnswer(), "Nothing is chosen"),
+        (QuestionAnswer(("Red",), other="Mauve"), "Only one answer"),
+        (QuestionAnswer(other=" "), "The answer has to be a string"),
+        (QuestionAnswer(("Red",), notes=""), "A note has to be a string"),
         ({"Color": "Red"}, "There is no question 'Color'; the questions are 'Colour'"),
         ({1: "Red"}, "There is no question 1"),
         ({"1": "Red"}, "There is no question '1'"),
@@ -221,8 +226,8 @@ def test_a_response_instead_of_answers_reaches_the_model() -> None:
         ({True: "Red"}, "There is no question True"),
         ({}, "There is no answer to 'Colour'; give None to skip a question"),
         ({0: "Red", "Colour": "Green"}, "The same question is answered twice"),
-        ({0: {"chose": "Red"}}, "is no answer to 'Colour'"),
-        ({0: {0: "Red"}}, "is no answer to 'Colour'"),
+        ({0: {"chose": "Red"}}, "is not an answer to 'Colour'"),
+        ({0: {0: "Red"}}, "is not an answer to 'Colour'"),
     ],
 )
 def test_what_is_no_answer_is_refused_loudly(value: Any, words: str) -> None:
@@ -243,12 +248,12 @@ def test_with_several_questions_it_has_to_be_said_which_is_answered() -> None:
         request.answer({0: 0, 1: 0}, notes="hm")
     with pytest.raises(AnswerError, match="There is no question 'Shape'"):
         request.answer({0: 0, 1: 0}, notes={"Shape": "hm"})
-    with pytest.raises(AnswerError, match="with a `Reply`"):
+    with pytest.raises(AnswerError, match="into the `QuestionAnswer`"):
         request.answer({0: 0, 1: 0}, other="hm")
-    with pytest.raises(AnswerError, match="into the `Reply`"):
-        one().answer(Reply(("Red",)), other="hm")
+    with pytest.raises(AnswerError, match="into the `QuestionAnswer`"):
+        one().answer(QuestionAnswer(("Red",)), other="hm")
     for text in ("", " ", 5, None):
-        with pytest.raises(AnswerError, match="The response has to be a text"):
+        with pytest.raises(AnswerError, match="The response has to be a string"):
             request.respond(text)  # type: ignore[arg-type]
     assert request.is_waiting
 
@@ -271,7 +276,9 @@ def test_two_questions_with_the_same_text_cannot_have_different_answers() -> Non
 def test_a_question_is_named_by_its_text_when_it_has_no_header() -> None:
     plain = {"question": "Which?", "options": []}
     request = QuestionRequest(ask(plain))
-    with pytest.raises(AnswerError, match="'Red' is no option of 'Which\\?'; the options are none"):
+    with pytest.raises(
+        AnswerError, match="'Red' is not an option of 'Which\\?'; the options are none"
+    ):
         request.answer("Red")
 
 

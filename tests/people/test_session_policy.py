@@ -98,7 +98,7 @@ async def test_a_question_is_never_allowed_by_a_policy() -> None:
         await chat.say(outcome.text)
 
     done = await play(ask, policy=Policy(default="allow"))
-    assert done.text == "Nobody was there to decide, so the answer is no."
+    assert done.text == "No handler is registered for questions, so they were not answered."
 
 
 async def test_a_question_is_denied_by_a_rule_that_names_it() -> None:
@@ -114,7 +114,7 @@ async def test_a_question_is_denied_by_a_rule_that_names_it() -> None:
 
 async def test_a_policy_that_fails_denies(caplog: pytest.LogCaptureFixture) -> None:
     done = await play(make, policy=Broken(), person=person)
-    assert "failed to decide" in done.text
+    assert "policy raised an exception" in done.text
     assert "the rules are gone" in caplog.text
 
 
@@ -124,7 +124,7 @@ async def test_an_audit_that_fails_changes_nothing(caplog: pytest.LogCaptureFixt
 
     done = await play(make, policy=Policy(allow=["Bash(make)"]), audit=fail)
     assert done.text == "I was told: made"
-    assert "could not be written down" in caplog.text
+    assert "could not be recorded" in caplog.text
     assert "the disk is full" in caplog.text
 
 
@@ -263,9 +263,9 @@ def test_a_session_without_a_policy_is_explained_too() -> None:
     assert not any("policy" in by for by in it.order)
     assert it.reaches("Write") == "always"
     assert it.notes == (
-        "nobody is there to decide over a permission, so the answer will be no",
-        "nobody is there to decide over a question, so the answer will be no",
-        "nobody is there to decide over a plan, so the answer will be no",
+        "no handler is registered for permissions, so the answer will be no",
+        "no handler is registered for questions, so the answer will be no",
+        "no handler is registered for plans, so the answer will be no",
     )
 
 

@@ -45,9 +45,9 @@ GIT = [PermissionRule("Bash", "git status:*")]
         ),
         (
             RemoveRules([PermissionRule("Edit", "src/**")], "allow", "projectSettings"),
-            "No longer always allow Edit of src/** (in this project, for everybody)",
+            "No longer always allow Edit of src/** (in this project, for everyone)",
         ),
-        (SetMode("plan", "cliArg"), "Only plan, change nothing (as if it had been started so)"),
+        (SetMode("plan", "cliArg"), "Only plan, change nothing (as if given on the command line)"),
         (SetMode("waltz"), "Change to the permission mode waltz"),
         (
             AddDirectories(["/a", "/b"], "session"),
@@ -116,5 +116,5 @@ def test_a_rule_is_read_as_it_is_written_in_settings(text: str, rule: Permission
 
 @pytest.mark.parametrize("text", ["", " ", "(ls)", "Bash()", "Bash(ls", "Bash)", "Bash(a) b"])
 def test_what_is_no_rule_is_refused(text: str) -> None:
-    with pytest.raises(AnswerError, match="is no rule"):
+    with pytest.raises(AnswerError, match="is not a rule"):
         rule_of(text)

@@ -28,7 +28,7 @@ from claudewire.people import (
     Terminal,
 )
 from claudewire.people.pending import Pending
-from claudewire.people.terminal import Lines, visible
+from claudewire.people.terminal import LineReader, visible
 from claudewire.wire import (
     AddRules,
     DialogCancelled,
@@ -77,7 +77,7 @@ async def test_yes_is_once(line: str) -> None:
     assert "  | timeout: 5\n" in shown
     assert "  | path: /x\n" in shown
     assert "  a1 = yes, and from now on:\n  | Always allow commands that begin with" in shown
-    assert "  a2 = yes, and from now on:\n  | Accept all changes of files" in shown
+    assert "  a2 = yes, and from now on:\n  | Accept all changes to files" in shown
     assert "y = yes, a = yes and remember, n [reason] = no, x [reason] = no and stop: " in shown
     assert "Safe" not in shown
 
@@ -116,13 +116,13 @@ async def test_what_makes_no_sense_is_asked_again() -> None:
     answer, shown = await typed(permission(), "", "what?", "a", "a0", "a9", "ax", "allow", "y")
     assert isinstance(answer, PermissionResultAllow)
     assert shown.count("n [reason] = no") == 8
-    assert shown.count("  That is none of these.\n") == 6
+    assert shown.count("  That is not one of the answers.\n") == 6
     assert "remember" not in shown
 
 
 async def test_at_the_end_of_the_input_the_answer_is_no() -> None:
     answer, _ = await typed(permission(), "what?")
-    assert answer.message == "Nobody is at the terminal any more, so the answer is no."
+    assert answer.message == "The input of the terminal has ended, so the answer is no."
 
 
 async def test_a_closed_input_is_nobody() -> None:
@@ -240,7 +240,7 @@ async def test_a_plan_is_approved(line: str, mode: str | None) -> None:
 async def test_a_plan_is_revised_or_rejected() -> None:
     answer, shown = await typed(PlanRequest(plan({})), "what?", "n", "n Slower")
     assert answer.message.endswith("Revise it: Slower")
-    assert "What is to be changed has to be a text" in shown
+    assert "The feedback has to be a string" in shown
     assert "(the plan is not known here)" in shown
     answer, _ = await typed(PlanRequest(plan({})), "x")
     assert answer.interrupt is True
@@ -269,7 +269,7 @@ async def test_a_form_is_filled_in_field_by_field() -> None:
     assert "  | crm asks: Who is it?\n" in shown
     assert "  | name: Yours\n" in shown
     assert "it is required" in shown
-    assert "'old' is no number" in shown
+    assert "'old' is not a whole number" in shown
     assert "(nothing for true)" in shown
     assert "  | 1: Red\n" in shown
     assert "'3' is none of 'r', 'g'" in shown
@@ -285,7 +285,7 @@ async def test_a_form_is_declined() -> None:
         ElicitationRequest(form(None, mode="url", url="https://a.org")), "n"
     )
     assert answer == ElicitationResult("decline")
-    assert "  | to be visited: https://a.org\n" in shown
+    assert "  | visit: https://a.org\n" in shown
 
 
 async def test_a_dialog_is_answered_in_json_or_dismissed() -> None:
@@ -304,10 +304,10 @@ async def test_something_unheard_of_is_not_allowed() -> None:
         kind = "dialog"
         actions = ()
 
-        def no(self, reason: str) -> str:
+        def _denial(self, reason: str) -> str:
             return reason
 
-    assert (await typed(Odd("1", title="?")))[0].startswith("the terminal does not know")
+    assert (await typed(Odd("1", title="?")))[0].startswith("the terminal cannot show")
     assert isinstance((await typed(Other(use("A", {})), "y"))[0], PermissionResultAllow)
 
 
@@ -416,7 +416,7 @@ async def test_what_was_typed_before_anything_was_asked_answers_nothing() -> Non
 
 
 async def test_a_line_that_comes_while_somebody_waits_again_is_theirs(typist: Typist) -> None:
-    lines = Lines(typist.stream)
+    lines = LineReader(typist.stream)
     with anyio.move_on_after(0.001):
         await lines.next()
     received: list[str] = []

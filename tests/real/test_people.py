@@ -20,10 +20,10 @@ from claudewire.people import (
     People,
     PermissionRequest,
     PlanRequest,
+    QuestionAnswer,
     QuestionRequest,
 )
 from claudewire.people.pending import PendingState
-from claudewire.people.questions import Reply
 from claudewire.simulator import ARGV
 from claudewire.testing.api import APIScript, APIToolUse
 from claudewire.testing.cage import Cage
@@ -149,7 +149,7 @@ async def test_what_is_allowed_once_is_asked_again(version: str) -> None:
 async def test_with_nobody_there_the_tool_is_denied_and_the_turn_goes_on(version: str) -> None:
     done = await outcome(version, [TOUCH, "Then not."])
     assert done.files == set()
-    assert done.told == ["Nobody was there to decide, so the answer is no."]
+    assert done.told == ["No handler is registered for permissions, so the tool was denied."]
     assert done.result.text == "Then not."
 
 
@@ -161,14 +161,14 @@ async def test_a_handler_that_raises_denies_and_the_model_does_not_learn_why(
         raise RuntimeError("the password is hunter2")
 
     done = await outcome(version, [TOUCH, "Then not."], on_permission=fail)
-    assert done.told == ["The application failed to decide about this, so the answer is no."]
+    assert done.told == ["The application's handler failed, so the answer is no."]
     assert "hunter2" in caplog.text
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_nobody_decides_in_time(version: str) -> None:
     done = await outcome(version, [TOUCH, "Then not."], person="inbox", deadline=0.05)
-    assert done.told == ["nobody decided within 0.05 seconds"]
+    assert done.told == ["no decision was made within 0.05 seconds"]
     assert done.result.text == "Then not."
 
 
@@ -205,7 +205,9 @@ async def test_one_and_several_answers_arrive(version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_words_of_ones_own_arrive(version: str) -> None:
-    told = await told_about(version, lambda it: it.answer({0: Reply(other="Mauve"), 1: "S"}))
+    told = await told_about(
+        version, lambda it: it.answer({0: QuestionAnswer(other="Mauve"), 1: "S"})
+    )
     assert '"Which colour?"="Mauve", "Which sizes?"="S"' in told
 
 

@@ -12,9 +12,8 @@ from tests.helpers.real_clis import NEWEST
 from tests.people.asking import COLOUR, SIZES
 from tests.real.sessions import LONG, Said, real_session
 
-from claudewire.people import Inbox, PermissionRequest, PlanRequest, QuestionRequest
+from claudewire.people import Inbox, PermissionRequest, PlanRequest, QuestionAnswer, QuestionRequest
 from claudewire.people.pending import PendingState
-from claudewire.people.questions import Reply
 from claudewire.policy import DecisionRecord, Policy
 from claudewire.testing.api import APIToolUse
 from claudewire.testing.cage import Cage
@@ -82,7 +81,7 @@ async def test_a_policy_decides_and_a_person_behind_it_until_an_interrupt(versio
         ("allow", "rule", "Bash(touch allowed)"),
         ("deny", "rule", "Bash(touch denied)"),
         ("allow", "person", None),
-        ("deny", "nobody: withdrawn", None),
+        ("deny", "withdrawn", None),
     ]
     assert {it.session_id for it in records} == {session.session_id}
 
@@ -90,7 +89,7 @@ async def test_a_policy_decides_and_a_person_behind_it_until_an_interrupt(versio
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_questions_are_answered_and_an_approved_plan_changes_the_mode(version: str) -> None:
     def on_question(request: QuestionRequest) -> Any:
-        return request.answer({"Colour": Reply(other="Mauve"), "Sizes": ["S", "L"]})
+        return request.answer({"Colour": QuestionAnswer(other="Mauve"), "Sizes": ["S", "L"]})
 
     def on_plan(request: PlanRequest) -> Any:
         return request.approve(mode="acceptEdits")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         PermissionHandler,
         Person,
         PlanHandler,
-        Policy,
+        PolicyLike,
         QuestionHandler,
     )
     from ..policy import DecisionRecord
@@ -72,7 +72,7 @@ class SessionOptionsDict(TypedDict, total=False):
     on_elicitation: ElicitationHandler | None
     on_dialog: DialogHandler | None
     person: Person | Literal["inbox"] | None
-    policy: Policy | None
+    policy: PolicyLike | None
     inbox: Inbox | None
     decide_within: float | None
     tell_errors: bool
@@ -132,8 +132,8 @@ class Options(CLIOptions):
     """Shows dialogs."""
     person: Person | Literal["inbox"] | None = None
     """Answers everything that has no handler of its own; `"inbox"`: somebody looks there."""
-    policy: Policy | None = None
-    """Decides over tools before a person is asked. With `allow`, `ask` or `deny` it is theirs."""
+    policy: PolicyLike | None = None
+    """Decides about tools before a person is asked. With `allow`, `ask` or `deny` it is theirs."""
     inbox: Inbox | None = None
     """Where everything waits that a person has to decide; one can serve several sessions."""
     decide_within: float | None = None
@@ -203,7 +203,7 @@ class Options(CLIOptions):
     def _has_rules(self) -> bool:
         return bool(self.allow or self.ask or self.deny)
 
-    def _policy_of_rules(self) -> Policy:
+    def _policy_of_rules(self) -> PolicyLike:
         if self.policy is not None:
             raise OptionsError(
                 "policy and allow, ask or deny both say which tools may be used; "

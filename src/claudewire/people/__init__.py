@@ -1,16 +1,24 @@
-"""Everything that waits for a person: permissions, questions, plans, forms and dialogs.
+"""Requests that wait for a person: permissions, questions, plans, forms and dialogs.
 
-Each is a typed request in one inbox, answered by a handler, a policy or another thread; without an
-answer, the answer is no. It uses `policy`, `errors`, `concurrency` and `wire`. Start with `desk`,
-which says who decides in which order, then `pending`.
+Each is a typed request in one inbox, answered by a policy, a handler or another thread; without an
+answer, the answer is no. It uses `policy`, `errors`, `concurrency` and `wire`. Start with
+`decisions`, which says who decides in which order, then `pending`.
 """
 
 from __future__ import annotations
 
-from .decisions import Decider, People, Person, Policy
-from .elicitation import DialogHandler, DialogRequest, ElicitationHandler, ElicitationRequest
-from .inbox import Inbox
-from .pending import AnswerError
+from .decisions import Decider, People, Person, PolicyLike
+from .elicitation import (
+    Choice,
+    DialogHandler,
+    DialogRequest,
+    ElicitationHandler,
+    ElicitationRequest,
+    Field,
+    Form,
+)
+from .inbox import Change, Changes, Inbox
+from .pending import AnswerError, Clock, Pending, PendingKind, PendingState
 from .permissions import (
     PermissionHandler,
     PermissionRequest,
@@ -20,7 +28,15 @@ from .permissions import (
 )
 from .persons import Remote, allow_everything_dangerously, deny_everything, policy_then
 from .plans import PLAN_TOOL, PlanHandler, PlanRequest
-from .questions import ASK_TOOL, AnswerForm, QuestionHandler, QuestionRequest, form_for
+from .questions import (
+    ASK_TOOL,
+    AnswerForm,
+    QuestionAnswer,
+    QuestionHandler,
+    QuestionRequest,
+    form_for,
+)
+from .suggestions import Suggestion
 from .terminal import Terminal
 
 __all__ = [
@@ -28,12 +44,21 @@ __all__ = [
     "PLAN_TOOL",
     "AnswerError",
     "AnswerForm",
+    "Change",
+    "Changes",
+    "Choice",
+    "Clock",
     "Decider",
     "DialogHandler",
     "DialogRequest",
     "ElicitationHandler",
     "ElicitationRequest",
+    "Field",
+    "Form",
     "Inbox",
+    "Pending",
+    "PendingKind",
+    "PendingState",
     "People",
     "PermissionHandler",
     "PermissionRequest",
@@ -43,10 +68,12 @@ __all__ = [
     "Person",
     "PlanHandler",
     "PlanRequest",
-    "Policy",
+    "PolicyLike",
+    "QuestionAnswer",
     "QuestionHandler",
     "QuestionRequest",
     "Remote",
+    "Suggestion",
     "Terminal",
     "allow_everything_dangerously",
     "deny_everything",

@@ -1,12 +1,11 @@
-"""Who decides what a person has to decide, in which order, and what is written down about it.
+"""Who decides about a request of the CLI, in which order, and what is recorded about it.
 
 A question goes to `on_question` and a plan to `on_plan`, never to a yes-or-no handler, and a policy
-has no say in them, unless one of its rules denies them by name. For every other tool the policy
-comes first: it allows or denies at once, or says that somebody is to be asked. Then it is
-`on_permission`, then `person`, then whoever looks into the inbox. If nobody is there, the answer
-is no.
+applies to them only if one of its rules denies them by name. For every other tool the policy comes
+first: it allows or denies at once, or says that a person has to be asked. Then it is
+`on_permission`, then `person`. If no handler is registered, the answer is no.
 
-Whatever a handler is busy with also stands in the inbox, where somebody can be faster.
+While a handler decides, the request also waits in the inbox, where it can be answered first.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
 import anyio
 
@@ -36,28 +35,32 @@ from .permissions import PermissionHandler, PermissionRequest, ToolPending
 from .plans import PLAN_TOOL, PlanHandler, PlanRequest
 from .questions import ASK_TOOL, AnswerForm, QuestionHandler, QuestionRequest
 
-__all__ = [
-    "NOBODY",
-    "Decider",
-    "People",
-    "Person",
-    "Policy",
-    "PolicyDecision",
-]
+__all__ = ["Decider", "People", "Person", "PolicyLike", "Verdict", "no_handler", "verdict_of"]
 
 logger: logging.Logger = logging.getLogger("claudewire.people")
 
 AnswerT = TypeVar("AnswerT")
 
-NOBODY = "Nobody was there to decide, so the answer is no."
-DENIED_BY_POLICY = "A rule does not allow this."
-BROKEN_POLICY = "The policy failed to decide about this, so the answer is no."
+DENIED_BY_POLICY = "The policy does not allow this."
+POLICY_FAILED = "The application's policy raised an exception, so the tool was denied."
 POLICY = "policy"
-MOST_THREADS = 64
-"""How many plain functions may wait for people at once; the others wait for their turn."""
+MAX_THREADS = 64
+"""How many plain functions may run at once for one session; further ones wait for a thread."""
 
 Person = Callable[[Any], Any]
 """Answers requests of every kind: a function or a coroutine function of one `Pending`."""
+
+_CONSEQUENCES = {
+    "permission": "the tool was denied",
+    "question": "they were not answered",
+    "plan": "the plan was not approved",
+}
+
+
+def no_handler(kind: str) -> str:
+    """Say why a request was refused for which no handler is registered."""
+    consequence = _CONSEQUENCES.get(kind, "the answer is no")
+    return f"No handler is registered for {kind}s, so {consequence}."
 
 
 class PolicyDecision(Protocol):
@@ -70,7 +73,7 @@ class PolicyDecision(Protocol):
 
     @property
     def rule(self) -> object:
-        """The rule that has decided; None if none has."""
+        """The rule that decided; None if none did."""
         ...
 
     @property
@@ -79,46 +82,58 @@ class PolicyDecision(Protocol):
         ...
 
 
-class Policy(Protocol):
-    """Decides over the use of tools without asking anybody."""
+class PolicyLike(Protocol):
+    """Decides about the use of tools without asking a person: a `Policy`, or one of your own."""
 
     def decide(
         self, tool_name: str, input: dict[str, Any], /, *, cwd: str | None = None
     ) -> PolicyDecision:
-        """Decide over one use of a tool."""
+        """Decide about one use of a tool."""
         ...
 
 
-class _Said(NamedTuple):
-    """What the policy has said, if there is one."""
+class Verdict(NamedTuple):
+    """What a policy says about a request."""
 
     behavior: str = "ask"
     rule: str | None = None
     reason: str = ""
 
-    @property
-    def denies_by_rule(self) -> bool:
-        """Whether it says no, and not merely for want of a rule."""
-        return self.behavior == "deny" and self.rule is not None
+
+def verdict_of(policy: PolicyLike, request: Pending[Any]) -> Verdict:
+    """Ask a policy about a request, as far as the request is a policy's to decide."""
+    if not isinstance(request, ToolPending):
+        return Verdict()
+    decided = policy.decide(request.tool_name, request.input, cwd=request.cwd)
+    rule = None if decided.rule is None else str(decided.rule)
+    verdict = Verdict(decided.behavior, rule, decided.reason)
+    if isinstance(request, PermissionRequest):
+        needs_person = verdict.behavior == "allow" and request.body.requires_user_interaction
+        return verdict._replace(behavior="ask") if needs_person else verdict
+    # A question or a plan is denied by a rule that names it, not by a default.
+    return verdict if verdict.behavior == "deny" and rule is not None else Verdict()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class People:
-    """Who is to be asked. Whatever cannot be called with a request is refused here.
+    """The handlers of a session, and what else takes part in decisions.
 
     Attributes:
         on_permission: decides whether a tool may run.
         on_question: answers questions of the model.
-        on_plan: decides over plans.
+        on_plan: decides about plans.
         on_elicitation: answers MCP servers.
         on_dialog: shows dialogs.
-        person: answers everything that has no handler of its own; or `inbox`: somebody looks
-            into the inbox.
-        policy: decides over tools before anybody is asked.
-        inbox: where everything waits; one can serve several sessions.
+        person: answers everything that has no handler of its own; or `inbox`, if requests are
+            answered through the inbox.
+        policy: decides about tools before a person is asked.
+        inbox: where requests wait; one inbox can serve several sessions.
         deadline: after how many seconds the answer is no; None for never.
-        tell_errors: whether the model is told what a handler has raised.
-        audit: called with a record of each decision. It may not wait.
+        tell_errors: whether the model is told which exception a handler raised.
+        audit: called with a record of each decision. It must not block.
+
+    Raises:
+        OptionsError: a handler cannot be called with a request, or the deadline is not positive.
     """
 
     on_permission: PermissionHandler | None = None
@@ -127,7 +142,7 @@ class People:
     on_elicitation: ElicitationHandler | None = None
     on_dialog: DialogHandler | None = None
     person: Person | Literal["inbox"] | None = None
-    policy: Policy | None = None
+    policy: PolicyLike | None = None
     inbox: Inbox = field(default_factory=Inbox)
     deadline: float | None = None
     tell_errors: bool = False
@@ -148,14 +163,14 @@ class People:
             raise OptionsError(f"A deadline has to be more than 0 seconds, not {self.deadline!r}")
 
     def handler_for(self, kind: PendingKind) -> Handler | None:
-        """Who answers requests of one kind; None if nobody does, or only the inbox."""
+        """The handler for requests of one kind; None if there is none, or only the inbox."""
         handler: Handler | None = getattr(self, f"on_{kind}")
         if handler is None and self.person != "inbox":
             return self.person
         return handler
 
-    def is_anybody_there(self, kind: PendingKind) -> bool:
-        """Whether a request of this kind is shown to anybody at all."""
+    def can_decide(self, kind: PendingKind) -> bool:
+        """Whether requests of this kind can be answered at all: by a handler, or in the inbox."""
         return self.person == "inbox" or self.handler_for(kind) is not None
 
 
@@ -163,12 +178,12 @@ class Decider:
     """Answers what the CLI of one session asks of a person.
 
     Args:
-        people: who is to be asked.
+        people: the handlers, and what else takes part.
         session: what to call the session in the inbox.
-        conversation: gives the id of its conversation, for the records, as soon as it is known.
+        conversation: returns the id of its conversation, for the records, as soon as it is known.
         cwd: its working directory.
-        capabilities: gives what the CLI says it can do, as far as it is known.
-        form: gives how answers to questions are written to this CLI.
+        capabilities: returns what the CLI says it can do, as far as it is known.
+        form: returns how answers to questions are written to this CLI.
     """
 
     def __init__(
@@ -187,49 +202,40 @@ class Decider:
         self._conversation = conversation
         self._capabilities = capabilities
         self._form = form
-        self._asked: dict[str, Pending[Any]] = {}
+        self._open: dict[str, Pending[Any]] = {}
         self._limiter: anyio.CapacityLimiter | None = None
 
     @property
     def inbox(self) -> Inbox:
-        """Where everything waits."""
+        """Where requests wait."""
         return self.people.inbox
 
     # --- what the CLI asks -----------------------------------------------------------------------
 
     async def decide(self, request: Request) -> PermissionResult:
         """Answer a request to use a tool."""
-        where: dict[str, Any] = {
-            "session": self.session,
-            "cwd": self.cwd,
-            "clock": self.inbox.clock,
-        }
         tool = request.body.tool_name if isinstance(request.body, CanUseTool) else ""
-        if tool == ASK_TOOL:
-            capabilities, form = self._capabilities(), self._form()
-            question = QuestionRequest(request, capabilities=capabilities, form=form, **where)
-            return await self._decide(request.id, question)
-        if tool == PLAN_TOOL:
-            return await self._decide(request.id, PlanRequest(request, **where))
-        return await self._decide(request.id, PermissionRequest(request, **where))
+        kind = {ASK_TOOL: QuestionRequest, PLAN_TOOL: PlanRequest}.get(tool, PermissionRequest)
+        where: dict[str, Any] = {"cwd": self.cwd}
+        if kind is QuestionRequest:
+            where |= {"capabilities": self._capabilities(), "form": self._form()}
+        return await self._answer(request, kind, **where)
 
     async def elicit(self, request: Request) -> ElicitationResult:
-        """Answer an MCP server that wants to know something."""
-        form = ElicitationRequest(request, session=self.session, clock=self.inbox.clock)
-        return await self._ask(request.id, form)
+        """Answer an MCP server that asks the user for something."""
+        return await self._answer(request, ElicitationRequest)
 
     async def dialog(self, request: Request) -> DialogResult:
         """Answer the CLI that wants a dialog to be shown."""
-        dialog = DialogRequest(request, session=self.session, clock=self.inbox.clock)
-        return await self._ask(request.id, dialog)
+        return await self._answer(request, DialogRequest)
 
     def withdraw(self, id: str, reason: str) -> object:
-        """Let nobody decide any longer over a request of the CLI.
+        """End a request of the CLI without a decision.
 
         Returns:
-            the answer that counts: no, unless somebody was faster; None if nobody was asked.
+            the answer that counts: no, unless it was decided already; None if it is not open.
         """
-        request = self._asked.get(id)
+        request = self._open.get(id)
         if request is None:
             return None
         if request.withdraw(reason):
@@ -238,51 +244,47 @@ class Decider:
 
     # --- who decides -----------------------------------------------------------------------------
 
-    async def _decide(self, id: str, request: ToolPending) -> PermissionResult:
-        said = self._policy_says(request)
-        if not request.is_waiting:
-            self._write_down(request, said)
-            return await request.wait()
-        return await self._ask(id, request, said)
-
-    def _policy_says(self, request: ToolPending) -> _Said:
-        """Ask the policy; what it decides at once is decided then."""
-        said = self._policy(request)
-        if not isinstance(request, PermissionRequest) and not said.denies_by_rule:
-            return _Said()
-        if said.behavior == "deny":
-            request.resolve(request.no(said.reason or DENIED_BY_POLICY), by=POLICY)
-        elif said.behavior == "allow" and not request.body.requires_user_interaction:
-            request.resolve(PermissionResultAllow(), by=POLICY)
-        return said
-
-    def _policy(self, request: ToolPending) -> _Said:
-        if self.people.policy is None:
-            return _Said()
+    async def _answer(
+        self, asked: Request, kind: Callable[..., Pending[AnswerT]], **where: Any
+    ) -> AnswerT:
+        request = kind(asked, session=self.session, clock=self.inbox.clock, **where)
+        verdict = self._apply_policy(request)
+        self._open[asked.id] = request
         try:
-            decided = self.people.policy.decide(request.tool_name, request.input, cwd=self.cwd)
-            rule = None if decided.rule is None else str(decided.rule)
-            return _Said(decided.behavior, rule, decided.reason)
-        except Exception:
-            logger.exception("The policy failed to decide over %s", request.id)
-            return _Said("deny", None, BROKEN_POLICY)
-
-    async def _ask(self, id: str, request: Pending[AnswerT], said: _Said | None = None) -> AnswerT:
-        self._asked[id] = request
-        try:
-            return await self._answer(request)
+            if request.is_waiting:
+                await self._ask(request)
         finally:
-            if self._asked.get(id) is request:  # the CLI may have asked again with the same id
-                del self._asked[id]
-            request.withdraw()  # which has no effect on one that has ended
-            self._write_down(request, said or _Said())
+            if self._open.get(asked.id) is request:  # the CLI may reuse the id of a cancelled one
+                del self._open[asked.id]
+            request.withdraw()
+            self._record(request, verdict)
+        return cast("AnswerT", request.result)
 
-    async def _answer(self, request: Pending[AnswerT]) -> AnswerT:
+    def _apply_policy(self, request: Pending[Any]) -> Verdict:
+        """Let the policy decide, if it does."""
+        if self.people.policy is None:
+            return Verdict()
+        try:
+            verdict = verdict_of(self.people.policy, request)
+        except Exception:
+            logger.exception("The policy raised an exception about %s", request.id)
+            if not isinstance(request, PermissionRequest):
+                return Verdict()
+            verdict = Verdict("deny", None, POLICY_FAILED)
+        if verdict.behavior == "deny":
+            request._deny_because(verdict.reason or DENIED_BY_POLICY, by=POLICY)
+        elif verdict.behavior == "allow":
+            request.resolve(PermissionResultAllow(), by=POLICY)
+        return verdict
+
+    async def _ask(self, request: Pending[Any]) -> None:
+        """Wait for the handler, the inbox or the deadline, whichever is first."""
         people = self.people
-        if not people.is_anybody_there(request.kind):
-            logger.warning("Nobody is there to decide over %s: %s", request.id, request.title)
-            request.resolve(request.no(NOBODY), by="nobody")
-            return await request.wait()
+        if not people.can_decide(request.kind):
+            why = no_handler(request.kind)
+            logger.warning("%s (%s: %s)", why, request.id, request.title)
+            request._deny_because(why, by="no handler")
+            return
         handler = people.handler_for(request.kind)
         async with anyio.create_task_group() as tasks:
             if handler is not None:
@@ -291,29 +293,28 @@ class Decider:
             tasks.cancel_scope.cancel()
         if request.state is PendingState.EXPIRED:
             logger.warning("%s: %s, so the answer is no", request.id, request.ending)
-        return await request.wait()
 
     async def _run(self, handler: Handler, request: Pending[Any]) -> None:
         if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(MOST_THREADS)
+            self._limiter = anyio.CapacityLimiter(MAX_THREADS)
         await run_handler(
             handler, request, limiter=self._limiter, tell_errors=self.people.tell_errors
         )
 
-    # --- writing it down -------------------------------------------------------------------------
+    # --- records ---------------------------------------------------------------------------------
 
-    def _write_down(self, request: Pending[Any], said: _Said) -> None:
+    def _record(self, request: Pending[Any], verdict: Verdict) -> None:
         if self.people.audit is None:
             return
         try:
             session = self._conversation() or request.session or None
-            self.people.audit(_record(request, said, session, self.inbox.clock.time()))
+            self.people.audit(_record(request, verdict, session, self.inbox.clock.time()))
         except Exception:
-            logger.exception("The decision over %s could not be written down", request.id)
+            logger.exception("The decision about %s could not be recorded", request.id)
 
 
 def _record(
-    request: Pending[Any], said: _Said, session_id: str | None, when: float
+    request: Pending[Any], verdict: Verdict, session_id: str | None, when: float
 ) -> DecisionRecord:
     tool, input = _subject(request)
     return DecisionRecord.of(
@@ -322,9 +323,9 @@ def _record(
         request_id=request.id,
         tool=tool,
         answer=_decision(request.result),
-        decided_by=_decided_by(request, said),
-        reason=getattr(request.result, "message", None) or said.reason or request.ending,
-        rule=said.rule,
+        decided_by=_decided_by(request, verdict),
+        reason=getattr(request.result, "message", None) or verdict.reason or request.ending,
+        rule=verdict.rule,
         latency=request.waited,
         session_id=session_id,
         agent_id=request.agent_id,
@@ -340,11 +341,13 @@ def _subject(request: Pending[Any]) -> tuple[str, dict[str, Any]]:
     return request.title, getattr(request, "payload", {})
 
 
-def _decided_by(request: Pending[Any], said: _Said) -> str:
-    if request.state is not PendingState.ANSWERED:
-        return "deadline" if request.state is PendingState.EXPIRED else "nobody: withdrawn"
+def _decided_by(request: Pending[Any], verdict: Verdict) -> str:
+    if request.state is PendingState.EXPIRED:
+        return "deadline"
+    if request.state is PendingState.WITHDRAWN:
+        return "withdrawn"
     if request.by == POLICY:
-        return "default" if said.rule is None else "rule"
+        return "default" if verdict.rule is None else "rule"
     return request.by or "person"
 
 

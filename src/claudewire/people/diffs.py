@@ -13,21 +13,21 @@ from typing import Any
 __all__ = ["BIGGEST", "Reader", "diff_of", "read_text"]
 
 BIGGEST = 4 * 2**20
-"""Bytes: a larger file is not read, so that nobody waits for a diff of a disk image."""
+"""In bytes. A larger file, such as a disk image, is not read: its diff would take too long."""
 
 _NO_NEWLINE = "\\ No newline at end of file"
 
 Reader = Callable[[Path], str | None]
-"""Reads a file: its text, or None if it is not there.
+"""Reads a file: its text, or None if it does not exist.
 
 Raises:
-    OSError, ValueError: it cannot be read, or is no text.
+    OSError, ValueError: it cannot be read, or is not text.
 """
 
 
 def read_text(path: Path) -> str | None:
-    """Read a text file of this machine; anything but a regular file of a sane size is refused."""
-    # Opened without waiting: a named pipe would keep us for ever.
+    """Read a text file; anything but a regular file of a sane size is refused."""
+    # Opened without blocking: a named pipe would block forever.
     try:
         number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except FileNotFoundError:
@@ -35,7 +35,7 @@ def read_text(path: Path) -> str | None:
     with open(number, "rb") as file:
         facts = os.fstat(number)
         if not stat.S_ISREG(facts.st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         if facts.st_size > BIGGEST:
             raise ValueError("it is too large to be shown")
         data = file.read(BIGGEST)
@@ -59,7 +59,7 @@ def diff_of(
         tool_name: the tool: Edit, MultiEdit, Write or NotebookEdit.
         input: what it would be called with.
         cwd: what relative paths are relative to.
-        read: reads the file; None to look at no file.
+        read: reads the file; None to read no file.
 
     Returns:
         the diff; None if the tool changes no file, or cannot be understood.
@@ -75,7 +75,7 @@ def diff_of(
 
 
 class _File:
-    """A file that is to be changed: its text, or why that cannot be had."""
+    """A file that would be changed: its text, or why it cannot be read."""
 
     def __init__(self, name: str, cwd: str | os.PathLike[str] | None, read: Reader | None) -> None:
         self.name = name
@@ -170,7 +170,7 @@ def _notebook(file: _File, input: Mapping[str, Any]) -> str:
 
 
 def _cell(file: _File, input: Mapping[str, Any]) -> str:
-    """The source of the cell; nothing, if it cannot be found."""
+    """The source of the cell; empty if it cannot be found."""
     try:
         cells = json.loads(file.text or "")["cells"]
         return "".join(cells[_position(cells, input)]["source"])

@@ -1,13 +1,19 @@
-"""What an MCP server wants to know from the user, and dialogs that the CLI wants to be shown.
+"""What an MCP server asks the user for, and dialogs that the CLI wants to be shown.
 
-async def on_elicitation(request: ElicitationRequest) -> ElicitationResult:
-    return request.accept({"name": "Ada"})
+    async def on_elicitation(request: ElicitationRequest) -> ElicitationResult:
+        return request.accept({"name": "Ada"})
+
+A server describes what it wants as a JSON Schema, which is read as a form of single fields here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, ClassVar
+import math
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -20,7 +26,6 @@ from ..wire import (
     Request,
     RequestUserDialog,
 )
-from .forms import Choice, Field, Form
 from .pending import AnswerError, Clock, Pending, PendingKind
 
 __all__ = [
@@ -30,6 +35,7 @@ __all__ = [
     "ElicitationHandler",
     "ElicitationRequest",
     "Field",
+    "FieldType",
     "Form",
 ]
 
@@ -41,7 +47,7 @@ class ElicitationRequest(Pending[ElicitationResult]):
         body: the request as it came.
         server: the name of the server.
         message: what it says.
-        form: what there is to be filled in; without fields when a page is to be visited.
+        form: the fields to fill in; none if there is a page to visit instead.
         url: the page; None for a form.
     """
 
@@ -51,7 +57,7 @@ class ElicitationRequest(Pending[ElicitationResult]):
     def __init__(self, request: Request, *, session: str = "", clock: Clock | None = None) -> None:
         body = request.body
         if not isinstance(body, Elicitation):
-            raise TypeError(f"{type(body).__name__} is no elicitation")
+            raise TypeError(f"{type(body).__name__} is not an elicitation")
         super().__init__(
             request.id,
             title=body.title or f"{body.mcp_server_name}: {body.message}",
@@ -65,13 +71,13 @@ class ElicitationRequest(Pending[ElicitationResult]):
         self.form: Form = Form(body.requested_schema, body.property_order)
 
     def accept(self, content: Mapping[str, Any] | None = None) -> ElicitationResult:
-        """Give what was asked for.
+        """Answer with values for the form.
 
         Args:
             content: a value for each field, by its name; what is left out has its default.
 
         Raises:
-            AnswerError: it does not fit the form; nothing has been answered.
+            AnswerError: it does not fit the form; the request still waits.
         """
         if content is not None and not isinstance(content, Mapping):
             raise AnswerError(f"The answer to a form is an object, and not {content!r}")
@@ -80,27 +86,25 @@ class ElicitationRequest(Pending[ElicitationResult]):
         return self._give(ElicitationResult("accept", filled))
 
     def decline(self) -> ElicitationResult:
-        """Say no: the server does not get it."""
+        """Decline: the server is told no."""
         return self._give(ElicitationResult("decline"))
 
     def cancel(self) -> ElicitationResult:
         """Say neither yes nor no: the form was closed."""
         return self._give(ElicitationResult("cancel"))
 
-    def no(self, reason: str) -> ElicitationResult:
-        """Make a no. There is no place for the reason."""
+    def _denial(self, reason: str) -> ElicitationResult:
         return ElicitationResult("decline")
 
-    def fit(self, answer: object) -> ElicitationResult:
-        """Check that something is an answer, and that it fits the form."""
+    def _fitted(self, answer: object) -> ElicitationResult:
         if not isinstance(answer, ElicitationResult):
-            raise TypeError(f"{answer!r} is no answer to an elicitation")
+            raise TypeError(f"{answer!r} is not an answer to an elicitation")
         if answer.action == "accept":
             self.form.check(answer.content or {})
         return answer
 
     def describe(self) -> dict[str, Any]:
-        """All that there is to show, as JSON has it."""
+        """Everything there is to show about it, as JSON types."""
         return super().describe() | {
             "server": self.server,
             "message": self.message,
@@ -110,7 +114,7 @@ class ElicitationRequest(Pending[ElicitationResult]):
 
 
 class DialogRequest(Pending[DialogResult]):
-    """The CLI wants the user to be shown a dialog, of a kind that the host has said it knows.
+    """The CLI asks to show the user a dialog, of a kind that the host says it knows.
 
     Attributes:
         body: the request as it came.
@@ -124,7 +128,7 @@ class DialogRequest(Pending[DialogResult]):
     def __init__(self, request: Request, *, session: str = "", clock: Clock | None = None) -> None:
         body = request.body
         if not isinstance(body, RequestUserDialog):
-            raise TypeError(f"{type(body).__name__} is no dialog")
+            raise TypeError(f"{type(body).__name__} is not a dialog")
         super().__init__(
             request.id,
             title=f"Dialog: {body.dialog_kind}",
@@ -136,10 +140,10 @@ class DialogRequest(Pending[DialogResult]):
         self.payload: dict[str, Any] = body.payload or {}
 
     def complete(self, result: object = None) -> DialogResult:
-        """Say what the user has done in the dialog.
+        """Return what the user did in the dialog.
 
         Raises:
-            AnswerError: it cannot be written as JSON; nothing has been answered.
+            AnswerError: it cannot be written as JSON; the request still waits.
         """
         try:
             plain = msgspec.to_builtins(result)
@@ -149,21 +153,19 @@ class DialogRequest(Pending[DialogResult]):
         return self._give(DialogCompleted(plain))
 
     def dismiss(self) -> DialogResult:
-        """Say that the user has left the dialog."""
+        """Say that the user closed the dialog."""
         return self._give(DialogCancelled())
 
-    def no(self, reason: str) -> DialogResult:
-        """Make a no. There is no place for the reason."""
+    def _denial(self, reason: str) -> DialogResult:
         return DialogCancelled()
 
-    def fit(self, answer: object) -> DialogResult:
-        """Check that something is an answer."""
+    def _fitted(self, answer: object) -> DialogResult:
         if not isinstance(answer, DialogCompleted | DialogCancelled):
-            raise TypeError(f"{answer!r} is no answer to a dialog")
+            raise TypeError(f"{answer!r} is not an answer to a dialog")
         return answer
 
     def describe(self) -> dict[str, Any]:
-        """All that there is to show, as JSON has it."""
+        """Everything there is to show about it, as JSON types."""
         return super().describe() | {"dialog_kind": self.dialog_kind, "payload": self.payload}
 
 
@@ -174,3 +176,227 @@ ElicitationHandler = Callable[
 
 DialogHandler = Callable[[DialogRequest], DialogResult | Awaitable[DialogResult | None] | None]
 """Shows dialogs: a function or a coroutine function. A plain function runs in a thread."""
+
+
+# --- forms ---------------------------------------------------------------------------------------
+
+FieldType = Literal["string", "number", "integer", "boolean", "choice", "choices", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of the values that a field can have, and what to show for it."""
+
+    value: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a form.
+
+    Attributes:
+        name: the key of the value in the answer.
+        type: what the value is. `choice` is one of `choices`, `choices` a list of them, and
+            `other` anything: the schema describes something that forms do not have.
+        title: what to call it.
+        description: what it is about.
+        required: whether it must have a value.
+        choices: the values to choose from.
+        default: its value if it is left out.
+        schema: the field as the server describes it.
+    """
+
+    name: str
+    type: FieldType
+    title: str
+    description: str
+    required: bool
+    choices: tuple[Choice, ...]
+    default: Any
+    schema: Mapping[str, Any]
+
+    def problem(self, value: object) -> str | None:
+        """Say what is wrong with a value; None if nothing is."""
+        is_one, words = _TYPES[self.type]
+        if not is_one(value):
+            return f"{value!r} {words}"
+        return self._unknown_choice(value) or _bad_format(self, value) or _limit(self, value)
+
+    def _unknown_choice(self, value: Any) -> str | None:
+        values = [it.value for it in self.choices]
+        chosen = [value] if self.type == "choice" else value if self.type == "choices" else ()
+        unknown = [it for it in chosen if it not in values]
+        known = ", ".join(map(repr, values))
+        return f"{unknown[0]!r} is none of {known}" if unknown else None
+
+    def describe(self) -> dict[str, Any]:
+        """The field as JSON types."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "title": self.title,
+            "description": self.description,
+            "required": self.required,
+            "choices": [{"value": it.value, "title": it.title} for it in self.choices],
+            "default": self.default,
+        }
+
+
+class Form:
+    """The fields that an MCP server asks for at once.
+
+    Attributes:
+        fields: the fields, in the order in which to show them.
+    """
+
+    def __init__(
+        self, schema: Mapping[str, Any] | None, order: Sequence[str] | None = None
+    ) -> None:
+        found = (schema or {}).get("properties")
+        properties = found if isinstance(found, Mapping) else {}
+        names = [name for name in dict.fromkeys(order or ()) if name in properties]
+        names += [name for name in properties if name not in names]
+        required = (schema or {}).get("required")
+        needed = required if isinstance(required, list) else []
+        self.fields: tuple[Field, ...] = tuple(
+            _field(name, properties[name], name in needed) for name in names
+        )
+
+    def check(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Fill in the defaults, and check the values.
+
+        Raises:
+            AnswerError: some do not fit; the message names every problem.
+        """
+        known = {field.name for field in self.fields}
+        problems = [f"there is no field {key!r}" for key in content if key not in known]
+        whole = dict(content)
+        for field in self.fields:
+            if whole.get(field.name) is None:
+                whole.pop(field.name, None)
+                if field.default is not None:
+                    whole[field.name] = field.default
+            if field.name in whole:
+                problem = field.problem(whole[field.name])
+            else:
+                problem = "it is required" if field.required else None
+            if problem is not None:
+                problems.append(f"{field.name}: {problem}")
+        if problems:
+            raise AnswerError(f"The form is not filled in correctly: {'; '.join(problems)}")
+        return whole
+
+
+# --- reading a schema ----------------------------------------------------------------------------
+
+
+def _field(name: str, schema: Any, required: bool) -> Field:
+    schema = schema if isinstance(schema, Mapping) else {}
+    type, choices = _type(schema)
+    return Field(
+        name=name,
+        type=type,
+        title=_text(schema, "title") or name,
+        description=_text(schema, "description"),
+        required=required,
+        choices=choices,
+        default=schema.get("default"),
+        schema=schema,
+    )
+
+
+def _text(schema: Mapping[str, Any], key: str) -> str:
+    value = schema.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _type(schema: Mapping[str, Any]) -> tuple[FieldType, tuple[Choice, ...]]:
+    if choices := _choices(schema):
+        return "choice", choices
+    type, items = schema.get("type"), schema.get("items")
+    if type == "array" and isinstance(items, Mapping) and (choices := _choices(items)):
+        return "choices", choices
+    for known in ("string", "number", "integer", "boolean"):
+        if type == known:
+            return known, ()
+    return "other", ()
+
+
+def _choices(schema: Mapping[str, Any]) -> tuple[Choice, ...]:
+    """Read both ways in which servers list values: a plain list, and one with titles."""
+    values, names = schema.get("enum"), schema.get("enumNames")
+    if isinstance(values, list):
+        titles = names if isinstance(names, list) and len(names) == len(values) else values
+        return tuple(Choice(str(it), str(title)) for it, title in zip(values, titles, strict=True))
+    for key in ("oneOf", "anyOf"):
+        listed = schema.get(key)
+        if isinstance(listed, list) and all(
+            isinstance(it, Mapping) and "const" in it for it in listed
+        ):
+            return tuple(
+                Choice(str(it["const"]), str(it.get("title", it["const"]))) for it in listed
+            )
+    return ()
+
+
+# --- checking a value ----------------------------------------------------------------------------
+
+
+def _is_number(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and math.isfinite(value)
+
+
+_TYPES: dict[FieldType, tuple[Callable[[Any], bool], str]] = {
+    "string": (lambda it: isinstance(it, str), "is not a string"),
+    "number": (_is_number, "is not a number"),
+    "integer": (lambda it: _is_number(it) and it == int(it), "is not a whole number"),
+    "boolean": (lambda it: isinstance(it, bool), "is neither true nor false"),
+    "choice": (lambda it: True, ""),
+    "choices": (lambda it: isinstance(it, list | tuple), "is not a list"),
+    "other": (lambda it: True, ""),
+}
+
+_BOUNDS: tuple[tuple[str, Callable[[Any, Any], bool], str], ...] = (
+    ("minLength", lambda it, bound: len(it) >= bound, "it must have at least {} characters"),
+    ("maxLength", lambda it, bound: len(it) <= bound, "it can have at most {} characters"),
+    ("minItems", lambda it, bound: len(it) >= bound, "at least {} must be chosen"),
+    ("maxItems", lambda it, bound: len(it) <= bound, "at most {} can be chosen"),
+    ("minimum", lambda it, bound: bool(it >= bound), "it must be at least {}"),
+    ("maximum", lambda it, bound: bool(it <= bound), "it can be at most {}"),
+)
+
+
+def _limit(field: Field, value: object) -> str | None:
+    """Say which limit of the schema a value exceeds."""
+    for key, holds, words in _BOUNDS:
+        bound = field.schema.get(key)
+        if isinstance(bound, int | float):
+            try:
+                fits = holds(value, bound)
+            except TypeError:  # a bound for another type says nothing about this one
+                continue
+            if not fits:
+                return words.format(bound)
+    return None
+
+
+def _bad_format(field: Field, value: Any) -> str | None:
+    """Say which format of the schema a string does not have."""
+    format = field.schema.get("format")
+    if field.type != "string" or not isinstance(format, str) or format not in _FORMATS:
+        return None
+    try:
+        fits = _FORMATS[format](value)
+    except ValueError:
+        fits = False
+    return None if fits else f"{value!r} is not a valid {format}"
+
+
+_FORMATS: dict[str, Callable[[str], object]] = {
+    "email": re.compile(r"[^@\s]+@[^@\s]+").fullmatch,
+    "uri": re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+").fullmatch,
+    "date": date.fromisoformat,
+    "date-time": lambda text: "T" in text.upper() and datetime.fromisoformat(text),
+}

@@ -1,8 +1,8 @@
-"""Calling whoever decides: functions and coroutine functions, and what is done when they fail.
+"""Calling handlers, and what follows when they fail.
 
 A handler gets one argument, the request, and returns an answer that was made with its methods. A
-plain function is called in a thread, so it may wait for a person; a coroutine function runs in the
-session's event loop. A handler that raises, or returns something else, has said no.
+plain function is called in a thread, so it may block; a coroutine function runs in the session's
+event loop. If a handler raises, or returns something else, the answer is no.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ AnswerT = TypeVar("AnswerT")
 Handler = Callable[[Any], Any]
 """Any handler: what it is called with, and what it may return, depends on what it is for."""
 
-FAILED = "The application failed to decide about this, so the answer is no."
+FAILED = "The application's handler failed, so the answer is no."
 
 
 def check_handler(handler: object, kind: str) -> None:
@@ -48,7 +48,7 @@ def check_handler(handler: object, kind: str) -> None:
         raise OptionsError(f"{kind} has to be a function, and not the class {handler.__name__}")
     try:
         signature = inspect.signature(handler)
-    except (TypeError, ValueError):  # written in C: nobody knows
+    except (TypeError, ValueError):  # written in C
         return
     try:
         signature.bind(object())
@@ -66,20 +66,21 @@ async def run_handler(
     limiter: anyio.CapacityLimiter | None = None,
     tell_errors: bool = False,
 ) -> None:
-    """Let a handler answer a request. It is answered in any case when this returns.
+    """Let a handler answer a request, which has an answer in any case when this returns.
 
     Args:
-        handler: who decides.
-        request: what is to be decided.
-        limiter: how many threads there may be.
-        tell_errors: whether the model is told what the handler has raised. It may be something
-            that the model should not know.
+        handler: the handler.
+        request: the request.
+        limiter: limits how many threads run at once.
+        tell_errors: whether the model is told which exception the handler raised. Its message may
+            contain something that the model should not know.
     """
+    name = function_name(handler)
     try:
-        with request.being_decided():
+        with request._being_decided():
             returned = await call_function(handler, request, limiter=limiter)
-        request.resolve(request.returned(returned), by=f"handler: {function_name(handler)}")
+        request._settle(request._returned(returned), by=f"handler: {name}")
     except Exception as error:
-        logger.exception("%s failed at %s; the answer is no", function_name(handler), request.id)
+        logger.exception("%s failed to decide about %s, so the answer is no", name, request.id)
         told = f"{FAILED} ({type(error).__name__}: {error})" if tell_errors else FAILED
-        request.resolve(request.no(told), by=f"handler: {function_name(handler)}, which failed")
+        request._deny_because(told, by=f"handler: {name}, which failed")

@@ -9,8 +9,8 @@
         async for change in changes:
             show(change.what, change.request)
 
-One inbox can serve any number of sessions, and it outlives every window that shows it: whoever
-comes back finds what still waits.
+One inbox can serve any number of sessions, and it outlives every window that shows it: a window
+that is opened again finds what still waits.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ logger: logging.Logger = logging.getLogger("claudewire.people")
 
 AnswerT = TypeVar("AnswerT")
 
-WITHDRAWN = "the request was withdrawn before anybody decided"
+WITHDRAWN = "the request was withdrawn before it was decided"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class Change:
 
 @dataclass(slots=True, eq=False)
 class _Subscriber:
-    """Who is told of changes, until told no more."""
+    """A callback for changes, and whether it is still wanted."""
 
-    tell: Callable[[Change], object]
+    callback: Callable[[Change], object]
     active: bool = True
 
 
@@ -83,7 +83,7 @@ class Inbox:
             return tuple(self._waiting.values())
 
     def get(self, id: str) -> Pending[Any] | None:
-        """Find a request that waits; None if it does not wait any more."""
+        """Find a waiting request by its id; None if it does not wait, or no longer does."""
         with self._lock:
             return self._waiting.get(id)
 
@@ -103,14 +103,13 @@ class Inbox:
     # --- deciding --------------------------------------------------------------------------------
 
     def answer(self, id: str, answer: object, *, by: str = "") -> bool:
-        """Answer a request with a finished answer, such as `request.allow()` gives.
+        """Answer a request with a finished answer, such as `request.allow()` returns.
 
         Returns:
-            whether this answer is the one that counts. It is not if somebody was faster, or if
-            the request does not wait any more.
+            whether this answer is the one that counts. It is not if the request no longer waits.
 
         Raises:
-            TypeError: it is no answer to this request.
+            TypeError: it is not an answer to this request.
         """
         request = self.get(id)
         return request is not None and request.resolve(answer, by=by)
@@ -127,45 +126,41 @@ class Inbox:
         request = self.get(id)
         if request is None:
             return False
-        with request.being_decided():  # so that it is known who has decided
+        with request._being_decided():  # so that the answer is given below, with `by`
             answer = request.act(action, arguments)
         return request.resolve(answer, by=by)
 
     def withdraw(self, id: str, reason: str = WITHDRAWN) -> bool:
-        """Take a request back: nobody wants the answer any more."""
+        """End a request without a decision; the answer is then no."""
         request = self.get(id)
         return request is not None and request.withdraw(reason)
 
-    def withdraw_session(self, session: str, reason: str) -> int:
-        """Take back all that a session asks, because its turn or the session itself has ended."""
-        mine = [request for request in self.pending if request.session == session]
-        return sum([request.withdraw(reason) for request in mine])
-
     async def ask(self, request: Pending[AnswerT], *, deadline: float | None = None) -> AnswerT:
-        """Put a request and wait until it has ended.
+        """Add a request and wait until it has ended.
+
+        If the caller is cancelled, the request is withdrawn.
 
         Args:
-            request: what is asked.
+            request: the request.
             deadline: after how many seconds the answer is no; None to wait as long as it takes.
 
         Returns:
-            the answer that counts; no, if it was withdrawn or has expired. When the caller is
-            cancelled, the request is withdrawn.
+            the answer that counts; no, if it was withdrawn or has expired.
         """
         self._add(request, deadline)
         try:
             with anyio.move_on_after(deadline):
                 return await request.wait()
-            request.expire(f"nobody decided within {deadline:g} seconds")
+            request._expire(f"no decision was made within {deadline:g} seconds")
             return await request.wait()
         finally:
-            request.withdraw(WITHDRAWN)  # which has no effect on one that has ended
+            request.withdraw(WITHDRAWN)
 
     def _add(self, request: Pending[Any], deadline: float | None) -> None:
         with self._lock:
             request.id = self._free(request.id)
             request.expires = None if deadline is None else request.since + deadline
-            request._told = self._remove
+            request._on_end = self._remove
             self._waiting[request.id] = request
             self._note(Change("added", request))
         if not request.is_waiting:
@@ -187,16 +182,16 @@ class Inbox:
             self._note(Change(request.state.value, request))
         self._deliver()
 
-    # --- telling ---------------------------------------------------------------------------------
+    # --- following --------------------------------------------------------------------------------
 
     def on_change(self, callback: Callable[[Change], object]) -> Callable[[], None]:
-        """Have something called for all that waits now, and at every change from now on.
+        """Call a function for everything that waits now, and at every change from now on.
 
-        It is called in the thread where the change happens, so it may not wait; one call after
+        It is called in the thread where the change happens, so it must not block; one call after
         the other, in the order of the changes. What it raises is logged.
 
         Returns:
-            a function that ends this.
+            a function that ends the subscription.
         """
         subscriber = _Subscriber(callback)
         with self._lock:
@@ -213,36 +208,36 @@ class Inbox:
         return stop
 
     def changes(self) -> Changes:
-        """Follow all that waits now and every change from now on, in a task or in a thread."""
+        """Iterate over what waits now and every change from now on, in a task or in a thread."""
         return Changes(self)
 
     def _note(self, change: Change) -> None:
-        """Keep a change for those who are subscribed now. The lock is held."""
+        """Queue a change for the current subscribers. The lock is held."""
         self._undelivered.append((tuple(self._subscribers), change))
 
     def _deliver(self) -> None:
-        """Tell of all changes in their order. If another thread is at it, that one does."""
+        """Deliver all changes in their order, unless another thread is doing so."""
         while self._undelivered and self._delivering.acquire(blocking=False):
             try:
                 while self._undelivered:
-                    _tell(*self._undelivered.popleft())
+                    _call(*self._undelivered.popleft())
             finally:
                 self._delivering.release()
 
 
-def _tell(subscribers: tuple[_Subscriber, ...], change: Change) -> None:
+def _call(subscribers: tuple[_Subscriber, ...], change: Change) -> None:
     for subscriber in subscribers:
         if subscriber.active:
             try:
-                subscriber.tell(change)
+                subscriber.callback(change)
             except Exception:
-                logger.exception("What was to be called at a change of the inbox has failed")
+                logger.exception("An inbox callback raised an exception")
 
 
 class Changes:
     """The changes of an inbox, for one reader: a task (`async for`) or a thread (`for`).
 
-    Use it as a context manager, or close it: until then it keeps all that nobody has read.
+    Use it as a context manager, or close it: until then it keeps all changes that are not read.
     """
 
     def __init__(self, inbox: Inbox) -> None:
@@ -250,7 +245,7 @@ class Changes:
         self._stop = inbox.on_change(self._mailbox.put)
 
     def close(self) -> None:
-        """Follow no longer. Whoever waits for the next change is let go."""
+        """Stop following. A reader that waits for the next change is released."""
         self._stop()
         self._mailbox.close()
 
@@ -266,10 +261,10 @@ class Changes:
         self.close()
 
     def get(self, timeout: float | None = None) -> Change:
-        """Wait for the next change in a thread that may wait.
+        """Wait for the next change, blocking the thread.
 
         Raises:
-            TimeoutError: nothing happened in time.
+            TimeoutError: nothing changed in time.
             MailboxClosed: it was closed.
         """
         return self._mailbox.get_blocking(timeout)

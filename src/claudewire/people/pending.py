@@ -1,6 +1,6 @@
 """A request that waits for a person: what is asked, since when, and how it ended.
 
-The first answer wins, whichever task or thread it comes from. A request can also be withdrawn, by
+The first answer counts, whichever task or thread it comes from. A request can also be withdrawn, by
 the CLI or because the turn or the session is over, and it can expire; then the answer is no.
 """
 
@@ -28,22 +28,22 @@ PendingKind = Literal["permission", "question", "plan", "elicitation", "dialog"]
 
 
 class AnswerError(Error, ValueError):
-    """An answer that does not fit what was asked. It has not been given; ask again."""
+    """An answer that does not fit the request. The request still waits."""
 
 
 def require_text(what: str, text: object) -> str:
-    """Check that something is a text, and not an empty one.
+    """Check that something is a string, and not an empty one.
 
     Raises:
         AnswerError: it is not.
     """
     if not isinstance(text, str) or not text.strip():
-        raise AnswerError(f"{what} has to be a text that says something, and not {text!r}")
+        raise AnswerError(f"{what} has to be a string that is not empty, and not {text!r}")
     return text
 
 
 class PendingState(StrEnum):
-    """What has become of a request."""
+    """Whether a request still waits, or how it ended."""
 
     WAITING = "waiting"
     ANSWERED = "answered"
@@ -70,8 +70,8 @@ _decided_here: ContextVar[Pending[Any] | None] = ContextVar("_decided_here", def
 class Pending(Generic[AnswerT]):
     """Something that a person is asked.
 
-    The methods that answer it (`allow`, `deny`, `answer`, …) give the answer as it goes to the CLI,
-    and the first one of them decides. Inside a handler that was called with this request they only
+    The methods that answer it (`allow`, `deny`, `answer`, …) return the answer as it goes to the
+    CLI, and the first call decides. Inside a handler that was called with this request they only
     make the answer: there, what the handler returns decides.
 
     Attributes:
@@ -81,8 +81,8 @@ class Pending(Generic[AnswerT]):
         title: what is asked, in one line.
         session: which session asks.
         agent_id: which subagent asks; None for the main one.
-        since: the time of day when it came.
-        expires: the time of day when it is taken for answered with no; None for never.
+        since: when it came, as `time.time` counts.
+        expires: when the answer becomes no, as `time.time` counts; None for never.
     """
 
     kind: ClassVar[PendingKind]
@@ -113,7 +113,7 @@ class Pending(Generic[AnswerT]):
         self._lock = threading.Lock()
         self._done = Latch()
         self._made: list[AnswerT] = []
-        self._told: Callable[[Pending[Any]], None] | None = None
+        self._on_end: Callable[[Pending[Any]], None] | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id!r} {self._state.value}: {self.title}>"
@@ -147,12 +147,12 @@ class Pending(Generic[AnswerT]):
 
     @property
     def waited(self) -> float:
-        """For how many seconds it has waited, or did."""
+        """How many seconds it has waited so far, or did until it ended."""
         now = self._clock.monotonic() if self._ended is None else self._ended
         return now - self._began
 
     def describe(self) -> dict[str, Any]:
-        """All that there is to show, as JSON has it."""
+        """Everything there is to show about it, as JSON types."""
         return {
             "id": self.id,
             "kind": self.kind,
@@ -166,18 +166,6 @@ class Pending(Generic[AnswerT]):
 
     # --- ending it -------------------------------------------------------------------------------
 
-    def fit(self, answer: object) -> AnswerT:
-        """Check that something is an answer to this request, and complete it.
-
-        Raises:
-            TypeError: it is none.
-        """
-        raise NotImplementedError
-
-    def no(self, reason: str) -> AnswerT:
-        """Make the answer that stands for no, without giving it."""
-        raise NotImplementedError
-
     def resolve(self, answer: object, *, by: str = "") -> bool:
         """Give an answer, from any thread.
 
@@ -185,21 +173,41 @@ class Pending(Generic[AnswerT]):
             whether it is the one that counts: the first one does.
 
         Raises:
-            TypeError: it is no answer to this request.
+            TypeError: this is not an answer to such a request.
         """
         if answer is self._result and answer is not None:
             return True
-        fitting = self.fit(answer)
-        who = f" by {by}" if by else ""
-        return self._end(PendingState.ANSWERED, fitting, f"answered{who}", by)
+        return self._settle(self._fitted(answer), by)
 
     def withdraw(self, reason: str = "withdrawn") -> bool:
-        """Take it back, from any thread: nobody wants the answer any more."""
-        return self._end(PendingState.WITHDRAWN, self.no(reason), reason)
+        """End it without a decision, from any thread; the answer is then no.
 
-    def expire(self, reason: str = "nobody decided in time") -> bool:
-        """Take it for answered with no, because it has waited long enough."""
-        return self._end(PendingState.EXPIRED, self.no(reason), reason)
+        Returns:
+            whether that ended it. It did not if the request had ended already.
+        """
+        return self.is_waiting and self._end(PendingState.WITHDRAWN, self._denial(reason), reason)
+
+    def _expire(self, reason: str) -> None:
+        self._end(PendingState.EXPIRED, self._denial(reason), reason)
+
+    def _deny_because(self, reason: str, by: str) -> None:
+        self._settle(self._denial(reason), by)
+
+    def _settle(self, answer: AnswerT, by: str) -> bool:
+        who = f" by {by}" if by else ""
+        return self._end(PendingState.ANSWERED, answer, f"answered{who}", by)
+
+    def _fitted(self, answer: object) -> AnswerT:
+        """Check that something is an answer to this request, and complete it.
+
+        Raises:
+            TypeError: it is not.
+        """
+        raise NotImplementedError
+
+    def _denial(self, reason: str) -> AnswerT:
+        """Make the answer that stands for no."""
+        raise NotImplementedError
 
     def _end(self, state: PendingState, result: AnswerT, ending: str, by: str = "") -> bool:
         with self._lock:
@@ -209,14 +217,14 @@ class Pending(Generic[AnswerT]):
             self._ended = self._clock.monotonic()
             self._state = state
         try:
-            if self._told is not None:
-                self._told(self)
+            if self._on_end is not None:
+                self._on_end(self)
         finally:
             self._done.set()
         return True
 
     async def wait(self) -> AnswerT:
-        """Wait until it has ended, and give the answer that counts."""
+        """Wait until it has ended, and return the answer that counts."""
         await self._done.wait()
         return cast("AnswerT", self._result)
 
@@ -247,7 +255,7 @@ class Pending(Generic[AnswerT]):
         return answer
 
     @contextmanager
-    def being_decided(self) -> Iterator[None]:
+    def _being_decided(self) -> Iterator[None]:
         """While this lasts, and in what is started meanwhile, answers are made but not given."""
         token = _decided_here.set(self)
         try:
@@ -255,12 +263,11 @@ class Pending(Generic[AnswerT]):
         finally:
             _decided_here.reset(token)
 
-    def returned(self, value: object) -> AnswerT:
-        """Read what a handler has returned; nothing stands for the only answer that it made.
+    def _returned(self, value: object) -> AnswerT:
+        """Read what a handler returned; None stands for the only answer that it made.
 
         Raises:
-            TypeError: it is no answer.
+            TypeError: it is not an answer.
         """
-        if value is None and len(self._made) == 1:
-            return self._made[0]
-        return self.fit(value)
+        only = value is None and len(self._made) == 1
+        return self._fitted(self._made[0] if only else value)

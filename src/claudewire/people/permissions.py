@@ -1,11 +1,11 @@
-"""May this tool run? The request as whoever decides sees it, and its answers.
+"""Requests to run a tool, and their answers.
 
     async def decide(request: PermissionRequest) -> PermissionResult:
         if request.tool_name == "Read":
             return request.allow()
         return request.deny("Only reading is allowed here.")
 
-An answer is what `allow` or `deny` gives, or a `PermissionResultAllow` or `PermissionResultDeny`
+An answer is what `allow` or `deny` returns, or a `PermissionResultAllow` or `PermissionResultDeny`
 made by hand; never True or False, which would be too easy to give by accident.
 """
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 import msgspec
@@ -55,13 +56,13 @@ _LONGEST_TITLE = 200
 
 
 class ToolPending(Pending[PermissionResult]):
-    """A request that the CLI has put as a use of a tool: a permission, a question, a plan.
+    """A request about the use of a tool: a permission, a question or a plan.
 
     Attributes:
         body: the request as it came.
         tool_name: the tool.
         input: what it would be called with.
-        tool_use_id: which use of the tool it is; None with a CLI that does not say.
+        tool_use_id: which use of the tool it is; None if the CLI does not say.
         cwd: the working directory of the session, if it is known.
     """
 
@@ -90,10 +91,10 @@ class ToolPending(Pending[PermissionResult]):
         self.tool_use_id: str | None = body.tool_use_id
         self.cwd = cwd
 
-    def fit(self, answer: object) -> PermissionResult:
-        """Check that something is a decision; an allow always says what the tool runs with."""
+    def _fitted(self, answer: object) -> PermissionResult:
+        """Check that something is a decision, and have an allow say what the tool runs with."""
         if not isinstance(answer, PermissionResultAllow | PermissionResultDeny):
-            raise TypeError(f"{answer!r} is no answer to a {self.kind}; {self._advice()}")
+            raise TypeError(f"{answer!r} is not an answer to a {self.kind}; {self._advice()}")
         whole = self._completed(answer)
         return answer if whole == answer else whole
 
@@ -108,10 +109,9 @@ class ToolPending(Pending[PermissionResult]):
 
     def _advice(self) -> str:
         ways = " or ".join(f"`request.{action}(…)`" for action in self.actions)
-        return f"return what {ways} gives"
+        return f"return what {ways} returns"
 
-    def no(self, reason: str) -> PermissionResult:
-        """Make a denial."""
+    def _denial(self, reason: str) -> PermissionResult:
         return self._deny(reason)
 
     def _allow(self, input: dict[str, Any], **fields: Any) -> PermissionResultAllow:
@@ -119,7 +119,7 @@ class ToolPending(Pending[PermissionResult]):
 
     def _deny(self, reason: object, stop: object = False) -> PermissionResultDeny:
         if not isinstance(reason, str) or not isinstance(stop, bool):
-            raise AnswerError("The reason has to be a text, and `stop` True or False")
+            raise AnswerError("The reason has to be a string, and `stop` True or False")
         return PermissionResultDeny(reason, stop or None, self.tool_use_id)
 
 
@@ -127,9 +127,8 @@ class PermissionRequest(ToolPending):
     """A tool wants to run.
 
     Attributes:
-        suggestions: what could be remembered so as not to be asked again.
-        blocked_path: the path because of which it is asked.
-        reason: why it is asked, in the CLI's words.
+        blocked_path: the path that made the CLI ask.
+        reason: why the CLI asks, in its words.
     """
 
     kind: ClassVar[PendingKind] = "permission"
@@ -144,9 +143,14 @@ class PermissionRequest(ToolPending):
         clock: Clock | None = None,
     ) -> None:
         super().__init__(request, session=session, cwd=cwd, clock=clock)
-        self.suggestions: tuple[Suggestion, ...] = suggestions_of(request, self.body)
+        self._request = request
         self.blocked_path: str | None = self.body.blocked_path
         self.reason: str | None = self.body.decision_reason
+
+    @cached_property
+    def suggestions(self) -> tuple[Suggestion, ...]:
+        """What the CLI offers to remember, so that it does not ask again."""
+        return suggestions_of(self._request, self.body)
 
     def allow(
         self,
@@ -158,15 +162,15 @@ class PermissionRequest(ToolPending):
         """Let the tool run.
 
         Args:
-            input: what it is to run with instead.
-            remember: what to remember so as not to be asked again: a suggestion or its index, a
-                rule such as `Bash(git status:*)`, or several of them.
-            scope: for how long and for whom: `session`, `project` (everybody who works in it),
+            input: what it runs with instead.
+            remember: what the CLI should remember, so that it does not ask again: a suggestion or
+                its index, a rule such as `Bash(git status:*)`, or several of them.
+            scope: for how long and for whom: `session`, `project` (everyone who works in it),
                 `local` (the project, but only you) or `user` (all your projects). Left out, a
                 suggestion has its own and a rule holds for the session. `once` remembers nothing.
 
         Raises:
-            AnswerError: that makes no sense; nothing has been decided.
+            AnswerError: an argument makes no sense; the request still waits.
         """
         updates = updates_for(remember, scope, self.suggestions)
         return self._give(self._allow(self._changed(input), updated_permissions=updates))
@@ -175,7 +179,7 @@ class PermissionRequest(ToolPending):
         if input is None:
             return self.input
         if not isinstance(input, Mapping):
-            raise AnswerError(f"The input of a tool is an object, and not {input!r}")
+            raise AnswerError(f"The input of a tool has to be a mapping, and not {input!r}")
         changed: dict[str, Any] = {**input}
         try:
             msgspec.json.encode(changed)
@@ -196,13 +200,13 @@ class PermissionRequest(ToolPending):
         """Show what the tool would change in a file, as a unified diff; None if it changes none.
 
         Args:
-            read: reads the file; None to look at no file. Reading may take its time: in a task,
-                call this in a thread.
+            read: reads the file; None to read no file. Reading may block: in a task, call this in
+                a thread.
         """
         return diff_of(self.tool_name, self.input, cwd=self.cwd, read=read)
 
     def describe(self) -> dict[str, Any]:
-        """All that there is to show, as JSON has it. The diff is made without the file."""
+        """Everything there is to show about it, as JSON types; the diff without the file."""
         return super().describe() | {
             "tool_name": self.tool_name,
             "input": self.input,
@@ -231,5 +235,5 @@ PermissionHandler = Callable[
 ]
 """Decides whether a tool may run: a function or a coroutine function.
 
-A plain function is called in a thread, so that it may wait, for `input()` for example.
+A plain function is called in a thread, so it may block, on `input()` for example.
 """

@@ -1,8 +1,8 @@
-"""Ready-made deciders. Each answers requests of every kind, and can be any session's `person`.
+"""Ready-made handlers that answer requests of every kind: values for `person`.
 
     People(person=deny_everything("Read only, please."))
     People(person=policy_then(policy, Terminal()))
-    People(person=allow_everything_dangerously())        # in a sandbox, and nowhere else
+    People(person=allow_everything_dangerously())        # only in a sandbox
 
 `Remote` serves an inbox over a channel, to a page or a phone.
 """
@@ -17,11 +17,11 @@ import anyio
 import msgspec
 
 from ..concurrency import call_function
-from .decisions import Person, Policy
+from .decisions import Person, PolicyLike, verdict_of
 from .handlers import check_handler
 from .inbox import Change, Inbox
 from .pending import AnswerError, Pending
-from .permissions import PermissionRequest, PermissionResultAllow, ToolPending
+from .permissions import PermissionRequest, PermissionResultAllow
 from .plans import PlanRequest
 from .questions import QuestionRequest
 
@@ -31,9 +31,9 @@ logger: logging.Logger = logging.getLogger("claudewire.people")
 
 
 def allow_everything_dangerously() -> Person:
-    """Let every tool run and approve every plan: for a sandbox that nothing can escape from.
+    """Allow every tool and approve every plan: for a sandbox that nothing can escape from.
 
-    What only a person can know is left open: questions are skipped, forms declined.
+    What only a person can know stays open: questions are skipped, forms declined.
     """
 
     async def allow_everything(request: Pending[Any]) -> Any:
@@ -43,7 +43,7 @@ def allow_everything_dangerously() -> Person:
             return request.approve()
         if isinstance(request, QuestionRequest):
             return request.skip()
-        return request.no("nobody is there to ask")
+        return request._denial("no person can be asked")
 
     return allow_everything
 
@@ -52,30 +52,26 @@ def deny_everything(reason: str = "Nothing is allowed here.") -> Person:
     """Say no to everything, and tell the model why."""
 
     async def deny_all(request: Pending[Any]) -> Any:
-        return request.no(reason)
+        return request._denial(reason)
 
     return deny_all
 
 
-def policy_then(policy: Policy, person: Person) -> Person:
-    """Let a policy decide over tools, and a person over what it does not decide.
+def policy_then(policy: PolicyLike, person: Person) -> Person:
+    """Let a policy decide about tools, and a person about what the policy leaves open.
 
     Args:
-        policy: allows, denies, or says that somebody is to be asked.
-        person: who is asked then, and about everything that is no use of a tool.
+        policy: allows, denies, or says that a person has to be asked.
+        person: is asked then, and about everything that is not a use of a tool.
     """
     check_handler(person, "person")
 
     async def decide(request: Pending[Any]) -> Any:
-        if isinstance(request, ToolPending):
-            decided = policy.decide(request.tool_name, request.input, cwd=request.cwd)
-            is_tool = isinstance(request, PermissionRequest)
-            # A question is denied by a rule that names it, and not for want of one.
-            if decided.behavior == "deny" and (is_tool or decided.rule is not None):
-                return request.no(decided.reason)
-            wants_person = request.body.requires_user_interaction
-            if decided.behavior == "allow" and is_tool and not wants_person:
-                return PermissionResultAllow()
+        verdict = verdict_of(policy, request)
+        if verdict.behavior == "deny":
+            return request._denial(verdict.reason)
+        if verdict.behavior == "allow":
+            return PermissionResultAllow()
         return await call_function(person, request)
 
     decide.__qualname__ = "policy_then"
@@ -83,12 +79,12 @@ def policy_then(policy: Policy, person: Person) -> Person:
 
 
 class Remote:
-    """Shows an inbox to somebody far away, and takes the answers from there.
+    """Shows an inbox to a person elsewhere, over any channel, and receives the answers.
 
-    What is sent, as JSON has it:
+    What is sent, as JSON types:
 
-    * `{"type": "request", "id": …, "kind": …, "title": …, "actions": […], …}`: something waits;
-      all that waits already comes first, so a peer that has lost the connection misses nothing;
+    * `{"type": "request", "id": …, "kind": …, "title": …, "actions": […], …}`: a request waits;
+      those that already wait come first, so a peer that reconnects misses nothing;
     * `{"type": "ended", "id": …, "state": …, "how": …}`: it was answered, withdrawn or expired;
     * `{"type": "refused", "id": …, "error": …}`: an answer did not fit or came too late.
 
@@ -98,7 +94,7 @@ class Remote:
         inbox: what to show.
         send: writes an object to the channel.
         receive: the objects that come from it, or their JSON; it ends when the channel does.
-        name: what to call whoever is at the other end, for the records.
+        name: what to call the person at the other end, in the records.
     """
 
     def __init__(
@@ -115,7 +111,7 @@ class Remote:
         self._name = name
 
     async def run(self) -> None:
-        """Serve until the channel ends. What waits then goes on waiting, for the next one."""
+        """Serve until the channel ends. Requests that wait then go on waiting."""
         with self._inbox.changes() as changes:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._show, changes)
@@ -138,7 +134,7 @@ class Remote:
             if not isinstance(action, str):
                 raise AnswerError("An answer has to name its `action`")
             if not self._inbox.act(id, action, answer, by=f"person: {self._name}"):
-                raise AnswerError("Nobody waits for this answer any more")
+                raise AnswerError("This request no longer waits for an answer")
         except (AnswerError, TypeError) as error:
             await self._send({"type": "refused", "id": id, "error": str(error)})
 

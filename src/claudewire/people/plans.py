@@ -32,8 +32,8 @@ class PlanRequest(ToolPending):
     """The model has a plan and wants to carry it out.
 
     Attributes:
-        plan: the plan, in Markdown; empty if the CLI has not said where it is.
-        file: the file that the plan is in, with a CLI that says so.
+        plan: the plan, in Markdown; empty if the CLI does not say where it is.
+        file: the file that the plan is in, if the CLI says so.
     """
 
     kind: ClassVar[PendingKind] = "plan"
@@ -61,14 +61,14 @@ class PlanRequest(ToolPending):
         """Let the model carry out the plan.
 
         Args:
-            mode: the permission mode to go on in: `default` asks for everything, `acceptEdits`
-                lets files be changed. None for the mode that was left for planning. A CLI that was
-                not started for `bypassPermissions` does not take that one.
+            mode: the permission mode to continue in: `default` asks for everything, `acceptEdits`
+                lets files be changed. None for the mode before planning. A CLI that was not
+                started for `bypassPermissions` does not accept that one.
             plan: the plan as you have changed it.
 
         Raises:
-            AnswerError: the mode makes no sense, or the CLI is too old to take a changed plan and
-                would carry out the old one. Nothing has been decided.
+            AnswerError: the mode makes no sense, or the CLI is too old to accept a changed plan
+                and would carry out the old one. The request still waits.
         """
         updates: list[PermissionUpdate] | None = None
         if mode is not None:
@@ -81,8 +81,8 @@ class PlanRequest(ToolPending):
         text = require_text("A changed plan", plan)
         if self.file is None:
             raise AnswerError(
-                "This CLI takes no changed plan: it would carry out the old one. Say what is to be "
-                "changed with `revise`"
+                "This CLI does not accept a changed plan: it would carry out the old one. Say what "
+                "to change with `revise`"
             )
         return {**self.input, "plan": text}
 
@@ -90,22 +90,22 @@ class PlanRequest(ToolPending):
         """Have the model think again, still in plan mode.
 
         Args:
-            feedback: what is to be changed; the model is told.
+            feedback: what to change; the model is told.
         """
-        wish = require_text("What is to be changed", feedback)
-        return self._give(self._deny(f"{REVISE}{wish}"))
+        text = require_text("The feedback", feedback)
+        return self._give(self._deny(f"{REVISE}{text}"))
 
     def reject(self, reason: str = REJECTED, *, stop: bool = True) -> PermissionResult:
         """Give up the plan.
 
         Args:
             reason: why; the model is told if it does not stop.
-            stop: end the turn, which is left in plan mode.
+            stop: end the turn; the session stays in plan mode.
         """
         return self._give(self._deny(reason, stop))
 
     def describe(self) -> dict[str, Any]:
-        """All that there is to show, as JSON has it."""
+        """Everything there is to show about it, as JSON types."""
         return super().describe() | {"plan": self.plan, "file": self.file}
 
 
@@ -125,4 +125,4 @@ def _read(file: str | None, read: Reader | None) -> str:
 
 
 PlanHandler = Callable[[PlanRequest], PermissionResult | Awaitable[PermissionResult | None] | None]
-"""Decides over plans: a function or a coroutine function. A plain function runs in a thread."""
+"""Decides about plans: a function or a coroutine function. A plain function runs in a thread."""

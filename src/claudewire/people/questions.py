@@ -1,10 +1,10 @@
-"""What the model asks the user, and answers that cannot get lost.
+"""Questions of the model to the user, and answers that cannot get lost.
 
     async def on_question(request: QuestionRequest) -> PermissionResult:
         return request.answer({"Colour": "Green", "Sizes": ["S", "L"]})
 
-The CLI puts a question as a request to use the tool AskUserQuestion, and takes the answers in the
-input of an allow. It does not say so if it cannot read them: the model is told that there was no
+The CLI asks a question as a request to use the tool AskUserQuestion, and reads the answers from the
+input of an allow. If it cannot read them, it reports nothing and tells the model that there was no
 answer. So everything is checked here, and what an older CLI would lose is said in another way.
 """
 
@@ -30,10 +30,10 @@ __all__ = [
     "ASK_TOOL",
     "AnswerForm",
     "Question",
+    "QuestionAnswer",
     "QuestionHandler",
     "QuestionOption",
     "QuestionRequest",
-    "Reply",
     "form_for",
 ]
 
@@ -47,7 +47,7 @@ UNANSWERED = "The user did not answer the questions."
 AnswerForm = Literal["joined", "lists", "bare"]
 """How the answers are written.
 
-* `joined`: beside the questions, several labels in one text: what every real CLI understands;
+* `joined`: beside the questions, several labels in one string: what every real CLI understands;
 * `lists`: the same with a list where several may be chosen, for a peer that wants one;
 * `bare`: lists, and without the questions.
 """
@@ -59,13 +59,13 @@ def form_for(dialect: str) -> AnswerForm:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class QuestionAnswer:
     """The answer to one question.
 
     Attributes:
         choose: what was chosen: labels, or indices of options.
-        other: words of one's own, instead of an option or besides.
-        notes: what there is to say about the choice.
+        other: free text, instead of an option or besides.
+        notes: a remark about the choice.
     """
 
     choose: tuple[str | int, ...] = ()
@@ -73,9 +73,11 @@ class Reply:
     notes: str | None = None
 
 
-ReplyValue: TypeAlias = "str | int | Reply | Collection[str | int] | Mapping[str, Any] | None"
-"""An answer to one question: a label, an index, several of them, a `Reply` (or a mapping with its
-fields), or None to skip the question."""
+AnswerValue: TypeAlias = (
+    "str | int | QuestionAnswer | Collection[str | int] | Mapping[str, Any] | None"
+)
+"""An answer to one question: a label, an index, several of them, a `QuestionAnswer` (or a mapping
+with its fields), or None to skip the question."""
 
 
 class QuestionRequest(ToolPending):
@@ -112,7 +114,7 @@ class QuestionRequest(ToolPending):
 
     def answer(
         self,
-        answers: Mapping[Any, Any] | ReplyValue = None,
+        answers: Mapping[Any, Any] | AnswerValue = None,
         *,
         other: str | None = None,
         notes: str | Mapping[Any, str] | None = None,
@@ -120,22 +122,23 @@ class QuestionRequest(ToolPending):
         """Answer the questions.
 
         Args:
-            answers: for each question an answer, by the question's header, index or exact text;
+            answers: an answer for each question, by the question's header, index or exact text;
                 for a single question the answer itself. An answer is the label or index of an
-                option, a list of them where several may be chosen, a `Reply`, or None to skip.
-            other: words of one's own, for a single question.
-            notes: what there is to say about the choice; with several questions by question.
+                option, a list of them where several may be chosen, a `QuestionAnswer`, or None to
+                skip the question.
+            other: free text, for a single question.
+            notes: a remark about the choice; with several questions a mapping, by question.
 
         Raises:
-            AnswerError: that is no answer to these questions; nothing has been answered.
+            AnswerError: this does not answer the questions; the request still waits.
         """
         if answers is None and other is None and notes is None:
-            raise AnswerError("There is no answer; to give none, call `skip()`")
-        replies = self._replies(answers, other)
+            raise AnswerError("No answer is given; to leave the questions open, call `skip()`")
+        checked = self._checked(answers, other)
         for index, note in self._notes(notes):
-            given = replies[index] or Reply()
-            replies[index] = Reply(given.choose, given.other, require_text("A note", note))
-        return self._give(self._result_of(replies))
+            given = checked[index] or QuestionAnswer()
+            checked[index] = QuestionAnswer(given.choose, given.other, require_text("A note", note))
+        return self._give(self._result_of(checked))
 
     def respond(self, text: str) -> PermissionResult:
         """Say something instead of answering the questions."""
@@ -150,22 +153,22 @@ class QuestionRequest(ToolPending):
         """Leave all questions unanswered. The model is told so."""
         return self._give(self._result_of([None] * len(self.questions)))
 
-    def fit(self, answer: object) -> PermissionResult:
-        """Check that something is an answer; a mere yes is none."""
-        fitting = super().fit(answer)
+    def _fitted(self, answer: object) -> PermissionResult:
+        """Check that something is an answer; a mere allow is not."""
+        fitting = super()._fitted(answer)
         if isinstance(fitting, PermissionResultAllow):
             given = fitting.updated_input or {}
             if not isinstance(given.get("answers"), dict):
-                raise TypeError(f"An allow without `answers` answers no question; {self._advice()}")
+                raise TypeError(f"An allow needs `answers` to answer a question; {self._advice()}")
         return fitting
 
     def describe(self) -> dict[str, Any]:
-        """All that there is to show, as JSON has it."""
+        """Everything there is to show about it, as JSON types."""
         return super().describe() | {"questions": self.input.get("questions", [])}
 
     # --- reading what is given -------------------------------------------------------------------
 
-    def _replies(self, answers: object, other: str | None) -> list[Reply | None]:
+    def _checked(self, answers: object, other: str | None) -> list[QuestionAnswer | None]:
         if not isinstance(answers, Mapping):
             if len(self.questions) != 1:
                 raise AnswerError(
@@ -174,7 +177,7 @@ class QuestionRequest(ToolPending):
                 )
             answers = {0: _with_other(answers, other)}
         elif other is not None:
-            raise AnswerError("Give words of your own with a `Reply` for the question they are for")
+            raise AnswerError("Put `other` into the `QuestionAnswer` of the question")
         given = {self._index(key): value for key, value in answers.items()}
         if len(given) != len(answers):
             raise AnswerError("The same question is answered twice")
@@ -182,7 +185,7 @@ class QuestionRequest(ToolPending):
         if missing:
             names = ", ".join(f"{_name(it)!r}" for it in missing)
             raise AnswerError(f"There is no answer to {names}; give None to skip a question")
-        return [_reply(it, given[index]) for index, it in enumerate(self.questions)]
+        return [_answer_of(it, given[index]) for index, it in enumerate(self.questions)]
 
     def _notes(self, notes: object) -> Iterator[tuple[int, object]]:
         if isinstance(notes, Mapping):
@@ -205,7 +208,7 @@ class QuestionRequest(ToolPending):
                     raise AnswerError(f"{key!r} can mean several questions; use the index")
                 if found:
                     return found[0]
-        # An object in JSON has no other keys than texts.
+        # The keys of a JSON object are always strings.
         number = int(key) if isinstance(key, str) and key.isascii() and key.isdigit() else key
         if (index := _index(number, len(self.questions))) is not None:
             return index
@@ -214,17 +217,17 @@ class QuestionRequest(ToolPending):
 
     # --- writing ---------------------------------------------------------------------------------
 
-    def _result_of(self, replies: list[Reply | None]) -> PermissionResult:
+    def _result_of(self, checked: list[QuestionAnswer | None]) -> PermissionResult:
         answers: dict[str, str | list[str]] = {}
         annotations: dict[str, dict[str, str]] = {}
-        for question, reply in zip(self.questions, replies, strict=True):
-            value = self._value(question, reply)
+        for question, answer in zip(self.questions, checked, strict=True):
+            value = self._value(question, answer)
             if value is not None and answers.setdefault(question.question, value) != value:
                 raise AnswerError(
                     f"Two questions have the same text, {question.question!r}; the CLI cannot tell "
                     "their answers apart"
                 )
-            if self.tells_unanswered and (told := _annotation(question, reply)):
+            if self.tells_unanswered and (told := _annotation(question, answer)):
                 annotations[question.question] = told
         if not answers and not self.tells_unanswered:
             return self._deny(UNANSWERED)  # an older CLI would say that they were answered
@@ -232,13 +235,13 @@ class QuestionRequest(ToolPending):
         asked = {} if self.form == "bare" else self.input
         return self._allow({**asked, "answers": answers, **more})
 
-    def _value(self, question: Question, reply: Reply | None) -> str | list[str] | None:
-        if reply is None:
+    def _value(self, question: Question, answer: QuestionAnswer | None) -> str | list[str] | None:
+        if answer is None:
             return None
-        parts = [_label(question, it) for it in reply.choose]
-        parts += [] if reply.other is None else [reply.other]
-        if reply.notes is not None and not self.tells_unanswered:
-            parts = [*parts[:-1], f"{parts[-1] if parts else '(no option)'} (note: {reply.notes})"]
+        parts = [_label(question, it) for it in answer.choose]
+        parts += [] if answer.other is None else [answer.other]
+        if answer.notes is not None and not self.tells_unanswered:
+            parts = [*parts[:-1], f"{parts[-1] if parts else '(no option)'} (note: {answer.notes})"]
         if not parts:
             return None
         if self.form == "joined" or not question.multi_select:
@@ -257,38 +260,40 @@ def _index(value: object, count: int) -> int | None:
 
 
 def _with_other(value: object, other: str | None) -> object:
-    """The answer to a single question, with words of one's own besides."""
+    """Add free text to the answer to a single question."""
     if other is None:
         return value
-    if isinstance(value, Reply | Mapping):
-        raise AnswerError("Put the words of your own into the `Reply`")
+    if isinstance(value, QuestionAnswer | Mapping):
+        raise AnswerError("Put `other` into the `QuestionAnswer`")
     chosen = () if value is None else (value,) if isinstance(value, str | int) else value
     return {"choose": chosen, "other": other}
 
 
-def _reply(question: Question, value: object) -> Reply | None:
+def _answer_of(question: Question, value: object) -> QuestionAnswer | None:
     if value is None:
         return None
-    if isinstance(value, Reply):
+    if isinstance(value, QuestionAnswer):
         value = {"choose": value.choose, "other": value.other, "notes": value.notes}
     if isinstance(value, Mapping):
-        return _reply_of(question, **value) if value.keys() <= _FIELDS else _refuse(question, value)
-    return _reply_of(question, choose=value)
+        if not value.keys() <= _FIELDS:
+            raise _not_an_answer(question, value)
+        return _new_answer(question, **value)
+    return _new_answer(question, choose=value)
 
 
 _FIELDS = {"choose", "other", "notes"}
 
 
-def _refuse(question: Question, value: object) -> Reply:
-    raise AnswerError(f"{value!r} is no answer to {_name(question)!r}")
+def _not_an_answer(question: Question, value: object) -> AnswerError:
+    return AnswerError(f"{value!r} is not an answer to {_name(question)!r}")
 
 
-def _reply_of(
+def _new_answer(
     question: Question, choose: object = (), other: object = None, notes: object = None
-) -> Reply:
+) -> QuestionAnswer:
     chosen = (choose,) if isinstance(choose, str | int) else choose
     if not isinstance(chosen, Collection):
-        return _refuse(question, choose)
+        raise _not_an_answer(question, choose)
     labels = tuple(dict.fromkeys(_label(question, it) for it in chosen))
     words = None if other is None else require_text("The answer", other)
     many = len(labels) + (words is not None)
@@ -296,7 +301,7 @@ def _reply_of(
         raise AnswerError(f"Only one answer can be given to {_name(question)!r}, not {many}")
     if not many and notes is None:
         raise AnswerError(f"Nothing is chosen for {_name(question)!r}; give None to skip it")
-    return Reply(labels, words, None if notes is None else require_text("A note", notes))
+    return QuestionAnswer(labels, words, None if notes is None else require_text("A note", notes))
 
 
 def _label(question: Question, choice: object) -> str:
@@ -307,20 +312,20 @@ def _label(question: Question, choice: object) -> str:
         return labels[index]
     known = ", ".join(map(repr, labels)) or "none"
     raise AnswerError(
-        f"{choice!r} is no option of {_name(question)!r}; the options are {known}. "
-        "Words of your own go into `other`"
+        f"{choice!r} is not an option of {_name(question)!r}; the options are {known}. "
+        "Free text goes into `other`"
     )
 
 
-def _annotation(question: Question, reply: Reply | None) -> dict[str, str]:
-    if reply is None:
+def _annotation(question: Question, answer: QuestionAnswer | None) -> dict[str, str]:
+    if answer is None:
         return {"unanswered": "skipped"}
-    told: dict[str, str | None] = {"notes": reply.notes}
-    if not reply.choose and reply.other is None:
+    told: dict[str, str | None] = {"notes": answer.notes}
+    if not answer.choose and answer.other is None:
         told["unanswered"] = "skipped"
-    if len(reply.choose) == 1 and not question.multi_select:
+    if len(answer.choose) == 1 and not question.multi_select:
         options = {option.label: option for option in question.options}
-        told["preview"] = options[str(reply.choose[0])].preview
+        told["preview"] = options[str(answer.choose[0])].preview
     return {key: value for key, value in told.items() if value is not None}
 
 

@@ -42,14 +42,14 @@ SCOPES: Final[Mapping[str, str]] = {
 
 _PLACES = {
     "session": "in this session",
-    "projectSettings": "in this project, for everybody",
+    "projectSettings": "in this project, for everyone",
     "localSettings": "in this project, for you",
     "userSettings": "in all your projects",
-    "cliArg": "as if it had been started so",
+    "cliArg": "as if given on the command line",
 }
 _MODES = {
     "default": "Ask before anything that may do harm",
-    "acceptEdits": "Accept all changes of files without asking",
+    "acceptEdits": "Accept all changes to files without asking",
     "plan": "Only plan, change nothing",
     "bypassPermissions": "Never ask for anything",
     "dontAsk": "Never ask; deny what is not allowed already",
@@ -62,11 +62,11 @@ _Directories = AddDirectories | RemoveDirectories
 
 
 class Suggestion:
-    """Something that can be remembered so as not to be asked again.
+    """Something that the CLI can remember, so that it does not ask again.
 
     Attributes:
         update: what it changes, typed.
-        raw: the same as the CLI has written it.
+        raw: the same as the CLI wrote it.
     """
 
     __slots__ = ("raw", "update")
@@ -96,12 +96,12 @@ class Suggestion:
         return not isinstance(self.update, PermissionHint)
 
     def describe(self) -> str:
-        """Say it in words that a person understands."""
+        """Describe it in words, for a person."""
         what, place = _words(self.update), _PLACES.get(str(self.raw.get("destination")))
         return f"{what} ({place})" if place and self.changes_something else what
 
     def as_update(self, scope: str | None = None) -> PermissionUpdate:
-        """Give it as it goes back to the CLI, whole, and with another scope if that is wished.
+        """Return it as it goes back to the CLI, whole, and with another scope if one is given.
 
         Raises:
             AnswerError: it is only a hint, or there is no such scope.
@@ -128,9 +128,9 @@ def _plain(update: PermissionUpdate) -> dict[str, Any]:
 
 
 def suggestions_of(request: Request, body: CanUseTool) -> tuple[Suggestion, ...]:
-    """Read what the CLI suggests to remember, as it has written it."""
+    """Read what the CLI suggests to remember, as it wrote it."""
     typed = body.permission_suggestions or []
-    written = _written(request) if request.line else []
+    written = _written(request) if typed and request.line else []
     if len(written) != len(typed):
         return tuple(map(Suggestion, typed))
     return tuple(map(_suggestion, typed, written))
@@ -152,14 +152,14 @@ def _suggestion(update: PermissionUpdate, raw: Any) -> Suggestion:
 
 
 def rule_of(text: str) -> PermissionRule:
-    """Read a rule as it is written in the CLI's settings: `Read`, `Bash(git status:*)`.
+    """Parse a rule as it is written in the CLI's settings: `Read`, `Bash(git status:*)`.
 
     Raises:
-        AnswerError: it is none.
+        AnswerError: it is not a rule.
     """
     match = _RULE.fullmatch(text.strip())
     if match is None or match["content"] == "":
-        raise AnswerError(f"{text!r} is no rule; write a tool, or a tool and its uses in brackets")
+        raise AnswerError(f"{text!r} is not a rule; write `Tool` or `Tool(which uses)`")
     return PermissionRule(match["tool"].strip(), match["content"])
 
 
@@ -171,16 +171,16 @@ def updates_for(
     """Make what an allow tells the CLI to remember; None for nothing.
 
     Raises:
-        AnswerError: what is to be remembered makes no sense.
+        AnswerError: this cannot be remembered.
     """
     _check_scope(scope)
     items = list(_items(remember))
     if not items:
         if scope in (None, "once"):
             return None
-        raise AnswerError(f"What is to be remembered with the scope {scope!r}? Give `remember` too")
+        raise AnswerError(f"The scope {scope!r} needs something to remember: give `remember` too")
     if scope == "once":
-        raise AnswerError("Once means that nothing is remembered; leave out `remember` or `scope`")
+        raise AnswerError("The scope `once` remembers nothing; leave out `remember` or `scope`")
     return [_update(item, scope, suggestions) for item in items]
 
 
@@ -195,7 +195,7 @@ def _items(remember: Remember | Sequence[Remember] | None) -> Iterator[Remember]
 
 def _update(item: object, scope: str | None, suggestions: Sequence[Suggestion]) -> PermissionUpdate:
     if isinstance(item, bool):
-        raise AnswerError("Say what is to be remembered: a suggestion or a rule")
+        raise AnswerError("Say what to remember: a suggestion or a rule")
     if isinstance(item, int):
         item = _numbered(item, suggestions)
     if isinstance(item, str):

@@ -1,8 +1,8 @@
-"""A person at a terminal who is asked, one thing after the other.
+"""Asks a person at a terminal, one request after the other.
 
-What a model writes can contain anything, also what makes a terminal hide or forge text. So
-whatever is not plainly visible is shown as an escape, and every line of it has a bar before it:
-also the parts of a line that is too long for the terminal, which have a colon.
+What a model writes can contain anything, also sequences that make a terminal hide or forge text.
+So everything that is not plainly visible is shown as an escape, and every line of it has a bar
+before it; the continuation of a line that is too long for the terminal has a colon.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ import anyio
 import anyio.to_thread
 
 from ..concurrency import Mailbox
-from .elicitation import DialogRequest, ElicitationRequest
-from .forms import Field
+from .elicitation import DialogRequest, ElicitationRequest, Field
 from .pending import AnswerError, Pending
 from .permissions import PermissionRequest
 from .plans import PlanRequest
-from .questions import Question, QuestionRequest, Reply
+from .questions import Question, QuestionAnswer, QuestionRequest
 
 __all__ = ["Terminal", "visible"]
 
@@ -35,11 +34,11 @@ _LEAST_COLUMNS = 20
 _IN_DIFF = frozenset({"content", "edits", "new_source", "new_string", "old_string"})
 """Fields of an input that its diff shows better."""
 
-NOBODY = "Nobody is at the terminal any more, so the answer is no."
+ENDED = "The input of the terminal has ended, so the answer is no."
 
 
 def visible(text: str) -> str:
-    """Show what is there: whatever a terminal would act upon or hide becomes an escape."""
+    """Replace everything that a terminal would act upon or hide with an escape."""
     return "".join(map(_visible, text))
 
 
@@ -71,13 +70,13 @@ def _cells(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
-class Lines:
-    """Reads a stream line by line when somebody wants a line, without stopping the event loop.
+class LineReader:
+    """Reads a stream line by line, on demand, without blocking the event loop.
 
-    One at a time: whoever uses it has to see to that.
+    Only one task may wait for a line at a time.
 
-    A read cannot be called off. So a line that comes when nobody waits any more, because what it
-    was to answer has been withdrawn, is dropped: it must not become the answer to something else.
+    A read cannot be cancelled. So a line that comes when no task waits for it, because the request
+    was withdrawn, is dropped: it must not become the answer to another request.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -87,17 +86,17 @@ class Lines:
         self._wanted: Mailbox[str] | None = None
 
     async def next(self) -> str:
-        """Wait for the next line, without its end.
+        """Wait for the next line, and return it without its newline.
 
         Raises:
-            EOFError: there are no more.
+            EOFError: the stream has ended.
         """
         mailbox: Mailbox[str] = Mailbox()
         with self._lock:
             self._wanted = mailbox
             if not self._reading:
                 self._reading = True
-                # A daemon: nothing can wake a thread that waits for a terminal.
+                # A daemon: nothing can wake a thread that reads from a terminal.
                 threading.Thread(target=self._read, name="claudewire terminal", daemon=True).start()
         try:
             line = await mailbox.get()
@@ -105,11 +104,11 @@ class Lines:
             with self._lock:
                 self._wanted = None
         if not line:
-            raise EOFError(NOBODY)
+            raise EOFError(ENDED)
         return line.rstrip("\r\n")
 
     def forget(self) -> None:
-        """Drop what was typed at a terminal before there was anything to answer."""
+        """Drop what was typed at a terminal before the request was shown."""
         with suppress(ImportError, OSError, ValueError):
             if self._stream.isatty():
                 import termios
@@ -131,10 +130,10 @@ class Terminal:
     """Asks a person at a terminal. It can be any session's `person`, or any of its handlers.
 
     Args:
-        input: where the person types; standard input if not given.
-        output: where it is shown; standard output if not given.
+        input: where the person types; standard input by default.
+        output: where requests are shown; standard output by default.
         diffs: whether files may be read to show what would change in them.
-        width: how many characters there are in a line; found out if not given.
+        width: how many characters fit into a line; by default the width of the terminal.
     """
 
     def __init__(
@@ -145,7 +144,7 @@ class Terminal:
         diffs: bool = True,
         width: int | None = None,
     ) -> None:
-        self._lines = Lines(input if input is not None else sys.stdin)
+        self._lines = LineReader(input if input is not None else sys.stdin)
         self._output = output if output is not None else sys.stdout
         self._diffs = diffs
         self._width = width
@@ -153,7 +152,7 @@ class Terminal:
         self._busy: anyio.Lock | None = None
 
     async def __call__(self, request: Pending[Any]) -> Any:
-        """Ask, and give the answer. At the end of the input the answer is no."""
+        """Ask, and return the answer. At the end of the input the answer is no."""
         if self._busy is None:
             self._busy = anyio.Lock()
         async with self._busy:
@@ -161,7 +160,7 @@ class Terminal:
                 self._lines.forget()
                 return await self._ask(request)
             except EOFError:
-                return request.no(NOBODY)
+                return request._denial(ENDED)
             finally:
                 if not request.is_waiting:
                     self._show(f"[{request.ending}]")
@@ -178,15 +177,15 @@ class Terminal:
             return await self._elicitation(request)
         if isinstance(request, DialogRequest):
             return await self._dialog(request)
-        return request.no("the terminal does not know what to do with this")
+        return request._denial("the terminal cannot show requests of this kind")
 
     def _head(self, request: Pending[Any]) -> None:
-        """Say what is asked, in one line, and by whom if that is not clear."""
+        """Show what is asked, in one line, and by which session or agent if there are several."""
         self._sessions.add(request.session)
         who = [request.session] if len(self._sessions) > 1 else []
         who += [f"agent {request.agent_id}"] if request.agent_id else []
         asker = f" ({', '.join(who)})" if who else ""
-        # What it says follows as a whole.
+        # Their text follows as a whole.
         follows = isinstance(request, QuestionRequest | PlanRequest | ElicitationRequest)
         title = "" if follows else f": {' '.join(request.title.split())}"
         line, *more = _fold(visible(f"== {request.kind}{asker}{title}"), self._columns())
@@ -205,7 +204,7 @@ class Terminal:
         self._output.flush()
 
     def _quote(self, text: str) -> None:
-        """Show somebody else's words, so that none of them can pass for ours."""
+        """Show text from elsewhere, so that it cannot pass for our own."""
         columns = self._columns()
         room = max(columns - len(_BAR), 1) if columns else 0
         for line in visible(text).split("\n"):
@@ -218,7 +217,7 @@ class Terminal:
         return (await self._lines.next()).strip()
 
     async def _choose(self, prompt: str, decide: Callable[[str, str], Any]) -> Any:
-        """Ask until what is typed makes sense: a word, and perhaps more after it."""
+        """Ask until what is typed is understood: a word, and perhaps more after it."""
         while True:
             word, _, rest = (await self._type(prompt)).partition(" ")
             try:
@@ -229,7 +228,7 @@ class Terminal:
             if answer is not None:
                 return answer
             if word:
-                self._show("  That is none of these.")
+                self._show("  That is not one of the answers.")
 
     # --- permissions -----------------------------------------------------------------------------
 
@@ -278,7 +277,7 @@ class Terminal:
             return request.skip()
         return request.answer(dict(enumerate(replies)))
 
-    async def _one(self, question: Question) -> Reply | None:
+    async def _one(self, question: Question) -> QuestionAnswer | None:
         self._quote(question.question)
         for number, option in enumerate(question.options, 1):
             more = f" ({option.description})" if option.description else ""
@@ -286,11 +285,11 @@ class Terminal:
             if option.preview:
                 self._quote("\n".join(f"   {line}" for line in option.preview.split("\n")))
 
-        def decide(word: str, rest: str) -> Reply | str | None:
+        def decide(word: str, rest: str) -> QuestionAnswer | str | None:
             if word in ("s", "skip"):
                 return "skip"
             if word in ("o", "other") and rest:
-                return Reply(other=rest)
+                return QuestionAnswer(other=rest)
             numbers = f"{word} {rest}".replace(",", " ").split()
             if not numbers or not all(it.isdecimal() for it in numbers):
                 return None
@@ -299,11 +298,11 @@ class Terminal:
             chosen = tuple(int(it) - 1 for it in numbers)
             if not all(0 <= it < len(question.options) for it in chosen):
                 raise AnswerError(f"There are {len(question.options)} options")
-            return Reply(chosen)
+            return QuestionAnswer(chosen)
 
         several = "numbers" if question.multi_select else "number"
         answer = await self._choose(f"  {several}, o [words] = something else, s = skip: ", decide)
-        return answer if isinstance(answer, Reply) else None
+        return answer if isinstance(answer, QuestionAnswer) else None
 
     async def _plan(self, request: PlanRequest) -> Any:
         self._quote(request.plan or "(the plan is not known here)")
@@ -327,7 +326,7 @@ class Terminal:
     async def _elicitation(self, request: ElicitationRequest) -> Any:
         self._quote(f"{request.server} asks: {request.message}")
         if request.url is not None:
-            self._quote(f"to be visited: {request.url}")
+            self._quote(f"visit: {request.url}")
         words = {"y": "yes", "yes": "yes", "n": "no", "no": "no"}
         if await self._choose("y = answer, n = decline: ", lambda it, _: words.get(it)) == "no":
             return request.decline()
@@ -374,14 +373,14 @@ _HOW = {
 
 
 def _if_left_out(field: Field) -> str:
-    """Say what it means to type nothing."""
+    """Say what an empty line means."""
     if field.default is not None:
         return f" (nothing for {visible(json.dumps(field.default))})"
     return "" if field.required else " (nothing to leave it out)"
 
 
 def _value(field: Field, typed: str) -> object:
-    """Read what was typed into a field; what makes no sense is left for the field to refuse."""
+    """Read what was typed into a field; the field refuses what makes no sense."""
     if field.type == "string":
         return typed
     if field.type == "boolean":

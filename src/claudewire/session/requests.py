@@ -47,7 +47,7 @@ __all__ = ["Desk", "explain_options", "refusal"]
 
 log: logging.Logger = logging.getLogger("claudewire.session")
 
-NOBODY = "Nobody is there to decide, so the answer is no."
+NOT_SERVED = "The application could not answer this request, so the answer is no."
 
 _numbers = count(1)
 
@@ -201,8 +201,8 @@ def _notes(options: Options) -> Iterator[str]:
         yield "about tools of MCP servers the CLI asks each time, unless a rule allows them"
     people = _people(options, Inbox())
     for kind in ("permission", "question", "plan"):
-        if not people.is_anybody_there(kind):
-            yield f"nobody is there to decide over a {kind}, so the answer will be no"
+        if not people.can_decide(kind):
+            yield f"no handler is registered for {kind}s, so the answer will be no"
 
 
 def _check_reachable(options: Options) -> None:
@@ -268,7 +268,7 @@ def _people(options: Options, inbox: Inbox) -> People:
     )
 
 
-def refusal(request: Request, reason: str = NOBODY) -> Answer | Failure:
+def refusal(request: Request, reason: str = NOT_SERVED) -> Answer | Failure:
     """Say no to a request, in the way that suits its kind."""
     body = request.body
     if isinstance(body, CanUseTool):
