@@ -59,12 +59,6 @@ MODULES = {
 }
 """Submodules whose public names are listed, each with a sentence."""
 
-INTERNAL = {
-    "Ledger": ["note", "note_context", "restarted"],
-    "TaskTable": ["note", "restarted"],
-}
-"""Methods that have no underscore because other modules call them, and nobody else should."""
-
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 SECTION = re.compile(r"^(Args|Attributes|Raises|Returns|Yields|Example):$", re.MULTILINE)
@@ -171,8 +165,6 @@ def members(thing: type[Any]) -> Iterator[Member]:
             if not isinstance(node, Function):
                 continue
             if node.name.startswith("_") or node.name in seen or not ast.get_docstring(node):
-                continue
-            if node.name in INTERNAL.get(base.__name__, ()):
                 continue
             seen.add(node.name)
             yield Member(node.name, node, base is not thing and base in shared_bases())

@@ -69,7 +69,11 @@ def put_together(messages: Iterable[Message]) -> Assembler:
 
 
 def blocks(assembler: Assembler, agent: str | None = None) -> list[Block | None]:
-    return [live.block for live in assembler.of(agent)]
+    return [live.block for live in assembler.blocks if live.agent == agent]
+
+
+def text(assembler: Assembler) -> str:
+    return "\n\n".join(assembler.message_texts)
 
 
 def history(messages: Iterable[Message]) -> list[tuple[str, str, str]]:
@@ -120,7 +124,7 @@ def test_however_a_message_is_cut_into_pieces_the_blocks_are_those_of_the_messag
     assert all(live.complete and not live.aborted for live in assembler.blocks)
     assert [live.index for live in assembler.blocks] == list(range(len(spoken)))
     assert {live.message_id for live in assembler.blocks} <= {"m1"}
-    assert assembler.text == "".join(it.text for it in spoken if isinstance(it, TextBlock))
+    assert text(assembler) == "".join(it.text for it in spoken if isinstance(it, TextBlock))
 
 
 @given(contents, cuts)
@@ -148,7 +152,7 @@ def test_with_and_without_partial_messages_the_blocks_are_the_same(
     partial = put_together(streams)
     without = put_together(it for it in streams if isinstance(it, AssistantMessage))
     assert blocks(partial) == blocks(without)
-    assert partial.text == without.text
+    assert text(partial) == text(without)
     assert [live.index for live in partial.blocks] == [live.index for live in without.blocks]
 
 
@@ -185,9 +189,8 @@ def test_what_subagents_say_at_the_same_time_is_never_mixed(
     assembler = put_together(next(queues[index]) for index in turns)
     for agent, content in zip(AGENTS, spoken, strict=True):
         assert blocks(assembler, agent) == numbered(content, str(agent))
-    assert {live.agent for live in assembler.all_blocks} <= set(AGENTS)
-    assert set(assembler.agents) == {"agent-1", "agent-2"}
-    assert len(assembler.all_blocks) == sum(map(len, spoken))
+    assert {live.agent for live in assembler.blocks} <= set(AGENTS)
+    assert len(assembler.blocks) == sum(map(len, spoken))
 
 
 @given(contents, cuts, st.integers(0, 60))
@@ -286,7 +289,7 @@ def test_a_line_that_comes_twice_is_one() -> None:
     lines = [whole("Hm.", uuid="1"), whole("Hm, yes.", CALL, uuid="1")]
     assembler = put_together(lines)
     assert blocks(assembler) == [TextBlock("Hm, yes."), CALL]
-    assert len(assembler.all_blocks) == 2
+    assert len(assembler.blocks) == 2
 
 
 def test_lines_that_repeat_what_came_before_them_add_only_what_is_new() -> None:
@@ -313,7 +316,7 @@ def test_an_empty_block_that_the_cli_leaves_out_is_not_taken_for_another() -> No
 
 def test_messages_without_an_id_are_told_apart_by_their_lines() -> None:
     assembler = put_together([whole("One.", id=None), whole("Two.", id=None)])
-    assert assembler.text == "One.\n\nTwo."
+    assert text(assembler) == "One.\n\nTwo."
 
 
 def test_a_streamed_message_without_an_id_is_the_one_that_the_line_is_of() -> None:
@@ -336,9 +339,9 @@ def test_text_of_several_messages_is_set_apart_and_the_last_can_be_had_alone() -
             whole(ThinkingBlock("Hm."), id="m4"),
         ]
     )
-    assert assembler.text == "I shall.\n\nDone."
-    assert assembler.last_text == "Done."
-    assert Assembler().last_text == ""
+    assert text(assembler) == "I shall.\n\nDone."
+    assert assembler.message_texts[-1] == "Done."
+    assert Assembler().message_texts == []
 
 
 # --- beginnings that are missing -----------------------------------------------------------------
@@ -440,8 +443,8 @@ def test_a_newer_cli_gives_an_interrupted_block_as_a_whole() -> None:
 
 def test_nothing_is_cut_twice() -> None:
     assembler = put_together([start(), begin(0, TextBlock("")), delta(0, "Th")])
-    assert [live.change for live in assembler.cut()] == ["cut"]
-    assert list(assembler.cut()) == []
+    assert [live.change for live in assembler.note(result())] == ["cut"]
+    assert list(assembler.note(result())) == []
 
 
 def test_a_message_that_is_asked_for_again_replaces_the_one_that_broke_off() -> None:
@@ -463,7 +466,7 @@ def test_a_message_that_is_asked_for_again_replaces_the_one_that_broke_off() -> 
     ]
     assembler = put_together(messages)
     assert blocks(assembler) == [TextBlock("First words."), CALL]
-    assert assembler.text == "First words."
+    assert text(assembler) == "First words."
     assert list(assembler.note(tool_result("t0"))) == []
 
 
@@ -579,7 +582,7 @@ def test_a_block_that_comes_in_one_piece_is_kept_as_it_is() -> None:
 def test_messages_that_say_nothing_about_blocks_change_nothing(message: Message) -> None:
     assembler = Assembler()
     assert list(assembler.note(message)) == []
-    assert assembler.all_blocks == []
+    assert assembler.blocks == []
 
 
 def test_a_message_as_a_string_is_one_text() -> None:
@@ -652,7 +655,7 @@ def test_recorded_turns_are_put_together_as_the_cli_says_them(path: Path) -> Non
         end = messages[-1]
         assert isinstance(end, ResultMessage)
         if end.result is not None:
-            assert assembler.last_text == end.result
+            assert assembler.message_texts[-1] == end.result
         calls = [live for live in assembler.blocks if live.kind == "tool_use"]
         assert all(live.result is not None for live in calls)
 
@@ -670,4 +673,4 @@ def test_a_long_text_in_small_pieces_is_not_copied_for_each_of_them() -> None:
     piece = delta(0, "x" * 10)
     for _ in range(100_000):
         assembler.note(piece)
-    assert len(assembler.text) == 1_000_000
+    assert len(text(assembler)) == 1_000_000

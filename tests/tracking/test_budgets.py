@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from tests.helpers.api_messages import result, whole
 
 from claudewire.errors import OptionsError
-from claudewire.tracking import Alert, Budget, BudgetWatch, Ledger
+from claudewire.tracking import Alert, Budget, BudgetWatch, UsageTracker
 from claudewire.tracking.budgets import METRICS, check
 from claudewire.wire import ModelUsage, Usage
 
 
-def spend(ledger: Ledger, output: int, cost: float = 0.0, turn: object = None) -> Ledger:
+def spend(
+    ledger: UsageTracker, output: int, cost: float = 0.0, turn: object = None
+) -> UsageTracker:
     """Let a turn pass."""
     used = ModelUsage(output_tokens=output, cost_usd=cost)
     before = ledger.models.get("m")
@@ -30,24 +32,24 @@ def levels(alerts: list[Alert]) -> list[tuple[str, str, float]]:
 
 
 def test_a_limit_that_is_far_away_is_not_mentioned() -> None:
-    assert check([Budget(output_tokens=100)], spend(Ledger(), 79)) == []
-    assert check([Budget(cost_usd=1)], Ledger()) == []
+    assert check([Budget(output_tokens=100)], spend(UsageTracker(), 79)) == []
+    assert check([Budget(cost_usd=1)], UsageTracker()) == []
 
 
 def test_a_limit_that_is_near_is_a_warning_and_one_that_is_reached_is_hard() -> None:
     budget = Budget(output_tokens=100)
-    assert levels(check([budget], spend(Ledger(), 80))) == [("warning", "output_tokens", 0.8)]
-    assert levels(check([budget], spend(Ledger(), 100))) == [("hard", "output_tokens", 1)]
+    assert levels(check([budget], spend(UsageTracker(), 80))) == [("warning", "output_tokens", 0.8)]
+    assert levels(check([budget], spend(UsageTracker(), 100))) == [("hard", "output_tokens", 1)]
 
 
 def test_a_soft_limit_is_only_said() -> None:
     budget = Budget(cost_usd=1, hard=False, warn_at=())
-    assert levels(check([budget], spend(Ledger(), 1, 1.5))) == [("soft", "cost_usd", 1)]
+    assert levels(check([budget], spend(UsageTracker(), 1, 1.5))) == [("soft", "cost_usd", 1)]
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_everything_that_is_counted_can_be_limited(metric: str) -> None:
-    ledger = Ledger()
+    ledger = UsageTracker()
     ledger.note(whole("Hm.", usage=Usage(1, 1)))
     spend(ledger, 100, 1.0)
     limits: dict[str, Any] = {metric: 1}
@@ -59,7 +61,7 @@ def test_everything_that_is_counted_can_be_limited(metric: str) -> None:
 
 def test_limits_of_a_turn_start_anew_with_each() -> None:
     budget = Budget(output_tokens=100, per="turn")
-    ledger = spend(spend(Ledger(), 90, turn=1), 10, turn=2)
+    ledger = spend(spend(UsageTracker(), 90, turn=1), 10, turn=2)
     assert levels(check([budget], ledger, turn=1)) == [("warning", "output_tokens", 0.8)]
     assert check([budget], ledger, turn=2) == []
     assert check([budget], ledger) == []
@@ -68,7 +70,7 @@ def test_limits_of_a_turn_start_anew_with_each() -> None:
 
 
 def test_a_limit_is_noticed_while_the_turn_runs() -> None:
-    ledger = Ledger()
+    ledger = UsageTracker()
     ledger.note(whole("Hm.", usage=Usage(10, 100)), 1)
     (alert,) = check([Budget(output_tokens=100, per="turn")], ledger, turn=1)
     assert (alert.level, alert.estimated) == ("hard", True)
@@ -76,14 +78,14 @@ def test_a_limit_is_noticed_while_the_turn_runs() -> None:
 
 
 def test_dollars_are_shown_as_dollars() -> None:
-    (alert,) = check([Budget(cost_usd=1)], spend(Ledger(), 5, 0.9))
+    (alert,) = check([Budget(cost_usd=1)], spend(UsageTracker(), 5, 0.9))
     assert str(alert) == "The session has used $0.9000 of $1.0000"
 
 
 @given(st.lists(st.integers(0, 60), max_size=8), st.booleans())
 def test_each_alert_is_given_once(amounts: list[int], hard: bool) -> None:
     budget = Budget(output_tokens=100, hard=hard, warn_at=(0.5, 0.8))
-    watch, ledger = BudgetWatch([budget]), Ledger()
+    watch, ledger = BudgetWatch([budget]), UsageTracker()
     given_: list[float] = []
     spent = 0
     for amount in amounts:
@@ -96,7 +98,7 @@ def test_each_alert_is_given_once(amounts: list[int], hard: bool) -> None:
 
 
 def test_a_watch_gives_an_alert_of_a_turn_once_for_each_turn() -> None:
-    watch, ledger = BudgetWatch([Budget(output_tokens=10, per="turn")]), Ledger()
+    watch, ledger = BudgetWatch([Budget(output_tokens=10, per="turn")]), UsageTracker()
     spend(ledger, 10, turn=1)
     assert [len(watch.check(ledger, turn=1)) for _ in range(2)] == [1, 0]
     spend(ledger, 10, turn=1)
@@ -106,12 +108,12 @@ def test_a_watch_gives_an_alert_of_a_turn_once_for_each_turn() -> None:
 
 
 def test_a_watch_without_budgets_says_nothing() -> None:
-    assert BudgetWatch([]).check(spend(Ledger(), 10)) == []
+    assert BudgetWatch([]).check(spend(UsageTracker(), 10)) == []
 
 
 def test_what_was_given_before_is_not_given_again() -> None:
     budgets = [Budget(output_tokens=10), Budget(output_tokens=10, hard=False)]
-    ledger = spend(Ledger(), 10)
+    ledger = spend(UsageTracker(), 10)
     one, two = check(budgets, ledger)
     assert check(budgets, ledger, given={one.key}) == [two]
 

@@ -26,8 +26,7 @@ from tests.helpers.strategies import records
 from tests.helpers.talk import Talk
 
 from claudewire.simulator import Chat, SimulatedCLI
-from claudewire.tracking import Ledger, Price, Totals
-from claudewire.tracking.ledger import Context, RateLimit, Retry
+from claudewire.tracking import ContextWindow, Price, RateLimit, Retry, Totals, UsageTracker
 from claudewire.tracking.totals import NOTHING
 from claudewire.wire import (
     APIRetryMessage,
@@ -58,8 +57,10 @@ PRICES = {
 }
 
 
-def kept(*messages: Message, ledger: Ledger | None = None, turn: object = None) -> Ledger:
-    ledger = ledger or Ledger()
+def kept(
+    *messages: Message, ledger: UsageTracker | None = None, turn: object = None
+) -> UsageTracker:
+    ledger = ledger or UsageTracker()
     for message in messages:
         ledger.note(message, turn)
     return ledger
@@ -252,7 +253,7 @@ turns = st.lists(st.lists(visible | side, max_size=4), min_size=1, max_size=4)
 def test_each_turn_has_its_own_and_the_session_has_all(
     turns: list[list[Call]], partial: bool, since: bool
 ) -> None:
-    cli, ledger = CLI(partial, since), Ledger()
+    cli, ledger = CLI(partial, since), UsageTracker()
     for number, calls in enumerate(turns):
         kept(*cli.turn(calls), ledger=ledger, turn=number)
     everything = [call for calls in turns for call in calls]
@@ -274,7 +275,7 @@ def test_each_turn_has_its_own_and_the_session_has_all(
 def test_where_nothing_is_reported_the_messages_are_added_up(
     turns: list[list[Call]], partial: bool
 ) -> None:
-    cli, ledger = CLI(partial, reports=False), Ledger(prices=PRICES)
+    cli, ledger = CLI(partial, reports=False), UsageTracker(prices=PRICES)
     for number, calls in enumerate(turns):
         kept(*cli.turn(calls), ledger=ledger, turn=number)
     said = [[call for call in calls if call.visible] for calls in turns]
@@ -292,7 +293,7 @@ def test_where_nothing_is_reported_the_messages_are_added_up(
 def test_a_process_that_goes_on_may_count_from_its_own_start_or_the_sessions(
     before: list[list[Call]], after: list[list[Call]], goes_on: bool, since: bool, partial: bool
 ) -> None:
-    ledger, cli = Ledger(), CLI(partial, since)
+    ledger, cli = UsageTracker(), CLI(partial, since)
     for calls in before:
         kept(*cli.turn(calls), ledger=ledger)
     ledger.restarted()
@@ -313,7 +314,7 @@ def test_a_process_that_goes_on_may_count_from_its_own_start_or_the_sessions(
 def test_a_turn_is_estimated_while_it_runs_and_never_too_high(
     calls: list[Call], partial: bool
 ) -> None:
-    ledger = Ledger(prices=PRICES)
+    ledger = UsageTracker(prices=PRICES)
     *messages, end = CLI(partial).turn(calls)
     before = ledger.session
     for message in messages:
@@ -467,7 +468,7 @@ def test_text_of_the_user_costs_nothing() -> None:
 
 
 def test_the_books_stay_small_in_a_long_session() -> None:
-    ledger = Ledger()
+    ledger = UsageTracker()
     for number in range(1500):
         cli = CLI(partial=False)
         call = Call(usage=used(1, 1), agent=f"t{number}")
@@ -484,7 +485,7 @@ def test_the_books_stay_small_in_a_long_session() -> None:
 
 
 def test_prices_of_the_user_replace_those_of_the_cli() -> None:
-    ledger = Ledger(prices={"claude-opus": Price(1, 1, 1, 1), OPUS: Price(10, 0, 0, 0)})
+    ledger = UsageTracker(prices={"claude-opus": Price(1, 1, 1, 1), OPUS: Price(10, 0, 0, 0)})
     kept(
         *CLI().turn([Call(OPUS, usage=used(10**6, 5)), Call(HAIKU, usage=used(10**6))]),
         ledger=ledger,
@@ -519,44 +520,44 @@ def test_without_any_price_there_is_no_cost() -> None:
 
 def test_the_context_is_as_full_as_the_last_message_of_the_main_conversation_says() -> None:
     ledger = kept(whole("Hm.", id="m1", usage=used(10, 5, 300, 4000), model=OPUS))
-    assert ledger.context == Context(4315, None, "message")
+    assert ledger.context == ContextWindow(4315, None, "message")
     assert ledger.context.fill is None
     kept(whole("Hm.", id="s1", agent="t1", usage=used(9, 9)), ledger=ledger)
     kept(result({OPUS: model_usage(10, 5, 0.1)}), ledger=ledger)
-    assert ledger.context == Context(4315, 200_000, "message")
+    assert ledger.context == ContextWindow(4315, 200_000, "message")
     assert ledger.context.fill == pytest.approx(4315 / 200_000)
 
 
 def test_what_the_cli_says_about_the_context_counts() -> None:
     ledger = kept(whole("…", model="<synthetic>", context_usage=ContextUsage("m", 900, 1000)))
-    assert ledger.context == Context(900, 1000, "report")
+    assert ledger.context == ContextWindow(900, 1000, "report")
     ledger.note_context(ContextUsageResult(total_tokens=800, max_tokens=950))
-    assert ledger.context == Context(800, 950, "report")
+    assert ledger.context == ContextWindow(800, 950, "report")
     ledger.note_context(ContextUsageResult(total_tokens=700))
-    assert ledger.context == Context(700, 950, "report")
+    assert ledger.context == ContextWindow(700, 950, "report")
 
 
 def test_compaction_empties_the_context() -> None:
     ledger = kept(whole("…", context_usage=ContextUsage("m", 900, 1000)))
     ledger.note(CompactBoundaryMessage(compact_metadata=CompactMetadata("auto", 900, 100)))
-    assert ledger.context == Context(100, 1000, "compaction")
+    assert ledger.context == ContextWindow(100, 1000, "compaction")
     ledger.note(CompactBoundaryMessage())
-    assert ledger.context == Context(None, 1000, "compaction")
+    assert ledger.context == ContextWindow(None, 1000, "compaction")
     ledger.note(ConversationResetMessage(new_conversation_id="x"))
-    assert ledger.context == Context(None, 1000, None)
+    assert ledger.context == ContextWindow(None, 1000, None)
 
 
 def limit(status: str, **fields: Any) -> RateLimitEvent:
     return RateLimitEvent(rate_limit_info=RateLimitInfo(status, **fields))
 
 
-def limits(ledger: Ledger) -> RateLimit:
+def limits(ledger: UsageTracker) -> RateLimit:
     assert ledger.rate_limit is not None
     return ledger.rate_limit
 
 
 def test_a_quota_that_is_used_up_limits_until_it_is_reset() -> None:
-    ledger = Ledger()
+    ledger = UsageTracker()
     assert ledger.rate_limit is None
     ledger.note(limit("allowed_warning", rate_limit_type="seven_day", utilization=0.9))
     near = limits(ledger)
@@ -564,7 +565,6 @@ def test_a_quota_that_is_used_up_limits_until_it_is_reset() -> None:
     ledger.note(limit("rejected", rate_limit_type="five_hour", resets_at=1000))
     reached = limits(ledger)
     assert (reached.limited, reached.until) == (True, 1000)
-    assert [reached.limited_at(now) for now in (999.0, 1000.0)] == [True, False]
     assert sorted(reached.kinds) == ["five_hour", "seven_day"]
     ledger.note(limit("allowed", rate_limit_type="five_hour"))
     assert not limits(ledger).limited
@@ -572,9 +572,9 @@ def test_a_quota_that_is_used_up_limits_until_it_is_reset() -> None:
 
 def test_a_limit_without_an_end_has_none_and_one_that_is_paid_for_is_none() -> None:
     ledger = kept(limit("rejected"))
-    assert limits(ledger).limited_at(1e12)
+    assert (limits(ledger).limited, limits(ledger).until) == (True, None)
     kept(limit("rejected", is_using_overage=True, resets_at=1000), ledger=ledger)
-    assert not limits(ledger).limited_at(0)
+    assert (limits(ledger).limited, limits(ledger).until) == (False, None)
 
 
 RETRY = APIRetryMessage(
@@ -600,7 +600,7 @@ def test_an_answer_ends_the_retries(message: Message) -> None:
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
 def test_the_books_of_recorded_conversations_are_right(path: Path) -> None:
-    ledger, number = Ledger(), 0
+    ledger, number = UsageTracker(), 0
     results = []
     for message in recorded(path):
         ledger.note(message, number)
@@ -627,7 +627,7 @@ def test_partial_messages_tell_before_the_report_what_the_main_conversation_used
 ) -> None:
     if not any(isinstance(it, StreamEvent) for it in recorded(path)):
         return
-    ledger = Ledger()
+    ledger = UsageTracker()
     main = NOTHING
     for message in recorded(path):
         if isinstance(message, ResultMessage) and message.usage is not None:
@@ -651,7 +651,7 @@ async def test_the_books_of_a_simulated_session_are_right_also_after_it_is_resum
         await chat.say("Done.")
 
     env = {"HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": str(tmp_path)}
-    ledger, cost, argv = Ledger(), 0.0, ["--allowedTools=Bash", *flags]
+    ledger, cost, argv = UsageTracker(), 0.0, ["--allowedTools=Bash", *flags]
     for _ in range(2):
         talk = Talk(SimulatedCLI(agent, env=env, argv=argv))
         for _ in range(2):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.helpers.api_messages import RECORDINGS, recorded, result, tool_result, whole
 from tests.helpers.strategies import records
 
-from claudewire.tracking import BackgroundTask, TaskTable
+from claudewire.tracking import BackgroundTask, TaskTracker
 from claudewire.wire import (
     AssistantMessage,
     BackgroundTasksChangedMessage,
@@ -56,8 +56,8 @@ def call(id: str, name: str = "Task", **input: Any) -> ToolUseBlock:
     return ToolUseBlock(id, name, {"description": "Look", "prompt": "…", **input})
 
 
-def table(*messages: Message) -> TaskTable:
-    tasks = TaskTable()
+def table(*messages: Message) -> TaskTracker:
+    tasks = TaskTracker()
     for message in messages:
         tasks.note(message)
     return tasks
@@ -97,7 +97,7 @@ SHELL: list[Message] = [
 
 
 def test_a_shell_in_the_background_runs_until_its_end_is_told() -> None:
-    tasks = TaskTable()
+    tasks = TaskTracker()
     idle = []
     for message in SHELL:
         tasks.note(message)
@@ -466,14 +466,14 @@ def test_ambient_tasks_are_no_activity() -> None:
 def test_the_session_says_itself_whether_it_is_idle(state: str, idle: bool) -> None:
     tasks = table(SessionStateChangedMessage(state=state))
     assert (tasks.idle, tasks.state) == (idle, state)
-    assert TaskTable().idle
+    assert TaskTracker().idle
 
 
 # --- its size ------------------------------------------------------------------------------------
 
 
 def test_of_the_tasks_that_ended_the_last_are_kept() -> None:
-    tasks = TaskTable(kept=3)
+    tasks = TaskTracker(kept=3)
     tasks.note(started("long"))
     for number in range(10):
         tasks.note(started(f"b{number}", tool_use_id=f"t{number}"))
@@ -484,7 +484,7 @@ def test_of_the_tasks_that_ended_the_last_are_kept() -> None:
 
 
 def test_a_long_session_keeps_200_tasks_and_not_every_call() -> None:
-    tasks = TaskTable()
+    tasks = TaskTracker()
     for number in range(3000):
         tasks.note(whole(ToolUseBlock(f"t{number}", "Bash", {}), agent="agent"))
         if number % 5 == 0:
@@ -512,7 +512,7 @@ ANY: Sequence[type[Message]] = (
 
 @given(st.lists(st.sampled_from(ANY).flatmap(records), max_size=8))
 def test_nothing_that_a_cli_says_can_break_the_table(messages: list[Message]) -> None:
-    tasks = TaskTable(kept=2)
+    tasks = TaskTracker(kept=2)
     for message in messages:
         for task in tasks.note(message):
             assert task in tasks or not task.running

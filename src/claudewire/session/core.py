@@ -28,7 +28,7 @@ from ..errors import (
 )
 from ..launch import Claim
 from ..options import Unread
-from ..tracking import Alert, Budget, BudgetWatch, Ledger, Price, TaskTable
+from ..tracking import Alert, Budget, BudgetWatch, Price, TaskTracker, UsageTracker
 from ..wire import (
     Answer,
     Cancel,
@@ -101,8 +101,8 @@ class Core:
         self.notices: deque[Event] = deque(maxlen=NOTICES)
         self.subscriptions: Subscriptions[Event | SessionEvent] = Subscriptions()
         self.watchers: list[Callable[[Event], None]] = []
-        self.tasks: TaskTable = TaskTable()
-        self.ledger: Ledger = Ledger(prices=prices)
+        self.tasks: TaskTracker = TaskTracker()
+        self.ledger: UsageTracker = UsageTracker(prices=prices)
         self.budget: BudgetWatch = BudgetWatch(budgets)
         self.spent: Error | None = None
         """Set when the session may use no more: then nothing more is sent."""

@@ -56,12 +56,13 @@ class Reply(Generic[OutputT]):
         """The final text: what the CLI gives as the result, else the last thing the model said."""
         if self.result.result is not None:
             return self.result.result
-        return self._assembled().last_text
+        return next(reversed(self._assembled().message_texts), "")
 
     @property
     def blocks(self) -> list[Block]:
         """All blocks of the main conversation in this turn."""
-        return [live.block for live in self._assembled().blocks if live.block is not None]
+        main = [live for live in self._assembled().blocks if live.agent is None]
+        return [live.block for live in main if live.block is not None]
 
     @property
     def tool_uses(self) -> list[ToolUseBlock]:

@@ -290,7 +290,7 @@ class Session(Facts, Controls, Generic[OutputT]):
         except TransportClosed:
             raise await self._core.reason(link) from None
         if isinstance(answer, ContextUsageResult):
-            self.ledger.note_context(answer)
+            self._core.ledger.note_context(answer)
         return answer
 
     async def add_server(self, server: object, name: str | None = None) -> str:

@@ -1,7 +1,7 @@
 """What a session keeps count of while messages pass: tokens, cost, tasks, blocks.
 
-Each tracker is fed one message at a time, reads no clock and does no I/O, so it is tested like the
-wire. It uses `errors` and `wire`. Start with `ledger`.
+Each tracker is given one message at a time, reads no clock and does no I/O, so it is tested like
+the wire. It uses `errors` and `wire`. Start with `ledger`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from .assembler import Assembler
 from .blocks import LiveBlock
 from .budgets import Alert, Budget, BudgetWatch
-from .ledger import Ledger
-from .tasks import BackgroundTask, TaskTable
+from .ledger import Ledger, UsageTracker
+from .quota import ContextWindow, RateLimit, Retry
+from .tasks import BackgroundTask, TaskTable, TaskTracker
 from .totals import Price, Totals
 
 __all__ = [
@@ -19,9 +20,14 @@ __all__ = [
     "BackgroundTask",
     "Budget",
     "BudgetWatch",
+    "ContextWindow",
     "Ledger",
     "LiveBlock",
     "Price",
+    "RateLimit",
+    "Retry",
     "TaskTable",
+    "TaskTracker",
     "Totals",
+    "UsageTracker",
 ]

@@ -7,7 +7,7 @@ block is one `LiveBlock`, which is there once and stays the same object.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..wire import (
@@ -42,11 +42,11 @@ __all__ = ["Assembler", "BlockChange", "LiveBlock"]
 Changed = Sequence[LiveBlock]
 
 SYNTHETIC = "<synthetic>"
-"""The model of what the CLI says in the model's place."""
+"""The model that the CLI names for messages it writes itself."""
 
 
-class _Spoken:
-    """One message of the model, as far as it is known."""
+class _MessageBlocks:
+    """The blocks of one message of the model, as far as they are known."""
 
     __slots__ = ("blocks", "id")
 
@@ -92,38 +92,39 @@ class _Spoken:
         return empty
 
 
-class _Voice:
-    """The model in one conversation: the main one, or a subagent's."""
+class _Stream:
+    """What the model says in one conversation: the main one, or a subagent's."""
 
-    __slots__ = ("current", "open", "spoken")
+    __slots__ = ("current", "messages", "open")
 
     def __init__(self) -> None:
-        self.spoken: dict[str, _Spoken] = {}
-        self.current: _Spoken | None = None
+        self.messages: dict[str, _MessageBlocks] = {}
+        self.current: _MessageBlocks | None = None
         """The message that is being streamed."""
         self.open: dict[int, LiveBlock] = {}
         """Its blocks, by index."""
 
-    def begin(self, id: str | None) -> _Spoken:
+    def begin(self, id: str | None) -> _MessageBlocks:
         self.current = self.know(id)
         self.open = {}
         return self.current
 
-    def know(self, id: str | None) -> _Spoken:
+    def know(self, id: str | None) -> _MessageBlocks:
         """Find a message, or make it."""
-        return _Spoken(None) if id is None else self.spoken.setdefault(id, _Spoken(id))
+        message = _MessageBlocks(id)
+        return message if id is None else self.messages.setdefault(id, message)
 
-    def name(self, spoken: _Spoken, id: str | None) -> None:
+    def name(self, spoken: _MessageBlocks, id: str | None) -> None:
         """Learn the id of a message whose beginning was never seen."""
         if id is not None and spoken.id is None:
-            self.spoken[id] = spoken
+            self.messages[id] = spoken
             spoken.id = id
             for live in spoken.blocks:
                 live.message_id = id
 
     def forget_removed(self) -> None:
         self.open = {index: live for index, live in self.open.items() if live.change != "removed"}
-        for spoken in (*self.spoken.values(), *([self.current] if self.current else ())):
+        for spoken in (*self.messages.values(), *([self.current] if self.current else ())):
             spoken.blocks = [live for live in spoken.blocks if live.change != "removed"]
 
 
@@ -140,7 +141,7 @@ class Assembler:
     """
 
     def __init__(self) -> None:
-        self._voices: dict[str | None, _Voice] = {}
+        self._streams: dict[str | None, _Stream] = {}
         self._blocks: list[LiveBlock] = []
         self._lines: dict[str, list[LiveBlock]] = {}
         self._tools: dict[str, LiveBlock] = {}
@@ -148,39 +149,17 @@ class Assembler:
 
     @property
     def blocks(self) -> list[LiveBlock]:
-        """The blocks of the main conversation, in order."""
-        return self.of(None)
-
-    @property
-    def all_blocks(self) -> list[LiveBlock]:
         """All blocks, also those of subagents, in the order in which they began."""
         return list(self._blocks)
 
     @property
-    def agents(self) -> list[str]:
-        """The subagents that have said something, each by the tool call that started it."""
-        return [agent for agent in self._voices if agent is not None]
-
-    def of(self, agent: str | None) -> list[LiveBlock]:
-        """Give the blocks of one subagent, or, for None, of the main conversation."""
-        return [live for live in self._blocks if live.agent == agent]
-
-    @property
-    def text(self) -> str:
-        """What was said in the main conversation, with an empty line between messages."""
-        return "\n\n".join(self._texts())
-
-    @property
-    def last_text(self) -> str:
-        """What the last message of the main conversation that says anything says."""
-        return next(reversed(list(self._texts())), "")
-
-    def _texts(self) -> Iterator[str]:
+    def message_texts(self) -> list[str]:
+        """The text of each message of the main conversation that has any."""
         spoken: dict[str, list[str]] = {}
         for live in self._blocks:
             if live.agent is None and live.kind == "text":
                 spoken.setdefault(live.message_id or live.id, []).append(live.text)
-        return (text for parts in spoken.values() if (text := "".join(parts)))
+        return [text for parts in spoken.values() if (text := "".join(parts))]
 
     # --- what happens ----------------------------------------------------------------------------
 
@@ -192,17 +171,17 @@ class Assembler:
         handler = _HANDLERS.get(type(message))
         return () if handler is None else handler(self, message)
 
-    def cut(self) -> Changed:
-        """Nothing more will come: what is not complete stays as it is, aborted."""
-        return [live for voice in self._voices.values() for live in _cut(voice)]
+    def _ended(self, message: ResultMessage) -> Changed:
+        """Leave what is not complete as it is, aborted: nothing more will come."""
+        return [live for stream in self._streams.values() for live in _abort(stream)]
 
-    def _voice(self, agent: str | None) -> _Voice:
-        voice = self._voices.get(agent)
-        if voice is None:
-            voice = self._voices[agent] = _Voice()
-        return voice
+    def _stream_of(self, agent: str | None) -> _Stream:
+        stream = self._streams.get(agent)
+        if stream is None:
+            stream = self._streams[agent] = _Stream()
+        return stream
 
-    def _new(self, spoken: _Spoken, kind: str, agent: str | None, index: int) -> LiveBlock:
+    def _new(self, spoken: _MessageBlocks, kind: str, agent: str | None, index: int) -> LiveBlock:
         self._count += 1
         live = LiveBlock(f"block-{self._count}", kind, agent, spoken.id, index)
         spoken.blocks.append(live)
@@ -216,21 +195,21 @@ class Assembler:
             self._tools.pop(live.tool_use_id or "", None)
         if gone:
             self._blocks = [live for live in self._blocks if live.change != "removed"]
-            for voice in self._voices.values():
-                voice.forget_removed()
+            for stream in self._streams.values():
+                stream.forget_removed()
         return gone
 
     def _take_back(self, lines: Iterable[str] | None) -> list[LiveBlock]:
         """Forget what some earlier lines said."""
         return self._remove([live for uuid in lines or () for live in self._lines.pop(uuid, ())])
 
-    def _give_up(self, voice: _Voice) -> list[LiveBlock]:
+    def _give_up(self, stream: _Stream) -> list[LiveBlock]:
         """Forget the message that was being streamed, if another begins in the middle of it."""
-        return [] if voice.current is None else self._remove(voice.current.abandoned)
+        return [] if stream.current is None else self._remove(stream.current.abandoned)
 
     # --- pieces ----------------------------------------------------------------------------------
 
-    def _stream(self, message: StreamEvent) -> Changed:
+    def _streamed(self, message: StreamEvent) -> Changed:
         event = message.event
         if type(event) is ContentBlockDelta:
             return self._grow(message, event)
@@ -238,8 +217,8 @@ class Assembler:
         return () if handler is None else handler(self, message, event)
 
     def _grow(self, message: StreamEvent, event: ContentBlockDelta) -> Changed:
-        voice = self._voices.get(message.parent_tool_use_id)
-        live = voice.open.get(event.index) if voice is not None else None
+        stream = self._streams.get(message.parent_tool_use_id)
+        live = stream.open.get(event.index) if stream is not None else None
         id = message.api_message_id
         if live is None or (id is not None and id != live.message_id):
             live = self._start_late(message, event)
@@ -251,46 +230,46 @@ class Assembler:
 
     def _start_late(self, message: StreamEvent, event: ContentBlockDelta) -> LiveBlock:
         """Begin a block whose beginning was never seen."""
-        voice, spoken = self._streaming(message)
+        stream, spoken = self._streaming(message)
         live = spoken.at(event.index) or self._new(
             spoken, kind_of_delta(event.delta), message.parent_tool_use_id, event.index
         )
-        voice.open[event.index] = live
+        stream.open[event.index] = live
         return live
 
-    def _streaming(self, message: StreamEvent) -> tuple[_Voice, _Spoken]:
+    def _streaming(self, message: StreamEvent) -> tuple[_Stream, _MessageBlocks]:
         """Find the message that a piece belongs to; begin one whose beginning was never seen."""
-        voice = self._voice(message.parent_tool_use_id)
-        spoken, id = voice.current, message.api_message_id
+        stream = self._stream_of(message.parent_tool_use_id)
+        spoken, id = stream.current, message.api_message_id
         if spoken is None or (id is not None and spoken.id not in (None, id)):
-            spoken = voice.begin(id)
-        voice.name(spoken, id)
-        return voice, spoken
+            spoken = stream.begin(id)
+        stream.name(spoken, id)
+        return stream, spoken
 
     def _message_start(self, message: StreamEvent, event: MessageStart) -> Changed:
-        voice = self._voice(message.parent_tool_use_id)
-        gone = self._give_up(voice)
+        stream = self._stream_of(message.parent_tool_use_id)
+        gone = self._give_up(stream)
         # Content that is already there will come in pieces all the same.
-        voice.begin(event.message.id)
+        stream.begin(event.message.id)
         return gone
 
     def _start(self, message: StreamEvent, event: ContentBlockStart) -> Changed:
-        voice, spoken = self._streaming(message)
+        stream, spoken = self._streaming(message)
         gone: Changed = ()
-        if event.index in voice.open:
-            gone = self._give_up(voice)
-            spoken = voice.begin(message.api_message_id)
+        if event.index in stream.open:
+            gone = self._give_up(stream)
+            spoken = stream.begin(message.api_message_id)
         live = spoken.at(event.index)
         if live is None:
             live = self._new(spoken, "", message.parent_tool_use_id, event.index)
             begin(live, event.content_block)
             self._know_tool(live)
-        voice.open[event.index] = live
+        stream.open[event.index] = live
         return (*gone, *(() if live.complete else (live,)))
 
     def _stop(self, message: StreamEvent, event: ContentBlockStop) -> Changed:
-        voice = self._voices.get(message.parent_tool_use_id)
-        live = voice.open.get(event.index) if voice is not None else None
+        stream = self._streams.get(message.parent_tool_use_id)
+        live = stream.open.get(event.index) if stream is not None else None
         if live is None or live.complete or not finish(live):
             return ()
         return (live, *self._know_result(live))
@@ -299,7 +278,7 @@ class Assembler:
 
     def _assistant(self, message: AssistantMessage) -> Changed:
         changed = self._take_back(message.supersedes)
-        spoken = self._spoken(message, changed)
+        spoken = self._message_of(message, changed)
         blocks = self._places(spoken, message)
         if message.uuid is not None:
             self._lines[message.uuid] = blocks
@@ -309,23 +288,23 @@ class Assembler:
             changed += (live, *self._know_result(live))
         return changed
 
-    def _spoken(self, message: AssistantMessage, changed: list[LiveBlock]) -> _Spoken:
+    def _message_of(self, message: AssistantMessage, changed: list[LiveBlock]) -> _MessageBlocks:
         """Find the message that a line is a part of."""
-        voice, id = self._voice(message.parent_tool_use_id), message.message_id
-        current = voice.current
-        if id is not None and id in voice.spoken:
-            return voice.spoken[id]
+        stream, id = self._stream_of(message.parent_tool_use_id), message.message_id
+        current = stream.current
+        if id is not None and id in stream.messages:
+            return stream.messages[id]
         if current is not None and (id is None or current.id is None) and current.waits:
-            voice.name(current, id)
+            stream.name(current, id)
             return current
         if message.model == SYNTHETIC:
-            changed += _cut(voice)
-            return voice.know(id)
-        changed += self._give_up(voice)
+            changed += _abort(stream)
+            return stream.know(id)
+        changed += self._give_up(stream)
         # Pieces that come now are of this message, even if its beginning was never seen.
-        return voice.begin(id)
+        return stream.begin(id)
 
-    def _places(self, spoken: _Spoken, message: AssistantMessage) -> list[LiveBlock]:
+    def _places(self, spoken: _MessageBlocks, message: AssistantMessage) -> list[LiveBlock]:
         """Find or make a block for each that a line holds."""
         content = message.content
         places = self._lines.get(message.uuid or "", [])[: len(content)]
@@ -361,7 +340,7 @@ class Assembler:
         if isinstance(content, str):
             return ()
         results = [block for block in content if hasattr(block, "tool_use_id")]
-        # With several results in one line nobody knows whose the output is.
+        # With several results in one line it is not known whose the output is.
         output = message.tool_use_result if len(results) == 1 else None
         return [live for block in results for live in self._attach(block, output)]
 
@@ -369,24 +348,24 @@ class Assembler:
         return self._take_back(message.retracted_message_uuids)
 
 
-def _cut(voice: _Voice) -> list[LiveBlock]:
-    cut = [live for live in voice.open.values() if not (live.complete or live.aborted)]
+def _abort(stream: _Stream) -> list[LiveBlock]:
+    cut = [live for live in stream.open.values() if not (live.complete or live.aborted)]
     for live in cut:
         live.aborted, live.change, live.added = True, "cut", ""
     return cut
 
 
-def _repeated(spoken: _Spoken, index: int, content: list[Block]) -> LiveBlock | None:
+def _repeated(spoken: _MessageBlocks, index: int, content: list[Block]) -> LiveBlock | None:
     """Find the block that a line repeats which has all blocks of its message so far."""
     live = spoken.blocks[index] if len(content) > 1 and index < len(spoken.blocks) else None
     return live if live is not None and live.confirmed and live.block == content[index] else None
 
 
 _HANDLERS: dict[type[Message], Callable[[Assembler, Any], Changed]] = {
-    StreamEvent: Assembler._stream,
+    StreamEvent: Assembler._streamed,
     AssistantMessage: Assembler._assistant,
     UserMessage: Assembler._user,
-    ResultMessage: lambda assembler, _: assembler.cut(),
+    ResultMessage: Assembler._ended,
     ModelRefusalFallbackMessage: Assembler._refused,
 }
 _EVENTS: dict[type, Callable[[Assembler, StreamEvent, Any], Changed]] = {

@@ -2,9 +2,11 @@
 
 Two things are added up, because neither is enough. At the end of a turn the CLI reports what each
 model has used since the process was started, subagents and its own small calls included: the
-difference from the last report is the turn's. Until then only the messages tell, each counted once
-however many lines it has; and they still do where a CLI reports nothing, or leaves out what it
-broke off.
+difference from the last report is the turn's, which the newest CLIs also give. Until then only the
+messages tell, each counted once however many lines it has; and they still do where a CLI reports
+nothing, or leaves out what it broke off.
+
+`Ledger` is what the application reads, `UsageTracker` what the session feeds.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -34,19 +37,21 @@ from ..wire import (
     Usage,
     UserMessage,
 )
-from .quota import Context, RateLimit, Retry
-from .reported import Models, Reports, convert
+from .quota import ContextWindow, RateLimit, Retry
 from .totals import NOTHING, Price, PriceTable, Totals
 
-__all__ = ["Context", "Ledger", "Price", "RateLimit", "Retry", "Totals"]
+__all__ = ["Ledger", "UsageTracker"]
 
 KEPT = 1000
 """How many turns, subagents and messages are remembered: a session may have any number of them."""
 
 SYNTHETIC = "<synthetic>"
-"""The model of what the CLI says in the model's place, which costs nothing."""
+"""The model that the CLI names for messages it writes itself, which cost nothing."""
 
 Turn = Hashable | None
+
+Models = dict[str, Totals]
+"""What was used, by model."""
 
 
 class _Call(Struct, frozen=True, gc=False):
@@ -73,7 +78,7 @@ class _Sums:
 
 
 class Ledger:
-    """Keeps the books of a session.
+    """What a session has used, and how it stands with its context and its limits.
 
     Args:
         prices: what tokens cost, by model or the beginning of its name; instead of the costs that
@@ -91,15 +96,15 @@ class Ledger:
         self._streaming: dict[str | None, str] = {}
         self._speaks_last: dict[str, bool] = {}
         self._main_model: str = ""
-        self._reports = Reports()
+        self._reports = _Reports()
         self._windows: dict[str, int] = {}
         self._names: dict[str, str] = {}
         self.changes: int = 0
         """How often something has been added."""
-        self.context: Context = Context()
+        self.context: ContextWindow = ContextWindow()
         """How full the context of the main conversation is."""
         self.rate_limit: RateLimit | None = None
-        """How the subscription stands with its quotas; None if nothing was said about that."""
+        """How the subscription stands with its quotas; None if the CLI has not said."""
         self.retry: Retry | None = None
         """That the CLI is asking the API again; None if it is not."""
 
@@ -112,7 +117,7 @@ class Ledger:
 
     @property
     def main(self) -> Totals:
-        """What the main conversation has used, without its share of the cost, which nobody tells.
+        """What the main conversation has used, without its share of the cost, which is unknown.
 
         The rest of the session's is subagents and the CLI's own calls.
         """
@@ -139,7 +144,9 @@ class Ledger:
         """Give what a turn has used, with all subagents that worked meanwhile."""
         return self._settled.turns.get(turn, NOTHING) + self._live.turns.get(turn, NOTHING)
 
-    # --- what happens ----------------------------------------------------------------------------
+
+class UsageTracker(Ledger):
+    """Keeps the ledger of a session up to date: it is given each message once."""
 
     def note(self, message: Message, turn: Turn = None) -> None:
         """Take in the next message of the session, and which turn it belongs to."""
@@ -152,10 +159,10 @@ class Ledger:
         window = report.raw_max_tokens
         if window is None and isinstance(report, ContextUsageResult):
             window = report.max_tokens
-        self.context = Context(report.total_tokens, window or self.context.window, "report")
+        self.context = ContextWindow(report.total_tokens, window or self.context.window, "report")
 
     def restarted(self) -> None:
-        """Another process goes on with the session.
+        """Note that another process continues the session.
 
         Some CLIs then report what the session has used, others what the process has: that is told
         apart by the first report.
@@ -180,7 +187,7 @@ class Ledger:
 
     def _message_start(self, message: StreamEvent, event: MessageStart, turn: Turn) -> None:
         agent, said = message.parent_tool_use_id, event.message
-        self._goes_on(agent)
+        self._clear_retry(agent)
         if said.id is not None:
             self._streaming[agent] = said.id
             self._count(said.id, said.model, agent, said.usage, turn)
@@ -193,7 +200,7 @@ class Ledger:
 
     def _assistant(self, message: AssistantMessage, turn: Turn) -> None:
         agent = message.parent_tool_use_id
-        self._goes_on(agent)
+        self._clear_retry(agent)
         if message.context_usage is not None:
             self.note_context(message.context_usage)
         id = message.message_id or message.uuid
@@ -203,16 +210,16 @@ class Ledger:
             calls = any(type(block) is ToolUseBlock for block in message.content)
             _keep(self._speaks_last, agent, not calls)
 
-    def _goes_on(self, agent: str | None) -> None:
+    def _clear_retry(self, agent: str | None) -> None:
         if agent is None:
             self.retry = None
 
     def _user(self, message: UserMessage, turn: Turn) -> None:
-        """Count a subagent's last words, of which this is the only trace."""
+        """Count a subagent's last message, which is told of only here."""
         output = message.tool_use_result
         if not isinstance(output, dict) or not isinstance(message.content, list):
             return
-        usage, model = convert(output.get("usage"), Usage), output.get("resolvedModel")
+        usage, model = _convert(output.get("usage"), Usage), output.get("resolvedModel")
         for block in message.content:
             if type(block) is ToolResultBlock and usage is not None and "agentId" in output:
                 agent = block.tool_use_id
@@ -240,7 +247,7 @@ class Ledger:
         )
         if agent is None:
             self._main_model = name
-            self.context = Context(now.tokens, self._window(name), "message")
+            self.context = ContextWindow(now.tokens, self._window(name), "message")
 
     def _add_live(self, model: str, agent: str | None, used: Totals, turn: Turn) -> None:
         self.changes += 1
@@ -269,7 +276,7 @@ class Ledger:
             models, missing = self._unpriced(live.models, rest), _beyond(main, live.main)
         else:
             models = self._with_calls(reported)
-            # What was broken off is not reported, and was paid for all the same.
+            # What was broken off is not reported, but costs money nevertheless.
             missing = NOTHING if main is None else _beyond(live.main, main)
         if missing.tokens:
             cost = self._prices.cost(self._main_model, missing)
@@ -326,15 +333,88 @@ class Ledger:
 
     def _rate_limit(self, message: RateLimitEvent, turn: Turn) -> None:
         info = message.rate_limit_info
-        self.rate_limit = (self.rate_limit or RateLimit(info)).followed_by(info)
+        self.rate_limit = (self.rate_limit or RateLimit(info)).with_info(info)
 
     def _compacted(self, message: CompactBoundaryMessage, turn: Turn) -> None:
         data = message.compact_metadata
         tokens = None if data is None else data.post_tokens
-        self.context = Context(tokens, self.context.window, "compaction")
+        self.context = ContextWindow(tokens, self.context.window, "compaction")
 
     def _reset(self, message: ConversationResetMessage, turn: Turn) -> None:
-        self.context = Context(window=self.context.window)
+        self.context = ContextWindow(window=self.context.window)
+
+
+# --- reports ----------------------------------------------------------------------------------
+
+
+class _Reports:
+    """What the CLI reported last, to find out what is new in the next report.
+
+    A report is of all that was used since the process was started.
+    """
+
+    def __init__(self) -> None:
+        self.models: Models = {}
+        self.cost: float = 0.0
+        self.is_of_another_process: bool = False
+
+    def read(
+        self, message: ResultMessage, main: Totals | None
+    ) -> tuple[Models | None, float | None]:
+        """Give what each model has used since the last report, and what is in no model's cost.
+
+        None instead of the models: nothing was reported.
+        """
+        since = _convert(message.model_usage_since_last_result, dict[str, ModelUsage])
+        now = {model: Totals.of_model(it) for model, it in (message.model_usage or {}).items()}
+        if self.is_of_another_process and message.model_usage is not None:
+            self.is_of_another_process = False
+            if not self._goes_on(now, main):
+                self.models, self.cost = {}, 0.0
+        models = {model: _since(used, self.models.get(model)) for model, used in now.items()}
+        cost = message.total_cost_usd
+        new_cost = None if cost is None else cost - (self.cost if cost >= self.cost else 0.0)
+        if message.model_usage is not None:
+            self.models = now
+        self.cost = self.cost if cost is None else cost
+        if since is not None:
+            rest = None if cost is None else 0.0
+            return {model: Totals.of_model(used) for model, used in since.items()}, rest
+        if message.model_usage is None:
+            return None, new_cost
+        return models, _rest(new_cost, models)
+
+    def _goes_on(self, now: Models, main: Totals | None) -> bool:
+        """Whether the first report of a process includes what the last one reported."""
+        if not all(model in now and now[model].covers(used) for model, used in self.models.items()):
+            return False
+        new = sum(now.values(), NOTHING) - sum(self.models.values(), NOTHING)
+        return main is None or new.covers(main)
+
+
+def _since(now: Totals, before: Totals | None) -> Totals:
+    # Less than before: the CLI has begun to count anew, without saying so.
+    return now if before is None or not now.covers(before) else now - before
+
+
+def _rest(cost: float | None, models: Models) -> float | None:
+    """Give the cost that is in no model's."""
+    if cost is None:
+        return None
+    rest = cost - sum(used.cost_usd or 0.0 for used in models.values())
+    # Less than that is what floats leave behind.
+    return rest if abs(rest) > 1e-9 else 0.0
+
+
+def _convert(value: Any, kind: Any) -> Any:
+    """Read a value that has no declared type; None if it is not of this kind."""
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return None
+
+
+# --- sums -------------------------------------------------------------------------------------
 
 
 def _beyond(one: Totals | None, other: Totals) -> Totals:
@@ -352,17 +432,17 @@ def _keep(book: dict[str, Any], key: str, value: Any) -> None:
         del book[next(iter(book))]
 
 
-_HANDLERS: dict[type[Message], Callable[[Ledger, Any, Turn], None]] = {
-    StreamEvent: Ledger._stream,
-    AssistantMessage: Ledger._assistant,
-    UserMessage: Ledger._user,
-    ResultMessage: Ledger._result,
-    APIRetryMessage: Ledger._retry,
-    RateLimitEvent: Ledger._rate_limit,
-    CompactBoundaryMessage: Ledger._compacted,
-    ConversationResetMessage: Ledger._reset,
+_HANDLERS: dict[type[Message], Callable[[UsageTracker, Any, Turn], None]] = {
+    StreamEvent: UsageTracker._stream,
+    AssistantMessage: UsageTracker._assistant,
+    UserMessage: UsageTracker._user,
+    ResultMessage: UsageTracker._result,
+    APIRetryMessage: UsageTracker._retry,
+    RateLimitEvent: UsageTracker._rate_limit,
+    CompactBoundaryMessage: UsageTracker._compacted,
+    ConversationResetMessage: UsageTracker._reset,
 }
-_EVENTS: dict[type, Callable[[Ledger, StreamEvent, Any, Turn], None]] = {
-    MessageStart: Ledger._message_start,
-    MessageDelta: Ledger._message_delta,
+_EVENTS: dict[type, Callable[[UsageTracker, StreamEvent, Any, Turn], None]] = {
+    MessageStart: UsageTracker._message_start,
+    MessageDelta: UsageTracker._message_delta,
 }

@@ -1,4 +1,4 @@
-"""What stands in the model's way: a full context, a used-up quota, an API that fails."""
+"""What can stop the model: a full context window, a used-up quota, an API that fails."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from msgspec import Struct, field
 
 from ..wire import APIRetryMessage, RateLimitInfo
 
-__all__ = ["Context", "RateLimit", "Retry"]
+__all__ = ["ContextWindow", "RateLimit", "Retry"]
 
 
-class Context(Struct, frozen=True):
-    """How full the context of the main conversation is.
+class ContextWindow(Struct, frozen=True):
+    """How full the context window of the main conversation is.
 
     Attributes:
-        tokens: what is in it; None if that is not known.
-        window: what fits in; None if that is not known, as in the first turn.
+        tokens: how many are in it; None if that is not known.
+        window: how many fit in; None if that is not known, as in the first turn.
         source: who says so: the last `message`, the CLI's own `report`, or a `compaction`.
     """
 
@@ -52,20 +52,16 @@ class RateLimit(Struct, frozen=True):
 
     @property
     def until(self) -> float | None:
-        """When the limit is lifted, in seconds since 1970; None if there is none, or no saying."""
+        """When the limit is lifted, in seconds since 1970; None if there is none, or not known."""
         return self.info.resets_at if self.limited else None
-
-    def limited_at(self, now: float) -> bool:
-        """Whether the limit still holds at a time, in seconds since 1970."""
-        return self.limited and (self.until is None or now < self.until)
 
     @property
     def utilization(self) -> float | None:
         """How much of the quota is used, as the CLI says."""
         return self.info.utilization
 
-    def followed_by(self, info: RateLimitInfo) -> RateLimit:
-        """Give how it stands after more was said."""
+    def with_info(self, info: RateLimitInfo) -> RateLimit:
+        """Add what the CLI says next."""
         return RateLimit(info, {**self.kinds, info.rate_limit_type or "": info})
 
 

@@ -4,12 +4,14 @@ A new CLI says which tasks run in the background whenever that changes; this cou
 was said or left unsaid. Of tasks in the foreground, and where a CLI does not say it, a task is
 known by its beginning and its end, each told in one of several ways; and of subagents of older
 CLIs, only by the tool call and its result.
+
+`TaskTable` is what the application reads, `TaskTracker` what the session feeds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..wire import (
@@ -18,22 +20,23 @@ from ..wire import (
     Message,
     ResultMessage,
     SessionStateChangedMessage,
+    SubagentRetry,
     TaskNotificationMessage,
     TaskProgressMessage,
     TaskStartedMessage,
     TaskUpdatedMessage,
+    TaskUsage,
     ToolProgressMessage,
     ToolResultBlock,
     ToolUseBlock,
     UserMessage,
 )
 from ..wire import BackgroundTask as Listed
-from .background_task import BackgroundTask, launched_by
 
-__all__ = ["BackgroundTask", "TaskTable"]
+__all__ = ["BackgroundTask", "TaskTable", "TaskTracker"]
 
 KEPT = 200
-"""How many tasks are remembered after they ended: as many as somebody will look at."""
+"""How many tasks are remembered after they ended: as many as a person will look at."""
 
 CALLS = 1000
 """How many tool calls of subagents are remembered: more than are ever under way."""
@@ -48,9 +51,75 @@ _LIVE = frozenset({"pending", "running", "paused"})
 _OVER = frozenset({"completed", "failed", "killed", "stopped", "cancelled"})
 
 LOST = "lost"
-"""The status of a task whose process has gone away."""
+"""The status of a task whose CLI has ended."""
 ENDED = "ended"
-"""The status of a task that runs no more, and of which nothing else was said."""
+"""The status of a task that has ended, if nothing else is known of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class BackgroundTask:
+    """Something that runs, or ran, beside the conversation.
+
+    Attributes:
+        id: the CLI's id of the task, with which it can be stopped; as long as the CLI has not told
+            it, the id of the tool call.
+        kind: local_bash, local_agent, local_workflow, …
+        description: what it does, in a few words.
+        status: pending, running, paused; completed, failed, killed, stopped; or a newer word.
+        tool_use_id: the tool call that started it.
+        parent: the id of the task that started it; None if the main conversation did.
+        subagent_type: what kind of subagent it is, if it is one.
+        background: whether the conversation goes on without it; None if that is not known.
+        reported: the CLI says itself how the task fares. Of one that is known by its tool call
+            alone, an older CLI never tells the end.
+        ambient: it does not count as activity.
+        run: the CLI's id of the run; a task that is resumed runs again.
+        started: the place of its beginning in the order of all that happened to tasks.
+        ended: the same of its end; None while it runs.
+        usage: tokens, tool calls and time, as it said last.
+        last_tool: the tool that it used last.
+        summary: what it says it is doing, or has done.
+        error: what went wrong.
+        output_file: where its output is.
+        retry: it is asking the API again.
+        last: the last message about it.
+    """
+
+    id: str
+    kind: str | None = None
+    description: str = ""
+    status: str = "running"
+    tool_use_id: str | None = None
+    parent: str | None = None
+    subagent_type: str | None = None
+    background: bool | None = None
+    reported: bool = False
+    ambient: bool = False
+    run: str | None = None
+    started: int = 0
+    ended: int | None = None
+    usage: TaskUsage | None = None
+    last_tool: str | None = None
+    summary: str = ""
+    error: str | None = None
+    output_file: str | None = None
+    retry: SubagentRetry | None = None
+    last: Message | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended, as far as is known."""
+        return self.ended is None
+
+    @property
+    def is_agent(self) -> bool:
+        """Whether it is a subagent."""
+        return self.subagent_type is not None or self.kind == "local_agent"
+
+    @property
+    def raw(self) -> dict[str, Any]:
+        """The last message about it, as the CLI wrote it."""
+        return {} if self.last is None else self.last.raw
 
 
 Changed = Sequence[BackgroundTask]
@@ -108,7 +177,9 @@ class TaskTable:
         busy = any(task.running and task.reported and not task.ambient for task in self)
         return not busy and self.state in (None, "idle")
 
-    # --- what happens ----------------------------------------------------------------------------
+
+class TaskTracker(TaskTable):
+    """Keeps the table of tasks up to date: it is given each message once."""
 
     def note(self, message: Message) -> Changed:
         """Take in the next message of the session; give the tasks that it has changed."""
@@ -116,7 +187,7 @@ class TaskTable:
         return () if handler is None else handler(self, message)
 
     def restarted(self) -> Changed:
-        """The process has gone, and with it all that it was running."""
+        """Note that the process has ended, and with it all that it was running."""
         self.state = None
         self._listed.clear()
         return [self._end(task, LOST) for task in self.running]
@@ -352,7 +423,7 @@ class TaskTable:
         return changed
 
     def _result(self, block: ToolResultBlock, output: Any, message: UserMessage) -> Changed:
-        launched = launched_by(output)
+        launched = _launched_by(output)
         if launched is not None:
             # The call is over, and what it has started is not.
             id, kind = launched
@@ -379,15 +450,27 @@ class TaskTable:
         return ()
 
 
-_HANDLERS: dict[type[Message], Callable[[TaskTable, Any], Changed]] = {
-    BackgroundTasksChangedMessage: TaskTable._tasks_changed,
-    TaskStartedMessage: TaskTable._started,
-    TaskProgressMessage: TaskTable._progressed,
-    TaskUpdatedMessage: TaskTable._updated,
-    TaskNotificationMessage: TaskTable._notified,
-    ToolProgressMessage: TaskTable._tool_progress,
-    SessionStateChangedMessage: TaskTable._state_changed,
-    AssistantMessage: TaskTable._assistant,
-    UserMessage: TaskTable._user,
-    ResultMessage: TaskTable._over,
+def _launched_by(output: Any) -> tuple[str, str] | None:
+    """Give the id and the kind of what a tool call has started and not waited for."""
+    if not isinstance(output, dict):
+        return None
+    shell, agent = output.get("backgroundTaskId"), output.get("agentId")
+    if isinstance(shell, str):
+        return shell, "local_bash"
+    if isinstance(agent, str) and output.get("status") == "async_launched":
+        return agent, "local_agent"
+    return None
+
+
+_HANDLERS: dict[type[Message], Callable[[TaskTracker, Any], Changed]] = {
+    BackgroundTasksChangedMessage: TaskTracker._tasks_changed,
+    TaskStartedMessage: TaskTracker._started,
+    TaskProgressMessage: TaskTracker._progressed,
+    TaskUpdatedMessage: TaskTracker._updated,
+    TaskNotificationMessage: TaskTracker._notified,
+    ToolProgressMessage: TaskTracker._tool_progress,
+    SessionStateChangedMessage: TaskTracker._state_changed,
+    AssistantMessage: TaskTracker._assistant,
+    UserMessage: TaskTracker._user,
+    ResultMessage: TaskTracker._over,
 }
