@@ -34,7 +34,6 @@ from claudewire.errors import (
 )
 from claudewire.people import PermissionRequest, PermissionResult
 from claudewire.session import DEFAULT, SessionState, StateChanged, TurnState
-from claudewire.session import controls as async_controls
 from claudewire.session import entry as async_running
 from claudewire.session import pool as async_pool
 from claudewire.session import session as async_session
@@ -332,13 +331,28 @@ class Recorder(sync.Session):
         self.asked = (body, timeout)
 
 
-class AsyncRecorder(async_controls.Controls):
+class AsyncRecorder(async_session.Session):
+    def __init__(self) -> None:
+        self.asked: tuple[Any, Any] | None = None
+
     async def request(self, body: Any, *, timeout: Any = DEFAULT) -> Any:
         self.asked = (body, timeout)
 
 
-@pytest.mark.parametrize("name", sorted(public(async_controls.Controls)))
-def test_every_control_asks_the_same(name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        "get_context_usage",
+        "mcp_status",
+        "reconnect_server",
+        "request",
+        "rewind_files",
+        "set_model",
+        "set_permission_mode",
+        "stop_task",
+    ],
+)
+def test_every_request_method_asks_the_same(name: str) -> None:
     parameters = list(inspect.signature(getattr(Recorder, name)).parameters.values())[1:]
     given = [
         SAMPLES.get(str(it.annotation).removesuffix(" | None"))
@@ -352,7 +366,8 @@ def test_every_control_asks_the_same(name: str) -> None:
         await getattr(there, name)(*given, timeout=3)
 
     asyncio.run(ask())
-    assert here.asked == there.asked == (there.asked[0], 3)
+    assert here.asked is not None
+    assert here.asked == there.asked == (here.asked[0], 3)
 
 
 # --- threads and event loops ----------------------------------------------------------------------

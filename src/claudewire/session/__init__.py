@@ -6,7 +6,6 @@ is what applications call. It uses every package below it. Start with `session`,
 
 from __future__ import annotations
 
-from .controls import DEFAULT, Timeout
 from .entry import TASKS_MAY_TAKE, open, run
 from .events import (
     BudgetAlert,
@@ -22,7 +21,7 @@ from .interrupt import Escalation, InterruptReceipt, Queued
 from .pool import Pool, PooledSession, PoolStats
 from .queue import ItemQueue
 from .reply import OutputT, Reply
-from .session import Priority, Session, TasksAtEnd
+from .session import DEFAULT, Priority, Session, TasksAtEnd, Timeout
 from .turn import TextPieces, Turn, TurnState
 from .watchdog import Stall, Waiting
 

@@ -8,8 +8,9 @@ import uuid
 import warnings
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
+from enum import Enum
 from types import TracebackType
-from typing import Any, Generic, Literal, TypeVar, get_args
+from typing import Any, Final, Generic, Literal, TypeVar, get_args
 
 import anyio
 
@@ -20,8 +21,24 @@ from ..options import Options
 from ..policy import Explanation
 from ..schemas import OutputSpec
 from ..transport import Transport
-from ..wire import CancelAsyncMessage, ContextUsageResult, Event, RequestBody, UserMessage
-from .controls import DEFAULT, Controls, Timeout
+from ..wire import (
+    CancelAsyncMessage,
+    ContextUsageResult,
+    Event,
+    GetContextUsage,
+    McpReconnect,
+    McpStatus,
+    McpStatusResult,
+    RequestBody,
+    RewindFiles,
+    RewindFilesResult,
+    SetModel,
+    SetModelResult,
+    SetPermissionMode,
+    SetPermissionModeResult,
+    StopTask,
+    UserMessage,
+)
 from .core import Core
 from .events import SessionEvent, SessionState, Subscription
 from .facts import Facts
@@ -39,10 +56,21 @@ AnswerT = TypeVar("AnswerT")
 Priority = Literal["now", "next", "later"]
 TasksAtEnd = Literal["wait", "ignore", "cancel"]
 
+
+class _Default(Enum):
+    DEFAULT = "default"
+
+
+DEFAULT: Final = _Default.DEFAULT
+"""The timeout that the session was opened with."""
+
+Timeout = float | None | Literal[_Default.DEFAULT]
+"""Seconds, None to wait without limit, or `DEFAULT`."""
+
 log: logging.Logger = logging.getLogger("claudewire.session")
 
 
-class Session(Facts, Controls, Generic[OutputT]):
+class Session(Facts, Generic[OutputT]):
     """One CLI process and the conversation with it.
 
         async with claudewire.open(model="sonnet") as claude:
@@ -281,7 +309,22 @@ class Session(Facts, Controls, Generic[OutputT]):
     # --- control ---------------------------------------------------------------------------------
 
     async def request(self, body: RequestBody[AnswerT], *, timeout: Timeout = DEFAULT) -> AnswerT:
-        """Send a request to the CLI and return its answer. See `Controls.request`."""
+        """Send a request to the CLI and return its answer.
+
+            models = await session.request(claudewire.wire.ListModels())
+
+        If the caller is cancelled, the request is withdrawn.
+
+        Args:
+            body: any request of `claudewire.wire`.
+            timeout: seconds to wait for the answer; `Timeouts.request` if not given.
+
+        Raises:
+            UnsupportedRequest: the CLI does not know this request.
+            RequestTimeout: the CLI did not answer in time.
+            RequestError: the CLI refused.
+            Error: the session is closed or has failed; always the original reason.
+        """
         link = self._core.check()
         seconds = self.options.timeouts.request if timeout is DEFAULT else timeout
         self._core.changed.notify()  # the watchdog looks what is waited for now
@@ -292,6 +335,44 @@ class Session(Facts, Controls, Generic[OutputT]):
         if isinstance(answer, ContextUsageResult):
             self._core.ledger.note_context(answer)
         return answer
+
+    async def set_model(
+        self, model: str | None = None, *, timeout: Timeout = DEFAULT
+    ) -> SetModelResult:
+        """Change the model; None restores the one that the session started with."""
+        return await self.request(SetModel(model), timeout=timeout)
+
+    async def set_permission_mode(
+        self, mode: str, *, timeout: Timeout = DEFAULT
+    ) -> SetPermissionModeResult:
+        """Change the permission mode: `default`, `acceptEdits`, `plan` and so on."""
+        return await self.request(SetPermissionMode(mode), timeout=timeout)
+
+    async def get_context_usage(
+        self, detail: str | None = None, *, timeout: Timeout = DEFAULT
+    ) -> ContextUsageResult:
+        """Ask what fills the context window."""
+        return await self.request(GetContextUsage(detail), timeout=timeout)
+
+    async def rewind_files(
+        self, user_message_id: str, *, dry_run: bool | None = None, timeout: Timeout = DEFAULT
+    ) -> RewindFilesResult:
+        """Restore files to their state at a prompt; `dry_run` only reports what would change."""
+        return await self.request(RewindFiles(user_message_id, dry_run), timeout=timeout)
+
+    async def stop_task(self, task_id: str, *, timeout: Timeout = DEFAULT) -> None:
+        """Stop a background task. An unknown id is not an error."""
+        await self.request(StopTask(task_id), timeout=timeout)
+
+    async def mcp_status(
+        self, *, live_reply: bool | None = None, timeout: Timeout = DEFAULT
+    ) -> McpStatusResult:
+        """Ask for the state of the MCP servers."""
+        return await self.request(McpStatus(live_reply), timeout=timeout)
+
+    async def reconnect_server(self, name: str, *, timeout: Timeout = DEFAULT) -> None:
+        """Connect to an MCP server again."""
+        await self.request(McpReconnect(name), timeout=timeout)
 
     async def add_server(self, server: object, name: str | None = None) -> str:
         """Give the CLI one more MCP server, and wait until it has met it.
