@@ -24,6 +24,7 @@ import pytest
 from tests.docs import snippets
 from tests.docs.protocol_examples import Fence, fences, names, prose, table
 
+import claudewire
 from claudewire import Cause, Options, Patience, PermissionRequest, PlanRequest, QuestionRequest
 from claudewire.errors import exceptions as errors
 from claudewire.people.pending import Pending
@@ -32,6 +33,7 @@ from claudewire.session import TasksAtEnd
 PAGES = (
     "../README.md",
     "quickstart.md",
+    "cookbook.md",
     "sessions.md",
     "turns.md",
     "limits.md",
@@ -44,6 +46,7 @@ PAGES = (
     "architecture.md",
 )
 SOON = 60
+SOURCE = Path(claudewire.__file__).parent
 
 
 class Shown(NamedTuple):
@@ -166,6 +169,12 @@ def test_the_tables_of_answers_have_every_way_to_answer(
 ) -> None:
     told = {call.partition("(")[0] for row in table("people.md", header) for call in names(row[0])}
     assert told == {action for kind in kinds for action in kind.actions}
+
+
+def test_the_table_of_loggers_is_complete() -> None:
+    source = "".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
+    told = {names(name)[0] for name, _ in table("cookbook.md", "| logger | what it logs |")}
+    assert told == {*re.findall(r'getLogger\("([\w.]+)"\)', source)}
 
 
 def test_every_module_that_is_named_in_the_architecture_exists() -> None:

@@ -21,8 +21,6 @@ SOON = 300
 MISTAKE = "# a type checker finds this, too"
 MYPY_LINE = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+): error: (?P<message>.*)")
 
-KNOWN = ("README.md", "docs/tools.md")
-"""Pages whose errors are the library's: `tools=` does not take functions for a type checker yet."""
 
 MODULES = {module.name: module for module in modules()}
 
@@ -90,7 +88,7 @@ def test_the_documents_have_no_type_errors_but_those_they_show(
     wrong = [
         f"{MODULES[name].place(line)}: {message[:200]}"
         for (name, line), message in found.items()
-        if (name, line) not in meant and not MODULES[name].place(line).startswith(KNOWN)
+        if (name, line) not in meant
     ]
     missed = [f"{MODULES[name].place(line)}: not found" for name, line in meant - {*found}]
     assert not wrong + missed, "\n".join(wrong + missed)
