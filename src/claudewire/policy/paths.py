@@ -1,21 +1,31 @@
-"""Where a path leads: as it is written, and as the file system sees it.
+r"""Paths and patterns of paths.
 
-A rule that allows must hold for every reading of a path, a rule that forbids for one. Between the
-decision and the use of a file somebody may still exchange it: that cannot be seen here.
+A path is looked at as it is written and as the file system sees it: a rule that allows must hold
+for every reading of a path, a rule that forbids for one. Between the decision and the use of a file
+it may still be replaced: that cannot be seen here.
+
+Patterns are like those of gitignore, with an anchor:
+
+    //etc/**      from the root of the file system
+    ~/notes/*     from the home directory
+    /src/**       from where the rule was written: a project, the settings directory
+    src/**, *.py  from the working directory; a name without a slash holds at any depth
+
+A rule that forbids takes a pattern in its widest sense, one that allows in its narrowest: `src/**`
+forbids any `src` below the working directory, and allows only the one in it.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import posixpath
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from .patterns import below, fold
-
-__all__ = ["Places", "ResolvedPath", "is_protected"]
+__all__ = ["PathPattern", "Places", "ResolvedPath", "is_protected", "normal"]
 
 
 def _names(text: str) -> frozenset[str]:
@@ -142,3 +152,181 @@ def _protected(path: str) -> bool:
         part in _PROTECTED_DIRECTORIES and parts[index : index + 2] != [".claude", "worktrees"]
         for index, part in enumerate(parts)
     )
+
+
+# --- patterns ------------------------------------------------------------------------------------
+
+
+def fold(text: str, *, invisible: bool = False) -> str:
+    """Write a name as file systems do that take no care of case and of how accents are made.
+
+    Args:
+        text: a name, path or pattern.
+        invisible: whether to drop characters that cannot be seen; some file systems ignore them.
+    """
+    if invisible:
+        text = "".join(char for char in text if unicodedata.category(char) != "Cf")
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+@dataclass(frozen=True, slots=True)
+class PathPattern:
+    """What stands in the brackets of a rule for files.
+
+    Attributes:
+        anchor: `root`, `home`, `source` or `cwd`.
+        up: how many directories above the anchor it starts.
+        body: the pattern behind the anchor.
+        dotted: whether it was written with `./`.
+        negated: whether it takes paths out again that others allow.
+    """
+
+    anchor: str
+    body: str
+    up: int = 0
+    dotted: bool = False
+    negated: bool = False
+
+    @classmethod
+    def of(cls, text: str) -> PathPattern:
+        """Read a pattern.
+
+        Raises:
+            ValueError: it means nothing, or nothing that is safe; the message says why.
+        """
+        if any(unicodedata.category(char) in ("Cc", "Cs") for char in text):
+            raise ValueError("a path cannot hold such characters")
+        negated, text = text.startswith("!"), text.removeprefix("!").strip()
+        anchor, body = _split(text)
+        dotted = anchor == "cwd" and body.startswith("./")
+        parts = [part for part in re.sub(r"/+", "/", body).split("/") if part != "."]
+        up = 0
+        while parts[:1] == [".."]:
+            del parts[0]
+            up += 1
+        if ".." in parts:
+            raise ValueError("`..` may stand only at the beginning of a path")
+        return cls(anchor, "/".join(parts) or "**", up, dotted, negated)
+
+    def matches(self, path: str, roots: Iterable[str], *, forbids: bool, fold_case: bool) -> bool:
+        """Whether a path is meant.
+
+        Args:
+            path: absolute, without `.` and `..`.
+            roots: what the anchor is: absolute paths, without `.` and `..`.
+            forbids: whether the rule forbids, or wants somebody to be asked.
+            fold_case: whether case and the making of accents matter not.
+        """
+        body = self.body
+        if forbids or fold_case:
+            path = fold(path, invisible=forbids)
+            body = fold(body, invisible=forbids)
+            roots = [fold(root, invisible=forbids) for root in roots]
+        regex = _regex(body, self._floats(body, forbids=forbids), forbids)
+        relatives = (below(path, climb(root, self.up)) for root in roots)
+        return any(part is not None and regex.fullmatch(part) for part in relatives)
+
+    def _floats(self, body: str, *, forbids: bool) -> bool:
+        """Whether it holds at any depth below its anchor."""
+        if self.anchor != "cwd" or self.up:
+            return False
+        inner = body.strip("/")
+        if "/" not in inner:
+            return forbids or not self.dotted
+        return forbids and re.fullmatch(r"[^/]+/\*\*", inner) is not None
+
+    def reaches_into(self, directory: str, roots: Iterable[str]) -> bool:
+        """Whether there may be something in a directory that a forbidding rule is about."""
+        directory = fold(directory, invisible=True)
+        for root in roots:
+            start = fold(climb(root, self.up), invisible=True)
+            if not self._floats(self.body, forbids=True):
+                body = fold(self.body, invisible=True)
+                plain = re.split(r"[*?\[\\]", body, maxsplit=1)[0]
+                plain = plain if plain == body else plain.rpartition("/")[0]
+                start = f"{start.rstrip('/')}/{plain}".rstrip("/") or "/"
+            if below(start, directory) is not None or below(directory, start) is not None:
+                return True
+        return False
+
+
+def below(path: str, root: str) -> str | None:
+    """Give a path relative to a directory that it is in; None if it is not."""
+    if path == root:
+        return ""
+    start = root.rstrip("/") + "/"
+    return path[len(start) :] if path.startswith(start) else None
+
+
+def climb(root: str, levels: int) -> str:
+    """Go up from a directory."""
+    for _ in range(levels):
+        root = root.rpartition("/")[0] or "/"
+    return root
+
+
+def _split(text: str) -> tuple[str, str]:
+    if text.startswith("//"):
+        return "root", text[2:]
+    if text == "~" or text.startswith("~/"):
+        return "home", text[2:]
+    if text.startswith("~"):
+        raise ValueError("the home directory of another user cannot be named; write `//` and it")
+    if text.startswith("/"):
+        return "source", text[1:]
+    if not text:
+        raise ValueError("there is no path")
+    return "cwd", text
+
+
+# --- to regular expressions ----------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=512)
+def _regex(body: str, floats: bool, forbids: bool) -> re.Pattern[str]:
+    directory = body.endswith("/")
+    parts = body.strip("/").split("/")
+    if parts[-1] == "**" and len(parts) > 1:
+        del parts[-1]
+    pieces = ["(?:.*/)?"] if floats else []
+    for index, part in enumerate(parts):
+        last = index == len(parts) - 1
+        if part == "**":
+            pieces.append(".*" if last else "(?:.*/)?")
+        else:
+            pieces.append(_segment(part) + ("" if last else "/"))
+    # What holds for a directory holds for all that is in it.
+    rest = "/.*" if directory and not forbids else "(?:/.*)?"
+    return re.compile("".join(pieces) + rest, re.DOTALL)
+
+
+_TOKEN = re.compile(
+    r"\\(?P<escaped>.)|(?P<stars>\*+)|(?P<any>\?)|(?P<set>\[[!^]?\]?[^\]/]*\])", re.S
+)
+
+
+def _segment(part: str) -> str:
+    pieces: list[str] = []
+    end = 0
+    for token in _TOKEN.finditer(part):
+        pieces.append(re.escape(part[end : token.start()]))
+        pieces.append(_translated(token))
+        end = token.end()
+    return "".join(pieces) + re.escape(part[end:])
+
+
+def _translated(token: re.Match[str]) -> str:
+    if token["escaped"]:
+        return re.escape(token["escaped"])
+    if token["stars"]:
+        return "[^/]*"
+    if token["any"]:
+        return "[^/]"
+    negated = token["set"][1] in "!^"
+    inside = token["set"][2 if negated else 1 : -1]
+    safe = re.sub(r"([\\\[\]^&~|])", r"\\\1", inside)
+    try:
+        re.compile(f"[{safe}]")
+    except re.error:
+        return re.escape(token["set"])
+    return f"(?!/)[{'^' if negated else ''}{safe}]"

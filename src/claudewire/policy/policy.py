@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import OptionsError
-from .cases import Catch, Context
-from .deciding import Case
+from .file_use import UseContext
 from .paths import Places, normal
 from .rules import Rule
+from .shell import Catch
+from .tool_use import ToolUse
 from .tools import NEEDS_PERSON
 
 if TYPE_CHECKING:
-    from .explaining import Explanation
+    from .explanation import Explanation
 
 __all__ = ["MODES", "Behavior", "Decision", "Mode", "Policy"]
 
@@ -166,16 +167,16 @@ class Policy:
                 this process.
             agent: the agent that wants to use it. Rules do not depend on it so far.
         """
-        decision = self._decide(Case(tool_name, input, self._context(cwd)))
+        decision = self._decide(ToolUse(tool_name, input, self._context(cwd)))
         if self.mode == "dontAsk" and decision.behavior == "ask":
             reason = f"{decision.reason}; and in the mode dontAsk nobody is asked"
             return Decision("deny", reason, decision.rule, decision.tool, decision.part)
         return decision
 
-    def _context(self, cwd: str | os.PathLike[str] | None) -> Context:
+    def _context(self, cwd: str | os.PathLike[str] | None) -> UseContext:
         here = self.cwd or os.getcwd() if cwd is None else self._absolute(cwd, os.getcwd())
         base = self.cwd or here
-        return Context(
+        return UseContext(
             Places(base, self.home, self.realpath),
             here,
             tuple(self._absolute(directory, base) for directory in self.directories),
@@ -183,41 +184,41 @@ class Policy:
             self.protect,
         )
 
-    def _decide(self, case: Case) -> Decision:
-        denied = _caught(case, "deny", self.deny)
+    def _decide(self, use: ToolUse) -> Decision:
+        denied = _caught(use, "deny", self.deny)
         if denied is not None and denied.behavior == "deny":
             return denied
-        asked = _caught(case, "ask", self.ask)
+        asked = _caught(use, "ask", self.ask)
         if asked is not None and asked.rule is not None:
             return asked
-        rule, why = case.allowed(self.allow)
+        rule, why = use.allowed(self.allow)
         if rule is None:
-            return self._by_default(case, why, denied or asked)
-        if case.tool in NEEDS_PERSON:
+            return self._by_default(use, why, denied or asked)
+        if use.tool in NEEDS_PERSON:
             reason = "it is a question to a person, and nobody else can answer it"
-            return Decision("ask", reason, rule, case.tool)
-        if self.mode == "plan" and case.facts.kind == "edit":
-            return Decision("ask", "nothing is edited unasked in the mode plan", rule, case.tool)
-        return denied or asked or Decision("allow", f"`{rule}` allows it: {why}", rule, case.tool)
+            return Decision("ask", reason, rule, use.tool)
+        if self.mode == "plan" and use.facts.kind == "edit":
+            return Decision("ask", "nothing is edited unasked in the mode plan", rule, use.tool)
+        return denied or asked or Decision("allow", f"`{rule}` allows it: {why}", rule, use.tool)
 
-    def _by_default(self, case: Case, why: str, doubt: Decision | None) -> Decision:
+    def _by_default(self, use: ToolUse, why: str, doubt: Decision | None) -> Decision:
         """Decide where no rule allows it, for a reason that is given."""
         behavior = self.default
-        allowed = "no rule is about it" if behavior == "allow" else self._by_mode(case)
+        allowed = "no rule is about it" if behavior == "allow" else self._by_mode(use)
         if allowed is None:
-            return Decision(behavior, why, None, case.tool)
-        if case.tool in NEEDS_PERSON:
-            return Decision("ask", "it is a question to a person", None, case.tool)
-        if why_not := case.never_unasked():
-            return Decision("ask", why_not, None, case.tool)
-        return doubt or Decision("allow", allowed, None, case.tool)
+            return Decision(behavior, why, None, use.tool)
+        if use.tool in NEEDS_PERSON:
+            return Decision("ask", "it is a question to a person", None, use.tool)
+        if why_not := use.never_unasked():
+            return Decision("ask", why_not, None, use.tool)
+        return doubt or Decision("allow", allowed, None, use.tool)
 
-    def _by_mode(self, case: Case) -> str | None:
+    def _by_mode(self, use: ToolUse) -> str | None:
         """Say why the mode allows a use that no rule is about; None if it does not."""
         if self.mode is None or self.mode == "bypassPermissions":
             return self.mode and "everything is allowed in the mode bypassPermissions"
-        inside = case.paths is not None and case.paths.in_working_directories()
-        if inside and case.facts.kind == "read":
+        inside = use.paths is not None and use.paths.in_working_directories()
+        if inside and use.facts.kind == "read":
             return "files in the working directories may be read"
         if inside and self.mode == "acceptEdits":
             return "files in the working directories may be edited in the mode acceptEdits"
@@ -248,7 +249,7 @@ class Policy:
         Raises:
             OptionsError: it cannot be read, or is no policy; the message says where.
         """
-        from .loading import load_toml
+        from .settings import load_toml
 
         return load_toml(source, cwd=cwd, home=home)
 
@@ -307,7 +308,7 @@ class Policy:
             tools: the tools that there are; None for all that are known.
             hooks: whether there are hooks that may decide before anybody.
         """
-        from .explaining import explain
+        from .explanation import explain
 
         return explain(
             self,
@@ -319,18 +320,18 @@ class Policy:
         )
 
 
-def _caught(case: Case, behavior: Behavior, rules: Sequence[Rule]) -> Decision | None:
+def _caught(use: ToolUse, behavior: Behavior, rules: Sequence[Rule]) -> Decision | None:
     """Give what rules that deny or ask decide; to ask without a rule is a doubt about one."""
     doubt: Decision | None = None
     verb = "denies it" if behavior == "deny" else "wants somebody to be asked"
     for rule in rules:
-        catch, part = case.catch(rule, behavior)
+        catch, part = use.catch(rule, behavior)
         about = f": `{_short(part)}`" if part else ""
         if catch is Catch.YES:
-            return Decision(behavior, f"`{rule}` {verb}{about}", rule, case.tool, part)
+            return Decision(behavior, f"`{rule}` {verb}{about}", rule, use.tool, part)
         if catch is Catch.MAYBE and doubt is None:
             reason = f"whether `{rule}` is about it cannot be told{about}"
-            doubt = Decision("ask", reason, None, case.tool, part)
+            doubt = Decision("ask", reason, None, use.tool, part)
     return doubt
 
 

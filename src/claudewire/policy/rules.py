@@ -3,7 +3,7 @@
 Read                          every use of a tool
 Bash(git status:*)            commands that begin so; `Bash(git status *)` is the same
 Bash(npm run test)            this very command
-Edit(src/**)                  files: as in gitignore, see `claudewire.policy.patterns`
+Edit(src/**)                  files: as in gitignore, see `claudewire.policy.paths`
 WebFetch(domain:example.com)  hosts
 Agent(Explore), Skill(commit) one agent, one skill
 mcp__github, mcp__github__*   every tool of a server; `mcp__github__get_issue` is one
@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import OptionsError
-from .commands import CommandPattern
-from .patterns import PathPattern
+from .paths import PathPattern
+from .shell import CommandPattern
 from .tools import ALIASES, ToolFacts, facts
 
 __all__ = ["Rule"]

@@ -1,8 +1,8 @@
-"""The policy that the CLI has from its settings files.
+"""Policies from files: from TOML, and from the settings of the CLI.
 
-Rules of all files hold together: what one denies no other can allow. The files are those of the
-organisation (managed), of the call (`--settings`), of the project for one user (local) and for all
-(project), and of the user; a mode is taken from the first of them that names one.
+In settings, the rules of all files hold together: what one denies no other can allow. The files are
+those of the organisation (managed), of the call (`--settings`), of the project for one user (local)
+and for all (project), and of the user; a mode is taken from the first of them that names one.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import OptionsError
-from .loading import texts
 from .policy import MODES, Behavior, Mode, Policy
 from .rules import Rule
 
-__all__ = ["Sources", "load_settings"]
+__all__ = ["Sources", "load_settings", "load_toml"]
 
 _LISTS: tuple[Behavior, ...] = ("allow", "ask", "deny")
 _KNOWN = {
@@ -241,3 +241,71 @@ def _managed_directory() -> Path:
         "darwin": Path("/Library/Application Support/ClaudeCode"),
         "win32": Path("C:/Program Files/ClaudeCode"),
     }.get(sys.platform, Path("/etc/claude-code"))
+
+
+# --- TOML ----------------------------------------------------------------------------------------
+
+_TOML_KEYS = {"default": str, "mode": str, "case_sensitive": bool, "protect": bool}
+
+
+def load_toml(
+    source: str | os.PathLike[str],
+    *,
+    cwd: str | os.PathLike[str] | None = None,
+    home: str | os.PathLike[str] | None = None,
+) -> Policy:
+    """Load a policy: see `Policy.from_toml`."""
+    name, root, text = _read_toml(source)
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise OptionsError(f"{name} is no TOML: {error}") from error
+    _check_keys(name, data)
+    allow, ask, deny = (_toml_rules(name, key, data.get(key), root) for key in _LISTS)
+    directories = texts(name, "directories", data.get("directories"))
+    options: dict[str, Any] = {key: data[key] for key in _TOML_KEYS if key in data}
+    try:
+        return Policy(allow, ask, deny, cwd=cwd, home=home, directories=directories, **options)
+    except OptionsError as error:
+        raise OptionsError(f"{name}: {error}") from error
+
+
+def _read_toml(source: str | os.PathLike[str]) -> tuple[str, str | None, str]:
+    """Give what a policy is called, where its paths are relative to, and its text."""
+    if isinstance(source, str) and ("\n" in source or "=" in source):
+        return "The policy", None, source
+    path = Path(source)
+    try:
+        return str(path), str(path.absolute().parent), path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionsError(f"The policy {path} cannot be read: {error}") from error
+
+
+def _check_keys(name: str, data: dict[str, Any]) -> None:
+    known = (*_LISTS, "directories", *_TOML_KEYS)
+    for key, value in data.items():
+        if key not in known:
+            raise OptionsError(f"{name}: there is no key {key!r}; those known: {', '.join(known)}")
+        if key in _TOML_KEYS and not isinstance(value, _TOML_KEYS[key]):
+            kind = "true or false" if _TOML_KEYS[key] is bool else "a text"
+            raise OptionsError(f"{name}: {key} must be {kind}, not {value!r}")
+
+
+def _toml_rules(name: str, key: str, value: object, root: str | None) -> list[Rule]:
+    try:
+        return [Rule.parse(text, root=root, source=name) for text in texts(name, key, value)]
+    except OptionsError as error:
+        raise OptionsError(f"{name}: {key}: {error}") from error
+
+
+def texts(name: str, key: str, value: object) -> list[str]:
+    """Give a list of texts that a file holds under a key; none if it has none.
+
+    Raises:
+        OptionsError: it holds something else there.
+    """
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise OptionsError(f"{name}: {key} must be a list of texts, not {value!r}")
+    return value

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .hosts import host_matches
 from .policy import Policy
 from .rules import Rule
 from .shell import Word
+from .tool_use import host_matches
 from .tools import KNOWN_TOOLS, NEEDS_PERSON, facts
 
 __all__ = ["Explanation", "Reach", "Shadow", "ToolFate", "explain", "shadowed"]

@@ -1,32 +1,68 @@
-"""The use of a shell, and what rules say about it."""
+"""The use of a shell, and what rules say about it: its commands, and the files that they show."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import itertools
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
-from .cases import NOTHING, Catch, Context, Finding, Verdict, path_allowed, scoped
-from .command_files import (
-    HARMLESS_TARGETS,
-    UNKNOWN_FILE,
-    changes_directory,
-    critical_removal,
-    directories_of,
-    touched,
-)
-from .commands import CommandForm
-from .paths import is_protected
-from .programs import SAFE_VARIABLES, SHELLS, Words, basename, possible_commands
+from .file_use import NOTHING, Finding, UseContext, Verdict, path_allowed, scoped
+from .paths import Places, ResolvedPath, is_protected, normal
 from .rules import Rule
-from .shell import Command, Script, Word, parse
+from .shell import (
+    SAFE_VARIABLES,
+    SHELLS,
+    Catch,
+    Command,
+    CommandForm,
+    Script,
+    Word,
+    Words,
+    basename,
+    parse,
+    possible_commands,
+)
 
-__all__ = ["CommandCase"]
+__all__ = ["CommandUse"]
+
+_HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_READS = _names(
+    """
+    awk base32 base64 bat cat cmp comm cp csplit curl cut dd diff egrep fgrep file fmt fold gawk
+    grep gzip head hexdump install jq less ln mawk md5sum more mv nl od paste pr rev rg scp sed
+    sha1sum sha256sum shuf sort source split strings tac tail tar tee tr uniq vim vi wc xxd
+    yq zcat zip .
+    """
+)
+_WRITES = _names(
+    """
+    chmod chown cp dd install ln mkdir mv rm rmdir sed shred tee touch truncate unlink vi vim
+    """
+)
+# How many are looked at. Beyond that it cannot be told what a command does, and somebody is asked.
+_MOST_FILES = 200
+_MOST_DIRECTORIES = 8
+
+_UNKNOWN_FILE = Word("…", "…", static=False)
+"""Stands for a file that was not looked at, and may be any."""
+
+_MOVERS = _names("cd pushd popd chdir")
+_REMOVERS = _names("rm rmdir")
+_EVERYTHING = re.compile(r"\*+|\?\*|\.\*|\.\[!\.\]\*|\{.*\}")
 
 _OBEY_DIRECTORY = SHELLS | {"git"}
 """Programs that run what they find in a directory: hooks, scripts."""
 
 
-class CommandCase:
+class CommandUse:
     """A command line.
 
     Args:
@@ -35,7 +71,7 @@ class CommandCase:
         context: what the paths in it are relative to.
     """
 
-    def __init__(self, tool: str, text: str | None, context: Context) -> None:
+    def __init__(self, tool: str, text: str | None, context: UseContext) -> None:
         self.tool = tool
         self.text: str = text or ""
         self.context = context
@@ -59,13 +95,13 @@ class CommandCase:
     def files(self) -> list[tuple[bool, Word, tuple[str, ...]]]:
         """Files that a command shows: whether it is written, its name, and where that leads."""
         context = self.context
-        directories = directories_of(self.script, context.cwd, context.places.home)
+        directories = _directories_of(self.script, context.cwd, context.places.home)
         found = []
-        for written, word in touched(self.script, self.possible):
+        for written, word in _touched(self.script, self.possible):
             paths = [context.places.resolve(word.text, cwd=d) for d in directories or [context.cwd]]
             forms = tuple(form for path in paths for form in path.all_forms)
             # Where a relative path leads is not known if the directory is not.
-            known = word if directories or word.text.startswith(("/", "~")) else UNKNOWN_FILE
+            known = word if directories or word.text.startswith(("/", "~")) else _UNKNOWN_FILE
             found.append((written, known, forms))
         return found
 
@@ -130,7 +166,7 @@ class CommandCase:
             return f"it cannot be taken apart with certainty: {self.script.doubts[0]}"
         if not any(command.words for command in commands):
             return "there is no command in it"
-        moves = changes_directory(commands) or self.context.cwd != self.context.places.cwd
+        moves = _changes_directory(commands) or self.context.cwd != self.context.places.cwd
         for command in commands:
             if moves and command.words and _depends_on_directory(command.words[0]):
                 return f"what `{command.source}` runs depends on the directory, which is another"
@@ -160,12 +196,12 @@ class CommandCase:
         return None, f"no rule allows `{command.source}`{reasons[-1]}"
 
     def _may_touch(self, target: Word, rules: Sequence[Rule], *, writes: bool) -> bool:
-        if target.static and target.text in HARMLESS_TARGETS:
+        if target.static and target.text in _HARMLESS_TARGETS:
             return True
         if not target.static or ".." in target.text.split("/"):
             return False
         path = self.context.resolve(target.text)
-        if changes_directory(self.script.commands) or (
+        if _changes_directory(self.script.commands) or (
             writes and self.context.protect and is_protected(path)
         ):
             return False
@@ -179,7 +215,7 @@ class CommandCase:
     def never_unasked(self) -> str:
         """Say why no rule may allow this; empty if one may."""
         context = self.context
-        removed = critical_removal(self.possible, context.places, context.directories, context.cwd)
+        removed = _critical_removal(self.possible, context.places, context.directories, context.cwd)
         if removed is None:
             return ""
         return f"`{removed}` may remove what nobody should remove by the way"
@@ -189,3 +225,94 @@ def _depends_on_directory(program: Word) -> bool:
     """Whether another program may be run if the directory is another one."""
     relative = "/" in program.text and program.text[0] not in "/~"
     return relative or basename(program) in _OBEY_DIRECTORY
+
+
+# --- files that a command reads, writes or removes ------------------------------------------------
+
+
+def _touched(script: Script, commands: Iterable[Words]) -> list[tuple[bool, Word]]:
+    """Give the files that show, each with whether it is written. It may be no file at all."""
+    found = dict.fromkeys(itertools.chain(_redirected(script), _named(commands)))
+    if len(found) <= _MOST_FILES:
+        return list(found)
+    some = itertools.islice(found, _MOST_FILES)
+    return [*some, (False, _UNKNOWN_FILE), (True, _UNKNOWN_FILE)]
+
+
+def _redirected(script: Script) -> Iterator[tuple[bool, Word]]:
+    for command in script.commands:
+        for redirect in command.redirects:
+            if redirect.kind in ("in", "out"):
+                yield redirect.kind == "out", redirect.target
+
+
+def _named(commands: Iterable[Words]) -> Iterator[tuple[bool, Word]]:
+    for words in commands:
+        name = basename(words[0])
+        for word in words[1:]:
+            file = _behind_option(word)
+            if name in _READS:
+                yield False, file
+            if name in _WRITES:
+                yield True, file
+
+
+def _behind_option(word: Word) -> Word:
+    found = re.match(r"-{0,2}\w[\w-]*=", word.text)
+    return Word(word.raw, word.text[found.end() :], word.static) if found else word
+
+
+def _directories_of(script: Script, cwd: str, home: str) -> list[str] | None:
+    """Give the directories that relative paths may be meant in; None if that cannot be told.
+
+    Which `cd` is really done is not known, so that each of them may add to each other.
+    """
+    found = {cwd: None}
+    for command in script.commands:
+        if not command.words or basename(command.words[0]) not in _MOVERS:
+            continue
+        target = command.words[-1] if len(command.words) > 1 else Word(home, home)
+        if not target.static or target.text == "-" or len(found) > _MOST_DIRECTORIES:
+            return None
+        folder = home + target.text[1:] if target.tilde else target.text
+        found |= {normal(posixpath.join(directory, folder)): None for directory in found}
+    return list(found)
+
+
+def _changes_directory(commands: tuple[Command, ...]) -> bool:
+    """Whether a later command may run in another directory than an earlier one."""
+    return any(command.words and basename(command.words[0]) in _MOVERS for command in commands)
+
+
+def _critical_removal(
+    commands: Iterable[Words], places: Places, directories: tuple[str, ...], cwd: str
+) -> str | None:
+    """Give the removal of something nobody should remove by the way: a home, a root, a project."""
+    removals = [words for words in commands if basename(words[0]) in _REMOVERS]
+    if not removals:
+        return None
+    kept = {"/", places.home, places.cwd, cwd, *directories}
+    kept |= {normal(places.realpath(path)) for path in kept}
+    for words in removals:
+        targets = (_removed(word, places, cwd) for word in words[1:] if word.raw[:1] != "-")
+        if any(target is None or _is_critical(target, kept) for target in targets):
+            return " ".join(word.raw for word in words)
+    return None
+
+
+def _removed(word: Word, places: Places, cwd: str) -> ResolvedPath | None:
+    """Find what is removed; None if that cannot be known."""
+    folder, _, name = word.text.rpartition("/")
+    if re.match(r"[$`]", folder or word.text):
+        return None  # If the variable is empty, this is the root.
+    target = word.text
+    if not word.static and _EVERYTHING.fullmatch(name):
+        target = folder or ("/" if target.startswith("/") else ".")
+    return places.resolve(target, cwd=cwd)
+
+
+def _is_critical(path: ResolvedPath, kept: set[str]) -> bool:
+    return any(
+        form.count("/") < 2 or any(f"{directory}/".startswith(f"{form}/") for directory in kept)
+        for form in path.forms
+    )

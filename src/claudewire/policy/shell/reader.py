@@ -1,4 +1,7 @@
-"""Words of the shell: quotes, escapes and expansions, read from one place in a text."""
+"""Reading a shell script from one place in a text: words, blanks, comments, here-documents.
+
+Words have quotes, escapes and expansions. `grammar` puts them together to commands.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from .shell import Command, Word
+from .script import Command, Redirect, Word
 
-__all__ = ["Unreadable", "Words"]
+__all__ = ["Reader", "Unreadable"]
 
 BLANKS = " \t"
 ENDS_WORD = " \t\n;&|<>()"
@@ -22,6 +25,8 @@ _OPERATOR = re.compile(r":?[-+?]|##?|%%?|//?#?%?|\^\^?|,,?|:[0-9]+(?::[0-9]+)?(?
 _SUM = re.compile(r"\$\(\(([0-9+*/%() \t-]*)\)\)")
 """Arithmetic without a variable: the value of one can hold a command, which would be run."""
 _ANSI = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|[uU]([0-9A-Fa-f]{1,8})|(.))", re.DOTALL)
+_DELIMITER = re.compile(r"[A-Za-z0-9_.-]+")
+_PLAIN = re.compile(r"[^ \t\n;&|<>()]*")
 _ANSI_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -29,8 +34,8 @@ class Unreadable(Exception):
     """It cannot be read any further; the message says why, in words that follow "it"."""
 
 
-class Words(ABC):
-    """Reads words, and finds the commands in them. The base of the parser.
+class Reader(ABC):
+    """Reads words and what is between them, and finds the commands in them: the parser's base.
 
     Args:
         text: what is read.
@@ -44,7 +49,14 @@ class Words(ABC):
         self.nesting: int = depth
         self.commands: list[Command] = []
         self.doubts: list[str] = []
-        self.expects_heredoc = False
+        self.heredocs: list[str] = []
+        self.heredocs_due: list[tuple[str, bool, bool]] = []
+
+    def take_over(self, other: Reader) -> None:
+        """Add what another reader has found in a part of this text."""
+        self.commands.extend(other.commands)
+        self.doubts.extend(other.doubts)
+        self.heredocs += other.heredocs
 
     # --- the place where it is read --------------------------------------------------------------
 
@@ -164,7 +176,7 @@ class Words(ABC):
         return "\\" + escaped
 
     def _no_line_end_before_heredoc(self, text: str) -> None:
-        if self.expects_heredoc and "\n" in text:
+        if self.heredocs_due and "\n" in text:
             raise Unreadable("has a here-document whose beginning is not clear")
 
     # --- expansions ------------------------------------------------------------------------------
@@ -255,6 +267,122 @@ class Words(ABC):
                 raise Unreadable("has an expansion in braces that may run a command")
             self._no_line_end_before_heredoc(self.char)
             self._read_piece()
+
+    # --- here-documents --------------------------------------------------------------------------
+
+    def expect_heredoc(self, *, strip_tabs: bool) -> Redirect:
+        """Read the word that a here-document ends with; its text comes behind the line."""
+        word = self.read_one_word()
+        if not word.static or not _DELIMITER.fullmatch(word.text):
+            raise Unreadable("has a here-document with a strange delimiter")
+        self.heredocs_due.append((word.text, word.raw == word.text, strip_tabs))
+        return Redirect("here", word)
+
+    def _read_heredocs(self) -> None:
+        for delimiter, expands, strip_tabs in self.heredocs_due:
+            body = "\n".join(self._read_until(delimiter, strip_tabs=strip_tabs))
+            self._check_nested(body)
+            self.heredocs.append(body)
+            if expands:
+                self._read_expanded(body)
+        self.heredocs_due.clear()
+
+    def _read_until(self, delimiter: str, *, strip_tabs: bool) -> list[str]:
+        lines: list[str] = []
+        while self.char:
+            end = self.text.find("\n", self.pos)
+            end = len(self.text) if end < 0 else end
+            line = self.text[self.pos : end]
+            self.pos = min(end + 1, len(self.text))
+            if (line.lstrip("\t") if strip_tabs else line) == delimiter:
+                return lines
+            lines.append(line)
+        raise Unreadable("has a here-document without its end")
+
+    def _read_expanded(self, body: str) -> None:
+        if "\\\n" in f"{body}\n":
+            raise Unreadable("breaks a line in a here-document")
+        reader = type(self)(body, self.nesting + 1)
+        while reader.char:
+            if reader.at("\\"):
+                reader.pos += 2
+            elif reader.char in "$`":
+                reader.read_expansion(quoted=True)
+            else:
+                reader.pos += 1
+        self.take_over(reader)
+
+    # --- blanks, comments and lines --------------------------------------------------------------
+
+    def at_comment(self) -> bool:
+        """Whether a comment begins here."""
+        before = self.text[self.pos - 1 : self.pos] if self.pos else ""
+        return self.at("#") and before in ("", " ", "\t", "\n", ";", "&", "|", "(", ")")
+
+    def skip_blanks(self) -> None:
+        """Go to the next token of the same command."""
+        while self.char:
+            if self.char in BLANKS:
+                self.pos += 1
+            elif self.at("\\\n") and self._between_tokens():
+                self.pos += 2
+            else:
+                break
+
+    def _between_tokens(self) -> bool:
+        return self.pos == 0 or self.text[self.pos - 1] in BLANKS + "\n"
+
+    def skip_lines(self) -> None:
+        """Skip blanks, comments and ends of lines; read the here-documents behind the latter."""
+        while True:
+            self.skip_blanks()
+            if self.at_comment():
+                end = self.text.find("\n", self.pos)
+                end = len(self.text) if end < 0 else end
+                self._check_nested(self.text[self.pos : end])
+                self.pos = end
+            elif self.at("\n"):
+                self.pos += 1
+                self._read_heredocs()
+            else:
+                return
+
+    def _check_nested(self, text: str) -> None:
+        """Doubt a text that an older shell would look into for the end of what it is inside of."""
+        if self.depth and re.search(r"[()'\"`\\]", text):
+            self.doubt("has brackets or quotes in a comment or here-document inside a command")
+
+    # --- words of the grammar --------------------------------------------------------------------
+
+    def peek_word(self) -> str:
+        """Give the next word as it is written, without reading it."""
+        self.skip_blanks()
+        found = _PLAIN.match(self.text, self.pos)
+        return found[0] if found else ""
+
+    def at_word(self, words: frozenset[str]) -> bool:
+        """Whether the next word is one of these."""
+        return bool(words) and self.peek_word() in words
+
+    def take_word(self, word: str) -> None:
+        """Read a word that must stand here."""
+        if self.peek_word() != word:
+            raise Unreadable(f"lacks {word!r}")
+        self.pos += len(word)
+
+    def read_one_word(self) -> Word:
+        """Read a word that must be there."""
+        self.skip_blanks()
+        if self.at_comment() or not (word := self.read_word()).raw:
+            raise Unreadable("lacks a word")
+        return word
+
+    def read_words(self) -> None:
+        """Read the words up to the end of a command, for the commands that are in them."""
+        self.skip_blanks()
+        while self.char and self.char not in "\n;&|<>()":
+            self.read_one_word()
+            self.skip_blanks()
 
 
 def _decoded(escape: re.Match[str]) -> str:

@@ -1,18 +1,23 @@
 """The grammar of the shell, as far as it is certain: lists, pipelines, groups, loops, redirections.
 
-Every simple command that is met goes on a list, wherever it stands. What is not read here (`[[`,
-arithmetic, `select` and more) raises, and the whole command line is doubted.
+`parse()` never raises. What it cannot tell with certainty it reports as a doubt; the commands that
+it found before and after are kept, for rules that forbid. It reads what bash and zsh have in
+common, and doubts what they understand differently; `[[`, arithmetic, `select` and more are not
+read at all.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 
-from .shell import Assignment, Command, Redirect, Word
-from .shell_lines import Lines
-from .shell_words import Unreadable
+from .reader import Reader, Unreadable
+from .script import Assignment, Command, Redirect, Script, Word
 
-__all__ = ["Parser"]
+__all__ = ["LONGEST", "parse"]
+
+LONGEST = 10_000
+"""Characters of a command that is looked at: a longer one is doubted, as the CLI does."""
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
 _ELEMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^=]*\]\+?=")
@@ -31,7 +36,27 @@ _REFUSED = {
 }
 
 
-class Parser(Lines):
+def parse(text: str) -> Script:
+    """Take a command line apart."""
+    if (doubt := _unreadable(text)) is not None:
+        return Script((), (doubt,))
+    parser = Parser(text)
+    parser.run()
+    doubts = tuple(dict.fromkeys(parser.doubts))
+    return Script(tuple(parser.commands), doubts, tuple(parser.heredocs))
+
+
+def _unreadable(text: str) -> str | None:
+    if len(text) > LONGEST:
+        return f"it is longer than {LONGEST} characters"
+    for char in text:
+        if char not in " \t\n" and unicodedata.category(char)[0] in "ZC":
+            # A shell, a terminal and a person may each see something else here.
+            return f"it holds an invisible character, U+{ord(char):04X}"
+    return None
+
+
+class Parser(Reader):
     """Reads a script to its end, or to where it cannot be read."""
 
     def run(self) -> None:

@@ -1,20 +1,11 @@
-"""A shell command, taken apart: which simple commands it runs, and how sure that is.
-
-`parse()` never raises. What it cannot tell with certainty it says as a doubt; the commands that it
-found before and after are kept, for rules that forbid. It reads what bash and zsh have in common,
-and doubts whatever they understand differently.
-"""
+"""A shell command, taken apart: which simple commands it runs, and how sure that is."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 
-__all__ = ["LONGEST", "Assignment", "Command", "Redirect", "Script", "Word", "fragments", "parse"]
-
-LONGEST = 10_000
-"""Characters of a command that is looked at: a longer one is doubted, as the CLI does."""
+__all__ = ["Assignment", "Command", "Redirect", "Script", "Word", "fragments"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,28 +87,6 @@ class Script:
     def certain(self) -> bool:
         """Whether a shell is sure to run these commands and no others."""
         return not self.doubts
-
-
-def parse(text: str) -> Script:
-    """Take a command line apart."""
-    from .shell_grammar import Parser  # which needs the classes above
-
-    if (doubt := _unreadable(text)) is not None:
-        return Script((), (doubt,))
-    parser = Parser(text)
-    parser.run()
-    doubts = tuple(dict.fromkeys(parser.doubts))
-    return Script(tuple(parser.commands), doubts, tuple(parser.heredocs))
-
-
-def _unreadable(text: str) -> str | None:
-    if len(text) > LONGEST:
-        return f"it is longer than {LONGEST} characters"
-    for char in text:
-        if char not in " \t\n" and unicodedata.category(char)[0] in "ZC":
-            # A shell, a terminal and a person may each see something else here.
-            return f"it holds an invisible character, U+{ord(char):04X}"
-    return None
 
 
 _BREAKS = re.compile(r"[;&|\n\r(){}<>`]|\$\(|&&|\|\|")

@@ -1,28 +1,30 @@
 """What the rules of a policy say about one use of a tool.
 
-`Case.catch()` is for rules that forbid or ask, and errs towards yes; `Case.allowed()` is for rules
-that allow, and errs towards no. How commands and paths are looked at is in the modules beside.
+`ToolUse.catch()` is for rules that forbid or ask, and errs towards yes; `ToolUse.allowed()` is for
+rules that allow, and errs towards no. Files are looked at in `file_use`, shells in `command_use`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from .case_commands import CommandCase
-from .case_paths import PathCase
-from .cases import NOTHING, Catch, Context, Finding, Verdict, scoped
-from .hosts import host_matches, hosts_in, plain_host
+from .command_use import CommandUse
+from .file_use import NOTHING, FileUse, Finding, UseContext, Verdict, scoped
 from .rules import Rule, wildcard
+from .shell import Catch
 from .tools import ToolFacts, facts
 
-__all__ = ["Case"]
+__all__ = ["ToolUse", "host_matches"]
 
 _OPEN_END = re.compile(r"(:| )\*$")
 
 
-class Case:
+class ToolUse:
     """One use of a tool.
 
     Args:
@@ -31,7 +33,7 @@ class Case:
         context: what paths are relative to, and what else holds for every use.
     """
 
-    def __init__(self, tool: str, given: Mapping[str, Any], context: Context) -> None:
+    def __init__(self, tool: str, given: Mapping[str, Any], context: UseContext) -> None:
         self.tool = tool
         self.given = given
         self.facts: ToolFacts = facts(tool)
@@ -39,12 +41,12 @@ class Case:
         if value is None and self.facts.kind == "skill":
             value = given.get("command")
         self.content: str | None = value if isinstance(value, str) else None
-        self.commands: CommandCase | None = None
-        self.paths: PathCase | None = None
+        self.commands: CommandUse | None = None
+        self.paths: FileUse | None = None
         if self.facts.kind == "command":
-            self.commands = CommandCase(tool, self.content, context)
+            self.commands = CommandUse(tool, self.content, context)
         elif self.facts.kind in ("read", "edit"):
-            self.paths = PathCase(tool, given, context)
+            self.paths = FileUse(tool, given, context)
 
     # --- rules that forbid or ask ----------------------------------------------------------------
 
@@ -83,9 +85,9 @@ class Case:
         if rule.domain is None:
             return NOTHING
         url = self.content or ""
-        if any(host_matches(rule.domain, host) for host in hosts_in(url)):
+        if any(host_matches(rule.domain, host) for host in _hosts_in(url)):
             return Finding(Catch.YES, url)
-        return NOTHING if plain_host(url) else Finding(Catch.MAYBE, url)
+        return NOTHING if _plain_host(url) else Finding(Catch.MAYBE, url)
 
     def _catch_agent(self, rule: Rule) -> Finding:
         name = self.content or "general-purpose"
@@ -141,7 +143,7 @@ class Case:
         return Verdict(None, "no rule allows it")
 
     def _allowed_host(self, rules: Sequence[Rule]) -> Verdict:
-        host = plain_host(self.content or "")
+        host = _plain_host(self.content or "")
         if host is None:
             return Verdict(None, "it is not clear which host the address leads to")
         for rule in scoped(rules, self.tool):
@@ -163,3 +165,42 @@ class Case:
         name = (self.content or "").removeprefix("/")
         arguments = self.given.get("args")
         return f"{name} {arguments}".strip() if isinstance(arguments, str) else name
+
+
+# --- hosts: read strictly to allow, loosely to forbid --------------------------------------------
+
+_PLAIN_URL = re.compile(
+    r"https?://([a-z0-9-]+(?:\.[a-z0-9-]+)*)\.?(?::[0-9]{1,5})?(?:[/?#].*)?", re.I
+)
+_LOOSE_HOST = re.compile(r"(?:^|[/\\@])([\w.*-]+\.[\w-]+|localhost|[0-9a-f.:\[\]]+)", re.IGNORECASE)
+
+
+def _plain_host(url: str) -> str | None:
+    """Give the host of an address that can be read in one way only; None of any other."""
+    if not url.isascii() or not url.isprintable() or re.search(r"[\\\s]", url):
+        return None
+    found = _PLAIN_URL.fullmatch(url)
+    return found[1].lower() if found else None
+
+
+def _hosts_in(url: str) -> set[str]:
+    """Give every host that somebody might take for that of an address."""
+    plain = unicodedata.normalize("NFKC", unquote(url)).strip()
+    plain = re.sub(r"[\x00-\x20\x7f-\xa0\u200b-\u200f]", "", plain).replace("\\", "/")
+    if "//" not in plain:
+        plain = f"https://{plain}"
+    found = {part[1] for part in _LOOSE_HOST.finditer(re.split(r"[?#]", plain, maxsplit=1)[0])}
+    with contextlib.suppress(ValueError):  # For this reader there is no host in it.
+        found.add(urlsplit(plain).hostname or "")
+    return {host.lower().rstrip(".") for host in found if host}
+
+
+def host_matches(pattern: str, host: str) -> bool:
+    """Whether a host is meant: `*` is any, `*.a.org` any below, elsewhere `*` stays in one part."""
+    pattern, host = pattern.lower().rstrip("."), host.lower().rstrip(".")
+    if pattern == "*":
+        return True
+    start, inside = "", pattern
+    if pattern.startswith("*."):
+        start, inside = r".+\.", pattern[2:]
+    return re.fullmatch(start + "[^.]*".join(map(re.escape, inside.split("*"))), host) is not None

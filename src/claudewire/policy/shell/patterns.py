@@ -12,8 +12,9 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
+from .grammar import parse
 from .programs import Words, basename, only_exactly, unwrapped
-from .shell import Word, parse
+from .script import Word
 
 __all__ = ["Catch", "CommandForm", "CommandPattern"]
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from claudewire.policy import Policy, shadowed
-from claudewire.policy.explaining import Explanation
+from claudewire.policy import Explanation, Policy, shadowed
 
 
 def explain(policy: Policy | None = None, **options: Any) -> Explanation:

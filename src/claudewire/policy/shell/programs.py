@@ -15,7 +15,8 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
-from .shell import Script, Word, fragments, parse
+from .grammar import parse
+from .script import Script, Word, fragments
 
 __all__ = [
     "SAFE_VARIABLES",
