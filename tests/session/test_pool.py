@@ -106,7 +106,7 @@ async def test_what_is_opened_was_ready_and_another_takes_its_place() -> None:
     assert len(clis.made) == 3
 
 
-async def test_who_comes_too_early_gets_the_first_that_is_ready() -> None:
+async def test_an_early_caller_gets_the_first_cli_that_is_ready() -> None:
     clis = Clis(allowed=0)
     got: list[Session] = []
     with anyio.fail_after(SOON):
@@ -128,7 +128,7 @@ async def test_who_comes_too_early_gets_the_first_that_is_ready() -> None:
             await pool.ready()
 
 
-async def test_no_more_are_started_at_once_than_was_said_and_who_waits_comes_first() -> None:
+async def test_starts_are_limited_and_waiting_callers_come_first() -> None:
     clis = Clis(allowed=0)
     got: list[Session] = []
     with anyio.fail_after(SOON):
@@ -156,7 +156,7 @@ async def test_no_more_are_started_at_once_than_was_said_and_who_waits_comes_fir
                 await session.close()
 
 
-async def test_a_pool_of_size_nothing_only_limits() -> None:
+async def test_a_pool_of_size_zero_only_limits_starts() -> None:
     clis = Clis()
     with anyio.fail_after(SOON):
         async with pool_of(clis, size=0, max_starting=1) as pool:
@@ -168,7 +168,7 @@ async def test_a_pool_of_size_nothing_only_limits() -> None:
     assert len(clis.made) == 2
 
 
-async def test_sessions_work_as_others_do() -> None:
+async def test_pooled_sessions_work_like_any_other() -> None:
     clis = Clis()
     with anyio.fail_after(SOON):
         async with pool_of(clis, size=1) as pool:
@@ -183,7 +183,7 @@ async def test_sessions_work_as_others_do() -> None:
             assert session.state is SessionState.CLOSED
 
 
-async def test_handlers_see_the_context_of_the_pool_and_not_of_whoever_came_first() -> None:
+async def test_handlers_see_the_context_of_the_pool_not_of_its_first_caller() -> None:
     user = contextvars.ContextVar("user", default="nobody")
     seen: list[str] = []
 
@@ -327,7 +327,7 @@ async def test_one_that_has_just_died_is_not_handed_out() -> None:
                 assert (await another.send("hello")).ok
 
 
-async def test_whoever_waits_is_told_why_there_is_none() -> None:
+async def test_a_waiting_caller_is_told_why_it_gets_none() -> None:
     clis = Clis()
     clis.broken = [CLIError("No luck."), CLIError("No luck again.")]
     with anyio.fail_after(SOON):
@@ -341,7 +341,21 @@ async def test_whoever_waits_is_told_why_there_is_none() -> None:
                 assert (await session.send("hello")).ok
 
 
-async def test_what_cannot_be_kept_ready_is_tried_again() -> None:
+async def test_a_session_that_cannot_be_made_fails_its_caller_and_not_the_pool() -> None:
+    def broken(*_: object, **__: object) -> Session:
+        raise OptionsError("No such output.")
+
+    with anyio.fail_after(SOON):
+        async with pool_of(Clis(), size=0) as pool:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(module, "Session", broken)
+                with pytest.raises(OptionsError, match="No such output"):
+                    await pool.open()
+            async with pool.open() as session:
+                assert (await session.send("hello")).ok
+
+
+async def test_a_failed_start_is_retried() -> None:
     clis = Clis()
     clis.broken = [CLIError("No luck."), OSError("No fork."), CLIError("No."), CLIError("No.")]
     with anyio.fail_after(SOON):
@@ -352,7 +366,7 @@ async def test_what_cannot_be_kept_ready_is_tried_again() -> None:
             assert clis.broken == []
 
 
-async def test_who_waits_is_not_told_of_a_failure_while_another_is_on_its_way() -> None:
+async def test_a_waiting_caller_is_not_told_of_a_failure_while_another_cli_starts() -> None:
     clis = Clis(allowed=0)
     with anyio.fail_after(SOON):
         async with pool_of(clis, size=2) as pool:
@@ -378,7 +392,7 @@ async def test_the_delays_grow_up_to_a_limit() -> None:
     assert delays == pytest.approx([0.001, 0.002, 0.004, 0.004], abs=0.0011)
 
 
-async def test_who_leaves_while_waiting_leaves_one_behind_for_others() -> None:
+async def test_a_cancelled_caller_leaves_its_cli_to_others() -> None:
     clis = Clis(allowed=0)
     with anyio.fail_after(SOON):
         async with pool_of(clis, size=1) as pool:
@@ -394,7 +408,7 @@ async def test_who_leaves_while_waiting_leaves_one_behind_for_others() -> None:
 
 
 @pytest.mark.parametrize("then", ["goes on", "closes", "is closed"])
-def test_who_leaves_just_when_one_is_ready_does_not_take_it_along(then: str) -> None:
+def test_a_session_that_a_cancelled_caller_was_given_is_closed(then: str) -> None:
     async def main() -> None:
         session = await Session(options(), transport=SimulatedCLI(echo)).start()
         pool = await pool_of(Clis(allowed=0), size=0).start()
@@ -415,7 +429,7 @@ def test_who_leaves_just_when_one_is_ready_does_not_take_it_along(then: str) -> 
     asyncio.run(asyncio.wait_for(main(), SOON))
 
 
-async def test_it_is_kept_if_there_is_room() -> None:
+async def test_a_session_that_is_put_back_is_kept_if_there_is_room() -> None:
     with anyio.fail_after(SOON):
         async with pool_of(Clis(), size=1) as pool:
             session = await pool.open()
@@ -450,7 +464,7 @@ async def test_closing_ends_all_but_what_was_handed_out() -> None:
         await pool.close()
 
 
-async def test_closing_ends_what_is_being_started_and_tells_who_waits() -> None:
+async def test_closing_ends_what_is_being_started_and_fails_waiting_callers() -> None:
     clis = Clis(allowed=0)
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
@@ -480,9 +494,7 @@ async def test_closing_ends_one_that_has_not_answered() -> None:
         await peer.hear_end()
 
 
-async def test_it_can_be_closed_before_it_was_started_by_several_and_by_one_who_is_cancelled() -> (
-    None
-):
+async def test_it_can_be_closed_before_its_start_twice_at_once_and_by_a_cancelled_task() -> None:
     with anyio.fail_after(SOON):
         await Pool().close()
         pool = await pool_of(Clis(), size=1).start()
@@ -497,7 +509,7 @@ async def test_it_can_be_closed_before_it_was_started_by_several_and_by_one_who_
             tasks.start_soon(pool.close)
 
 
-async def test_what_nobody_takes_is_ended_and_kept_again_when_it_is_opened() -> None:
+async def test_an_idle_cli_is_ended_after_the_timeout_and_kept_again_when_opened() -> None:
     clis = Clis()
     with anyio.fail_after(SOON):
         async with pool_of(clis, size=2, idle_timeout=0.01) as pool:
@@ -527,7 +539,7 @@ def test_an_event_loop_may_end_with_a_pool_open() -> None:
     assert all(not pool._is_open for pool in pools)
 
 
-async def test_a_bug_ends_the_pool_and_nobody_waits_for_ever(
+async def test_a_bug_ends_the_pool_and_fails_its_callers(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Broken(Pool):

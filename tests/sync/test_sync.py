@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from textwrap import dedent
-from typing import Any
+from typing import Any, assert_type
 
 import pytest
 import trio
@@ -87,6 +87,16 @@ def test_a_prompt_has_a_reply() -> None:
     assert claude.state == "closed"
     with pytest.raises(SessionClosed):
         claude.send("more")
+
+
+def test_a_session_is_open_from_the_start_with_a_block_or_without() -> None:
+    claude = opened()
+    assert claude.state == "ready"
+    assert claude.ask("hello", timeout=SOON).ok
+    with claude as same:
+        assert same is claude
+        assert claude.ask("again", timeout=SOON).ok
+    assert claude.state == "closed"
 
 
 def test_a_turn_is_read_as_messages_text_or_blocks() -> None:
@@ -188,7 +198,7 @@ def test_a_prompt_can_be_taken_back() -> None:
             list(later)
 
 
-def test_events_and_turns_that_nobody_asked_for() -> None:
+def test_events_and_turns_that_the_cli_began_by_itself() -> None:
     async def naps(chat: Chat) -> None:
         if chat.prompt is not None:
             chat.start_task("a nap").finish()
@@ -460,7 +470,7 @@ def test_a_coroutine_that_would_wait_for_itself_is_told_so(
     assert "would wait for itself" in caplog.text
 
 
-def test_handlers_see_the_context_of_whoever_opened_the_session() -> None:
+def test_handlers_see_the_context_in_which_the_session_was_opened() -> None:
     user = contextvars.ContextVar("user", default="nobody")
     seen: list[str] = []
 
@@ -564,7 +574,7 @@ def test_all_sessions_share_one_thread() -> None:
     assert portal() is portal()
 
 
-def test_when_its_event_loop_is_ended_by_somebody_the_next_session_has_another(
+def test_when_a_handler_ends_the_event_loop_the_next_session_gets_another(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def leave(request: PermissionRequest) -> PermissionResult:
@@ -704,6 +714,8 @@ def test_a_pool_has_sessions_ready() -> None:
         assert other.ask("hello", timeout=SOON).ok
         assert pool.stats.misses == 1
         other.close()
+        with pool.open(timeout=SOON, output=Answer) as typed:
+            assert_type(typed, sync.Session[Answer])
     with pytest.raises(SessionClosed):
         pool.open()
 

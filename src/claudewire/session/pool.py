@@ -327,21 +327,21 @@ class Pool:
 
     async def _serve(self, sub_pool: SubPool) -> None:
         """Start one CLI, and own it until a caller has it or it has ended."""
-        failure: Exception | None = None
-        session = Session(sub_pool.options, transport=self._transport)
         try:
-            await session.start()
+            session = await self._start_session(sub_pool)
         except Exception as error:
-            failure = error
+            log.warning("The pool could not start a CLI: %s", error)
+            sub_pool.start_failed(error)
+        else:
+            sub_pool.failure = None
+            await self._assign(sub_pool, session)
+
+    async def _start_session(self, sub_pool: SubPool) -> Session:
+        try:
+            return await Session(sub_pool.options, transport=self._transport).start()
         finally:
             sub_pool.starting -= 1
             self._changed.notify()
-        if failure is None:
-            sub_pool.failure = None
-            await self._assign(sub_pool, session)
-        else:
-            log.warning("The pool could not start a CLI: %s", failure)
-            sub_pool.start_failed(failure)
 
     async def _assign(self, sub_pool: SubPool, session: Session) -> None:
         """Give a session to the first waiting caller, or keep it until one comes."""
