@@ -12,7 +12,7 @@ from tests.helpers.processes import PATIENCE
 
 import claudewire
 from claudewire import Session, Timeouts
-from claudewire.testing import Executables
+from claudewire.testing import SimulatedProgramFactory
 from claudewire.transport import Launch, Transport, spawn
 from claudewire.transport.process import ProcessTransport
 
@@ -84,7 +84,7 @@ class Stage:
         folder: where scenarios are written.
     """
 
-    def __init__(self, executables: Executables, folder: Path) -> None:
+    def __init__(self, executables: SimulatedProgramFactory, folder: Path) -> None:
         self._executables = executables
         self._folder = folder
         self._count = 0

@@ -20,7 +20,7 @@ from tests.real.sessions import LONG, caged, open_cage
 
 import claudewire
 from claudewire import Cause, CLIError, PermissionRequest, PermissionResult, SessionState, Timeouts
-from claudewire.testing import Executables
+from claudewire.testing import SimulatedProgramFactory
 from claudewire.testing.cage.cage import FAKE_KEY
 from claudewire.wire import Connection, Role, SetModel, SetModelResult
 
@@ -40,7 +40,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def stage(claudewire_sim: Executables, tmp_path: Path) -> Stage:
+def stage(claudewire_sim: SimulatedProgramFactory, tmp_path: Path) -> Stage:
     return Stage(claudewire_sim, tmp_path)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import claudewire.testing
-from claudewire.testing.recordings import recording_path
+from claudewire.testing.fixtures import recording_path
 
 # An inner run forgets the modules that it was the first to load. Loaded once more they would be
 # others, for those who still have the first ones.

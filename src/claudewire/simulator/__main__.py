@@ -10,19 +10,8 @@ import select
 import sys
 from time import monotonic
 
-from .actions import (
-    Action,
-    CloseOutput,
-    Exit,
-    IgnoreTermination,
-    Kill,
-    LeaveGrandchild,
-    Pause,
-    ResumeInput,
-    StopInput,
-    Write,
-    WriteError,
-)
+from . import actions
+from .actions import Action
 from .engine import Engine
 from .flags import EarlyExit
 from .simulation import Simulation
@@ -71,17 +60,17 @@ class Host:
 
     def do(self, action: Action) -> None:
         """Carry out one action."""
-        if isinstance(action, Write):
+        if isinstance(action, actions.Write):
             self.note("<", action.data)
             write(STDOUT, action.data)
-        elif isinstance(action, WriteError):
+        elif isinstance(action, actions.WriteError):
             self.note("!", action.data)
             write(STDERR, action.data)
-        elif isinstance(action, Exit):
+        elif isinstance(action, actions.Exit):
             self.note("=", b"exit %d\n" % action.status)
             self.status = action.status
-        elif isinstance(action, StopInput | ResumeInput):
-            self.reading = isinstance(action, ResumeInput)
+        elif isinstance(action, actions.StopInput | actions.ResumeInput):
+            self.reading = isinstance(action, actions.ResumeInput)
         else:
             self.note("=", f"{action}\n".encode())
             misbehave(action)
@@ -97,19 +86,19 @@ def misbehave(action: Action) -> None:
     import signal
     import time
 
-    if isinstance(action, Pause):
+    if isinstance(action, actions.Pause):
         if action.seconds is None:
             signal.pause()
         else:
             time.sleep(action.seconds)
-    elif isinstance(action, Kill):
+    elif isinstance(action, actions.Kill):
         die(action.signal)
-    elif isinstance(action, CloseOutput):
+    elif isinstance(action, actions.CloseOutput):
         # Not closed: the next file to be opened would become stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
-    elif isinstance(action, IgnoreTermination):
+    elif isinstance(action, actions.IgnoreTermination):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    elif isinstance(action, LeaveGrandchild):
+    elif isinstance(action, actions.LeaveGrandchild):
         leave_grandchild(action.seconds)
 
 

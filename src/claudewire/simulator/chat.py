@@ -124,10 +124,7 @@ class Chat:
             result: what the tool gives, if `run` is not given.
             seconds: how long the tool takes.
         """
-        block = ToolUseBlock(new_id("toolu"), name, input)
-        self.model.tool_use(block, msgspec.json.encode(input).decode())
-        self.model.close("tool_use")
-        self.tool = block
+        block = self.tool = self._call_tool(name, input)
         decision, stopped = await self._may_run(block)
         if not decision.allowed:
             return self._denied(block, decision)
@@ -139,6 +136,12 @@ class Chat:
         if stopped:
             self._stop()
         return outcome
+
+    def _call_tool(self, name: str, input: dict[str, Any]) -> ToolUseBlock:
+        block = ToolUseBlock(new_id("toolu"), name, input)
+        self.model.tool_use(block)
+        self.model.close("tool_use")
+        return block
 
     async def _may_run(self, block: ToolUseBlock) -> tuple[Decision, bool]:
         """Ask the hooks, then whoever else decides; also whether a hook ends the turn after it."""
@@ -302,13 +305,8 @@ class Chat:
 
     async def subagent(self, kind: str, prompt: str, work: Scenario) -> ToolOutcome:
         """Let a subagent work: what it says comes with the id of the tool use that started it."""
-        block = ToolUseBlock(
-            new_id("toolu"),
-            "Task",
-            {"description": prompt[:30], "prompt": prompt, "subagent_type": kind},
-        )
-        self.model.tool_use(block, msgspec.json.encode(block.input).decode())
-        self.model.close("tool_use")
+        given = {"description": prompt[:30], "prompt": prompt, "subagent_type": kind}
+        block = self._call_tool("Task", given)
         agent_id = new_uuid()[:8]
         await self.hook("SubagentStart", kind, agent_id=agent_id, agent_type=kind)
         child = Chat(self.engine, UserMessage.of(prompt))

@@ -22,8 +22,6 @@ HELP = (
     '(“replace a with b in notes.txt”) and use a tool of yours (“use add {"a": 1, "b": 2}”).'
 )
 
-WHICH = "Which file do you mean?"
-
 _QUOTED = r"[\"'“`]?(?P<{0}>[^\"'”`]+?)[\"'”`]?"
 _PATH = r"[\"'“`]?(?P<path>[\w./~-]+)[\"'”`]?"
 _WRITE = re.compile(

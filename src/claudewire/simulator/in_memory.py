@@ -16,18 +16,8 @@ import anyio.lowlevel
 
 from ..errors import TransportClosed
 from ..wire import MODERN
-from .actions import (
-    Action,
-    CloseOutput,
-    Exit,
-    Kill,
-    LeaveGrandchild,
-    Pause,
-    ResumeInput,
-    StopInput,
-    Write,
-    WriteError,
-)
+from . import actions
+from .actions import Action
 from .chat import Scenario
 from .engine import Engine, Fault
 from .flags import EarlyExit
@@ -162,8 +152,8 @@ class SimulatedCLI:
             self._argv, cwd=self._cwd, env=self._env, clock=anyio.current_time
         )
         if isinstance(started, EarlyExit):
-            self._do(Write(started.stdout.encode()))
-            self._do(WriteError(started.stderr.encode()))
+            self._do(actions.Write(started.stdout.encode()))
+            self._do(actions.WriteError(started.stderr.encode()))
             self._end(started.status)
         else:
             self._engine = started
@@ -225,26 +215,26 @@ class SimulatedCLI:
             self._wake()
 
     def _do(self, action: Action) -> None:
-        if isinstance(action, Write | WriteError):
+        if isinstance(action, actions.Write | actions.WriteError):
             self._write(action)
-        elif isinstance(action, Pause):
+        elif isinstance(action, actions.Pause):
             seconds = math.inf if action.seconds is None else action.seconds
             self._paused_until = anyio.current_time() + seconds
-        elif isinstance(action, Exit):
+        elif isinstance(action, actions.Exit):
             self._end(action.status)
-        elif isinstance(action, Kill):
+        elif isinstance(action, actions.Kill):
             self._end(-action.signal)
-        elif isinstance(action, CloseOutput):
+        elif isinstance(action, actions.CloseOutput):
             self._stdout_open = False
-        elif isinstance(action, StopInput | ResumeInput):
-            self._reading = isinstance(action, ResumeInput)
+        elif isinstance(action, actions.StopInput | actions.ResumeInput):
+            self._reading = isinstance(action, actions.ResumeInput)
             self._read_input()
-        elif isinstance(action, LeaveGrandchild):
+        elif isinstance(action, actions.LeaveGrandchild):
             self._stdout_held_until = anyio.current_time() + action.seconds
         # There are no signals in memory to be ignored.
 
-    def _write(self, action: Write | WriteError) -> None:
-        chunks = self._stderr if isinstance(action, WriteError) else self._stdout
+    def _write(self, action: actions.Write | actions.WriteError) -> None:
+        chunks = self._stderr if isinstance(action, actions.WriteError) else self._stdout
         if action.data and (self._stdout_open or chunks is self._stderr):
             chunks.append(action.data)
 

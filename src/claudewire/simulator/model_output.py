@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from ..wire import (
     APIEvent,
     APIMessage,
@@ -61,9 +63,9 @@ API_ERRORS = {
 
 
 class EndTurn(Exception):
-    """The turn is over early: with this result subtype, for this reason."""
+    """How a turn ends: with this result subtype, for this reason. Raised, it ends one early."""
 
-    def __init__(self, subtype: str, error: str, terminal_reason: str) -> None:
+    def __init__(self, subtype: str, error: str, terminal_reason: str | None) -> None:
         super().__init__(error)
         self.subtype = subtype
         self.error = error
@@ -97,8 +99,9 @@ class ModelOutput:
         whole = ThinkingBlock(text, signature="c2ltdWxhdGVk")
         self._block(ThinkingBlock("", signature=""), deltas, whole, text)
 
-    def tool_use(self, block: ToolUseBlock, written: str) -> None:
+    def tool_use(self, block: ToolUseBlock) -> None:
         """Call a tool."""
+        written = msgspec.json.encode(block.input).decode()
         start = ToolUseBlock(block.id, block.name, {})
         self._block(start, [InputJsonDelta(piece) for piece in pieces(written)], block, written)
 
@@ -329,18 +332,23 @@ def api_usage(input_tokens: int, output_tokens: int) -> Usage:
 
 def nothing_used() -> Usage:
     """What a message has used that the API has not given."""
-    return FullUsage(
-        input_tokens=0,
-        output_tokens=0,
-        cache_creation_input_tokens=0,
-        cache_read_input_tokens=0,
-        cache_creation=CacheCreation(0, 0),
-        server_tool_use=ServerToolUsage(0, 0),
-    )
+    return _full_usage(0, 0)
 
 
 def turn_usage(input_tokens: int, output_tokens: int) -> Usage:
     """What a turn has used."""
+    return _full_usage(
+        input_tokens,
+        output_tokens,
+        output_tokens_details=OutputTokensDetails(0),
+        service_tier="standard",
+        inference_geo="",
+        iterations=[],
+        speed="standard",
+    )
+
+
+def _full_usage(input_tokens: int, output_tokens: int, **details: Any) -> Usage:
     return FullUsage(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
@@ -348,9 +356,5 @@ def turn_usage(input_tokens: int, output_tokens: int) -> Usage:
         cache_read_input_tokens=0,
         cache_creation=CacheCreation(0, 0),
         server_tool_use=ServerToolUsage(0, 0),
-        output_tokens_details=OutputTokensDetails(0),
-        service_tier="standard",
-        inference_geo="",
-        iterations=[],
-        speed="standard",
+        **details,
     )

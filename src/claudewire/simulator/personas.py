@@ -47,38 +47,30 @@ class Persona(NamedTuple):
     """What it says it can do, as far as it is simulated."""
 
 
+# These versions say little about what they do.
+_QUIET = Persona(
+    "2.0.76",
+    supports=_MIDDLE,
+    passes_answers_on=True,
+    needs_updated_input=True,
+    receipts=False,
+    meets_servers_first=False,
+    narrates=False,
+)
+
 PERSONAS = {
     each.version: each
     for each in (
-        Persona(
-            "1.0.128",
+        _QUIET._replace(
+            version="1.0.128",
             supports=_EARLY,
             tool_use_id=False,
             asks_questions=False,
-            needs_updated_input=True,
+            passes_answers_on=False,
             mcp_protocol="2025-06-18",
-            receipts=False,
-            meets_servers_first=False,
-            narrates=False,
         ),
-        Persona(
-            "2.0.76",
-            supports=_MIDDLE,
-            passes_answers_on=True,
-            needs_updated_input=True,
-            receipts=False,
-            meets_servers_first=False,
-            narrates=False,
-        ),
-        Persona(
-            "2.1.17",
-            supports=_MIDDLE,
-            passes_answers_on=True,
-            needs_updated_input=True,
-            receipts=False,
-            meets_servers_first=False,
-            narrates=False,
-        ),
+        _QUIET,
+        _QUIET._replace(version="2.1.17"),
         Persona("2.1.197", needs_updated_input=True),
         Persona(
             "2.1.325",

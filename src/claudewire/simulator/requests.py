@@ -10,95 +10,7 @@ from base64 import b64encode
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from ..wire import (
-    HOOK_EVENTS,
-    AccountInfo,
-    Ack,
-    AgentInfo,
-    Answer,
-    ApplyFlagSettings,
-    BackgroundTasks,
-    BackgroundTasksResult,
-    BinaryVersionResult,
-    CancelAsyncMessage,
-    CancelAsyncMessageResult,
-    ContextUsageResult,
-    EndSession,
-    Failure,
-    FileSuggestion,
-    FileSuggestions,
-    FileSuggestionsResult,
-    GenerateSessionTitle,
-    GenerateSessionTitleResult,
-    GetBinaryVersion,
-    GetContextUsage,
-    GetHooksListing,
-    GetSessionCost,
-    GetSettings,
-    GetSettingsResult,
-    GetTaskOutput,
-    GetUsage,
-    GetUsageResult,
-    HookEventInfo,
-    HooksListingResult,
-    Initialize,
-    InitializeResult,
-    Interrupt,
-    InterruptResult,
-    ListModels,
-    ListModelsResult,
-    ListPermissionRules,
-    McpCall,
-    McpCallResult,
-    McpMessage,
-    McpReadResource,
-    McpReconnect,
-    McpServerStatus,
-    McpSetServers,
-    McpSetServersResult,
-    McpStatus,
-    McpStatusResult,
-    McpToggle,
-    ModelInfo,
-    PermissionRuleEntry,
-    PermissionRulesResult,
-    PermissionRulesState,
-    ReadFile,
-    ReadFileResult,
-    ReadResourceResult,
-    RegisterRepoRoot,
-    RegisterRepoRootResult,
-    ReloadOutputStyles,
-    ReloadOutputStylesResult,
-    ReloadPlugins,
-    ReloadPluginsResult,
-    ReloadSkills,
-    ReloadSkillsResult,
-    RenameSession,
-    Request,
-    ResourceContents,
-    RewindFiles,
-    RewindFilesResult,
-    SeedReadState,
-    SessionCostResult,
-    SessionUsage,
-    SetHasSubscribers,
-    SetMaxThinkingTokens,
-    SetModel,
-    SetModelResult,
-    SetPermissionMode,
-    SetPermissionModeResult,
-    SettingsSource,
-    SideQuestion,
-    SideQuestionResult,
-    SlashCommand,
-    StopTask,
-    TaskOutputResult,
-    UnknownRequest,
-    UpdateSettings,
-    UserMessage,
-    WorkspaceDirectory,
-)
+from .. import wire
 from .chat import end_task
 from .demo_agent import list_files
 from .engine import Engine, Refused, StreamClosed, TimedOut
@@ -117,41 +29,41 @@ class _Declined(Exception):
     """The request is refused, for this reason and with this code."""
 
 
-def handle(engine: Engine, request: Request) -> None:
+def handle(engine: Engine, request: wire.Request) -> None:
     """Answer a request, now or when what it needs has been done."""
     body = request.body
-    if isinstance(body, Initialize):
+    if isinstance(body, wire.Initialize):
         _initialize(engine, request, body)
-    elif isinstance(body, Interrupt):
+    elif isinstance(body, wire.Interrupt):
         _interrupt(engine, request, body)
     else:
         _answer(engine, request)
 
 
-def _answer(engine: Engine, request: Request) -> None:
+def _answer(engine: Engine, request: wire.Request) -> None:
     handler = _handler(engine, request.body)
     if handler is None:
         error = f"Unsupported control request subtype: {_name(request.body)}"
-        engine.send(Failure(request.id, error, "unsupported_request"))
+        engine.send(wire.Failure(request.id, error, "unsupported_request"))
         return
     try:
         result = handler(engine, request.body)
     except _Declined as no:
-        engine.send(Failure(request.id, *no.args))
+        engine.send(wire.Failure(request.id, *no.args))
         return
     if isinstance(result, Coroutine):
         engine.spawn(_answer_later(engine, request, result))
         return
-    engine.send(Answer(request.id, result))
-    if isinstance(request.body, SetPermissionMode):
+    engine.send(wire.Answer(request.id, result))
+    if isinstance(request.body, wire.SetPermissionMode):
         set_mode(engine, request.body.mode)
-    elif isinstance(request.body, EndSession):
+    elif isinstance(request.body, wire.EndSession):
         engine.prompts.clear()
         engine.end_input()
 
 
 def _name(body: Any) -> Any:
-    if isinstance(body, UnknownRequest):
+    if isinstance(body, wire.UnknownRequest):
         return body.raw.get("subtype")
     return type(body).__struct_config__.tag
 
@@ -164,43 +76,50 @@ def _handler(engine: Engine, body: Any) -> Callable[[Engine, Any], Any] | None:
     return _HANDLERS.get(type(body))
 
 
-async def _answer_later(engine: Engine, request: Request, result: Coroutine[Any, Any, Any]) -> None:
-    answer: Answer | Failure
+async def _answer_later(
+    engine: Engine, request: wire.Request, result: Coroutine[Any, Any, Any]
+) -> None:
+    answer: wire.Answer | wire.Failure
     try:
-        answer = Answer(request.id, await result)
+        answer = wire.Answer(request.id, await result)
     except _Declined as no:
-        answer = Failure(request.id, *no.args)
+        answer = wire.Failure(request.id, *no.args)
     if request.id in engine.connection.owed:
         engine.send(answer)
 
 
-def _initialize(engine: Engine, request: Request, body: Initialize) -> None:
+def _initialize(engine: Engine, request: wire.Request, body: wire.Initialize) -> None:
     """Answer, and meet the in-process servers; no turn begins before they have been met."""
     engine.session.setup = body
     engine.hold()
     first = engine.session.persona.meets_servers_first
     if first:
         connect_all(engine, engine.release)
-    engine.send(Answer(request.id, _welcome(engine), pending=()))
+    engine.send(wire.Answer(request.id, _welcome(engine), pending=()))
     if not first:
         connect_all(engine, engine.release)
 
 
-def _welcome(engine: Engine) -> InitializeResult:
+def _welcome(engine: Engine) -> wire.InitializeResult:
     session = engine.session
-    return InitializeResult(
+    return wire.InitializeResult(
         commands=[
-            SlashCommand(name, "", argument_hint="", aliases=ALIASES.get(name), builtin=True)
+            wire.SlashCommand(name, "", argument_hint="", aliases=ALIASES.get(name), builtin=True)
             for name in COMMANDS
         ],
         agents=[
-            *(AgentInfo(name, "A simulated agent", "inherit") for name in AGENTS),
-            *(AgentInfo(name, it.description) for name, it in (session.setup.agents or {}).items()),
+            *(wire.AgentInfo(name, "A simulated agent", "inherit") for name in AGENTS),
+            *(
+                wire.AgentInfo(name, it.description)
+                for name, it in (session.setup.agents or {}).items()
+            ),
         ],
         output_style="default",
         available_output_styles=list(STYLES),
         models=_models(),
-        account=AccountInfo(token_source="none", api_key_source="none", api_provider="firstParty"),
+        account=wire.AccountInfo(
+            token_source="none", api_key_source="none", api_provider="firstParty"
+        ),
         hooks_applied=True if session.setup.hooks else None,
         hook_on_failure_supported=True,
         claude_code_version=session.persona.version,
@@ -213,10 +132,10 @@ def _welcome(engine: Engine) -> InitializeResult:
     )
 
 
-def _models() -> list[ModelInfo]:
+def _models() -> list[wire.ModelInfo]:
     """The models that may be chosen."""
     return [
-        ModelInfo(
+        wire.ModelInfo(
             name,
             resolved_model=full,
             display_name=name.title(),
@@ -232,55 +151,57 @@ def _models() -> list[ModelInfo]:
     ]
 
 
-def _interrupt(engine: Engine, request: Request, body: Interrupt) -> None:
+def _interrupt(engine: Engine, request: wire.Request, body: wire.Interrupt) -> None:
     queued = [it.uuid for it in engine.prompts if it is not None and it.uuid is not None]
     if engine.turn_waits_for is not None:
         abandon(engine, engine.turn_waits_for)
     if body.cancel_queued:
         engine.prompts.clear()
-        receipt = InterruptResult([], cancelled=queued)
+        receipt = wire.InterruptResult([], cancelled=queued)
     else:
-        receipt = InterruptResult(queued)
-    engine.send(Answer(request.id, receipt if engine.session.persona.receipts else None))
+        receipt = wire.InterruptResult(queued)
+    engine.send(wire.Answer(request.id, receipt if engine.session.persona.receipts else None))
     engine.stop_turn()
 
 
 # --- one function for each request that is answered at once ---------------------------------------
 
 
-def _set_mode(engine: Engine, body: SetPermissionMode) -> Any:
+def _set_mode(engine: Engine, body: wire.SetPermissionMode) -> Any:
     flags = engine.session.flags
     may_bypass = flags.dangerously_skip_permissions or flags.allow_dangerously_skip_permissions
     if body.mode == "bypassPermissions" and not may_bypass and engine.session.mode != body.mode:
         text = "Cannot set permission mode to bypassPermissions: it was not launched with it"
         raise _Declined(text, "bypass_not_launched")
-    return SetPermissionModeResult(body.mode) if engine.session.persona.receipts else None
+    return wire.SetPermissionModeResult(body.mode) if engine.session.persona.receipts else None
 
 
-def _set_model(engine: Engine, body: SetModel) -> Any:
+def _set_model(engine: Engine, body: wire.SetModel) -> Any:
     chosen = None if body.model == "default" else body.model
     session = engine.session
     full = session.resolve_model(chosen or session.flags.model)
     if full != session.model and session.turns and session.persona.narrates:
         name = full if chosen in (None, full) else f"{body.model} ({full})"
         text = f"<local-command-stdout>Set model to `{name}`</local-command-stdout>"
-        engine.send(session.replay_of(UserMessage.of(text)))
+        engine.send(session.replay_of(wire.UserMessage.of(text)))
     session.model = full
-    return SetModelResult(engine.session.model) if engine.session.persona.receipts else None
+    return wire.SetModelResult(engine.session.model) if engine.session.persona.receipts else None
 
 
-def _server_states(engine: Engine) -> list[McpServerStatus]:
+def _server_states(engine: Engine) -> list[wire.McpServerStatus]:
     """How the servers are doing."""
-    return [McpServerStatus(name=name, status="connected") for name in engine.session.mcp_tools]
+    return [
+        wire.McpServerStatus(name=name, status="connected") for name in engine.session.mcp_tools
+    ]
 
 
-def _known_server(engine: Engine, body: McpReconnect | McpToggle) -> Any:
+def _known_server(engine: Engine, body: wire.McpReconnect | wire.McpToggle) -> Any:
     if body.server_name not in engine.session.mcp_tools:
         raise _Declined(f"Server not found: {body.server_name}", None)
-    return Ack()
+    return wire.Ack()
 
 
-async def _set_servers(engine: Engine, body: McpSetServers) -> Any:
+async def _set_servers(engine: Engine, body: wire.McpSetServers) -> Any:
     known = engine.session.mcp_tools
     added = sorted(set(body.servers) - set(known))
     removed = sorted(set(known) - set(body.servers))
@@ -292,79 +213,81 @@ async def _set_servers(engine: Engine, body: McpSetServers) -> Any:
         else:
             known[name] = []
     errors = {name: "Connection failed" for name in added if name not in known}
-    return McpSetServersResult(added, removed, errors)
+    return wire.McpSetServersResult(added, removed, errors)
 
 
-def _stop_task(engine: Engine, body: StopTask) -> Any:
+def _stop_task(engine: Engine, body: wire.StopTask) -> Any:
     if body.task_id in engine.session.tasks:
         end_task(engine, body.task_id, "stopped", "stopped")
-    return Ack()
+    return wire.Ack()
 
 
-def _task_output(engine: Engine, body: GetTaskOutput) -> Any:
+def _task_output(engine: Engine, body: wire.GetTaskOutput) -> Any:
     if body.task_id not in engine.session.tasks:
         raise _Declined(f"Task not found: {body.task_id}", None)
-    return TaskOutputResult("", 0, truncated=False)
+    return wire.TaskOutputResult("", 0, truncated=False)
 
 
-def _cancel_message(engine: Engine, body: CancelAsyncMessage) -> Any:
+def _cancel_message(engine: Engine, body: wire.CancelAsyncMessage) -> Any:
     for prompt in engine.prompts:
         if prompt is not None and prompt.uuid == body.message_uuid:
             engine.prompts.remove(prompt)
-            return CancelAsyncMessageResult(cancelled=True)
-    return CancelAsyncMessageResult(cancelled=False)
+            return wire.CancelAsyncMessageResult(cancelled=True)
+    return wire.CancelAsyncMessageResult(cancelled=False)
 
 
 def _done(engine: Engine, body: Any) -> Any:
-    return Ack()
+    return wire.Ack()
 
 
-def _context(engine: Engine, body: GetContextUsage) -> Any:
-    return ContextUsageResult(
+def _context(engine: Engine, body: wire.GetContextUsage) -> Any:
+    return wire.ContextUsageResult(
         categories=[], total_tokens=1000, max_tokens=200_000, model=engine.session.model
     )
 
 
-def _usage(engine: Engine, body: GetUsage) -> Any:
+def _usage(engine: Engine, body: wire.GetUsage) -> Any:
     session = engine.session
-    spent = SessionUsage(total_cost_usd=session.cost, model_usage=dict(session.spent))
-    return GetUsageResult(spent, rate_limits_available=False)
+    spent = wire.SessionUsage(total_cost_usd=session.cost, model_usage=dict(session.spent))
+    return wire.GetUsageResult(spent, rate_limits_available=False)
 
 
-def _settings(engine: Engine, body: GetSettings) -> Any:
+def _settings(engine: Engine, body: wire.GetSettings) -> Any:
     session = engine.session
-    sources = [SettingsSource("flagSettings", session.settings)] if session.settings else []
+    sources = [wire.SettingsSource("flagSettings", session.settings)] if session.settings else []
     applied = {"model": session.model, "effort": session.flags.effort}
-    return GetSettingsResult(dict(session.settings), sources, applied)
+    return wire.GetSettingsResult(dict(session.settings), sources, applied)
 
 
-def _apply_settings(engine: Engine, body: ApplyFlagSettings) -> Any:
+def _apply_settings(engine: Engine, body: wire.ApplyFlagSettings) -> Any:
     merged = {**engine.session.settings, **body.settings}
     engine.session.settings = {key: value for key, value in merged.items() if value is not None}
-    return Ack()
+    return wire.Ack()
 
 
-def _rules(engine: Engine, body: ListPermissionRules) -> Any:
+def _rules(engine: Engine, body: wire.ListPermissionRules) -> Any:
     session = engine.session
-    allowed = [PermissionRuleEntry(rule, "allow", "session") for rule in rules(session)]
-    denied = [PermissionRuleEntry(it, "deny", "cliArg") for it in session.flags.disallowed_tools]
-    folders = [WorkspaceDirectory(session.cwd, "cwd")]
-    state = PermissionRulesState([*allowed, *denied], folders, session.cwd, managed_only=False)
-    return PermissionRulesResult(state)
+    allowed = [wire.PermissionRuleEntry(rule, "allow", "session") for rule in rules(session)]
+    denied = [
+        wire.PermissionRuleEntry(it, "deny", "cliArg") for it in session.flags.disallowed_tools
+    ]
+    folders = [wire.WorkspaceDirectory(session.cwd, "cwd")]
+    state = wire.PermissionRulesState([*allowed, *denied], folders, session.cwd, managed_only=False)
+    return wire.PermissionRulesResult(state)
 
 
-def _hooks(engine: Engine, body: GetHooksListing) -> Any:
-    events = [HookEventInfo(name, hook_count=0) for name in HOOK_EVENTS]
-    return HooksListingResult(events, [], events, {}, errors=[])
+def _hooks(engine: Engine, body: wire.GetHooksListing) -> Any:
+    events = [wire.HookEventInfo(name, hook_count=0) for name in wire.HOOK_EVENTS]
+    return wire.HooksListingResult(events, [], events, {}, errors=[])
 
 
-def _suggest_files(engine: Engine, body: FileSuggestions) -> Any:
+def _suggest_files(engine: Engine, body: wire.FileSuggestions) -> Any:
     names = [it for it in list_files(engine.session.cwd) if body.query.lower() in it.lower()]
-    found = [FileSuggestion(name, score=1) for name in names[:MOST_SUGGESTIONS]]
-    return FileSuggestionsResult(found, engine.session.cwd)
+    found = [wire.FileSuggestion(name, score=1) for name in names[:MOST_SUGGESTIONS]]
+    return wire.FileSuggestionsResult(found, engine.session.cwd)
 
 
-def _read_file(engine: Engine, body: ReadFile) -> Any:
+def _read_file(engine: Engine, body: wire.ReadFile) -> Any:
     path = os.path.join(engine.session.cwd, body.path)
     try:
         with open(path, "rb") as file:
@@ -374,11 +297,11 @@ def _read_file(engine: Engine, body: ReadFile) -> Any:
     kept = data if body.max_bytes is None else data[: body.max_bytes]
     truncated = True if len(kept) < len(data) else None
     if body.encoding == "base64":
-        return ReadFileResult(b64encode(kept).decode(), path, truncated, "base64")
-    return ReadFileResult(kept.decode("utf-8", "replace"), path, truncated)
+        return wire.ReadFileResult(b64encode(kept).decode(), path, truncated, "base64")
+    return wire.ReadFileResult(kept.decode("utf-8", "replace"), path, truncated)
 
 
-async def _call(engine: Engine, body: McpCall) -> Any:
+async def _call(engine: Engine, body: wire.McpCall) -> Any:
     _, _, rest = body.tool.partition("mcp__")
     server, _, tool = rest.partition("__")
     if server not in engine.session.mcp_tools:
@@ -386,66 +309,70 @@ async def _call(engine: Engine, body: McpCall) -> Any:
     answer = await call_tool(engine, server, tool, body.arguments or {}, new_id("toolu"))
     if answer.get("isError"):
         raise _Declined(str(answer.get("content")), None)
-    return McpCallResult(answer.get("content"), answer.get("structuredContent"))
+    return wire.McpCallResult(answer.get("content"), answer.get("structuredContent"))
 
 
-async def _read_resource(engine: Engine, body: McpReadResource) -> Any:
+async def _read_resource(engine: Engine, body: wire.McpReadResource) -> Any:
     try:
         answer = await read_resource(engine, body.server_name, body.uri)
     except (Refused, StreamClosed, TimedOut) as error:
         raise _Declined(f"Cannot read {body.uri}: {error}", None) from None
     contents = [it for it in answer.get("contents", ()) if isinstance(it, dict)]
-    return ReadResourceResult(
+    return wire.ReadResourceResult(
         [
-            ResourceContents(it.get("uri", body.uri), it.get("mimeType"), it.get("text"))
+            wire.ResourceContents(it.get("uri", body.uri), it.get("mimeType"), it.get("text"))
             for it in contents
         ]
     )
 
 
 _HANDLERS: dict[type, Callable[[Engine, Any], Any]] = {
-    SetPermissionMode: _set_mode,
-    SetModel: _set_model,
-    SetMaxThinkingTokens: _done,
-    McpStatus: lambda engine, body: McpStatusResult(_server_states(engine)),
-    McpReconnect: _known_server,
-    McpToggle: _known_server,
-    McpSetServers: _set_servers,
-    McpMessage: _done,
-    StopTask: _stop_task,
-    GetTaskOutput: _task_output,
-    BackgroundTasks: lambda engine, body: BackgroundTasksResult(backgrounded=False),
-    CancelAsyncMessage: _cancel_message,
-    RewindFiles: lambda engine, body: RewindFilesResult(
+    wire.SetPermissionMode: _set_mode,
+    wire.SetModel: _set_model,
+    wire.SetMaxThinkingTokens: _done,
+    wire.McpStatus: lambda engine, body: wire.McpStatusResult(_server_states(engine)),
+    wire.McpReconnect: _known_server,
+    wire.McpToggle: _known_server,
+    wire.McpSetServers: _set_servers,
+    wire.McpMessage: _done,
+    wire.StopTask: _stop_task,
+    wire.GetTaskOutput: _task_output,
+    wire.BackgroundTasks: lambda engine, body: wire.BackgroundTasksResult(backgrounded=False),
+    wire.CancelAsyncMessage: _cancel_message,
+    wire.RewindFiles: lambda engine, body: wire.RewindFilesResult(
         can_rewind=False, error="File rewinding is not enabled."
     ),
-    EndSession: _done,
-    ApplyFlagSettings: _apply_settings,
-    FileSuggestions: _suggest_files,
-    GenerateSessionTitle: lambda engine, body: GenerateSessionTitleResult(body.description[:50]),
-    GetBinaryVersion: lambda engine, body: BinaryVersionResult(engine.session.persona.version),
-    GetContextUsage: _context,
-    GetHooksListing: _hooks,
-    GetSessionCost: lambda engine, body: SessionCostResult(f"${engine.session.cost:.4f}"),
-    GetSettings: _settings,
-    GetUsage: _usage,
-    ListModels: lambda engine, body: ListModelsResult(_models()),
-    ListPermissionRules: _rules,
-    McpCall: _call,
-    McpReadResource: _read_resource,
-    ReadFile: _read_file,
-    RegisterRepoRoot: lambda engine, body: RegisterRepoRootResult(body.directory),
-    ReloadOutputStyles: lambda engine, body: ReloadOutputStylesResult(list(STYLES)),
-    ReloadPlugins: lambda engine, body: ReloadPluginsResult(
+    wire.EndSession: _done,
+    wire.ApplyFlagSettings: _apply_settings,
+    wire.FileSuggestions: _suggest_files,
+    wire.GenerateSessionTitle: lambda engine, body: wire.GenerateSessionTitleResult(
+        body.description[:50]
+    ),
+    wire.GetBinaryVersion: lambda engine, body: wire.BinaryVersionResult(
+        engine.session.persona.version
+    ),
+    wire.GetContextUsage: _context,
+    wire.GetHooksListing: _hooks,
+    wire.GetSessionCost: lambda engine, body: wire.SessionCostResult(f"${engine.session.cost:.4f}"),
+    wire.GetSettings: _settings,
+    wire.GetUsage: _usage,
+    wire.ListModels: lambda engine, body: wire.ListModelsResult(_models()),
+    wire.ListPermissionRules: _rules,
+    wire.McpCall: _call,
+    wire.McpReadResource: _read_resource,
+    wire.ReadFile: _read_file,
+    wire.RegisterRepoRoot: lambda engine, body: wire.RegisterRepoRootResult(body.directory),
+    wire.ReloadOutputStyles: lambda engine, body: wire.ReloadOutputStylesResult(list(STYLES)),
+    wire.ReloadPlugins: lambda engine, body: wire.ReloadPluginsResult(
         [], [], [], _server_states(engine), error_count=0
     ),
-    ReloadSkills: lambda engine, body: ReloadSkillsResult([]),
-    RenameSession: _done,
-    SeedReadState: _done,
-    SetHasSubscribers: _done,
-    SideQuestion: lambda engine, body: SideQuestionResult(
+    wire.ReloadSkills: lambda engine, body: wire.ReloadSkillsResult([]),
+    wire.RenameSession: _done,
+    wire.SeedReadState: _done,
+    wire.SetHasSubscribers: _done,
+    wire.SideQuestion: lambda engine, body: wire.SideQuestionResult(
         f"(simulation) {body.question}", synthetic=False
     ),
-    UpdateSettings: _done,
+    wire.UpdateSettings: _done,
 }
 """Every request, and what is answered; what takes its time is a coroutine."""

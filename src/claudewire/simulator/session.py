@@ -13,7 +13,6 @@ from ..wire import (
     BackgroundTask,
     Initialize,
     ModelUsage,
-    SessionCreatedMessage,
     UserMessage,
     load,
 )
@@ -204,10 +203,6 @@ class SimulatedSession:
             timestamp=timestamp(),
             is_replay=True,
         )
-
-    def created(self) -> SessionCreatedMessage:
-        """The confirmation that one dialect expects."""
-        return SessionCreatedMessage(session_id=self.id)
 
     def tools(self) -> list[str]:
         """The names of the tools that the agent has."""

@@ -15,6 +15,7 @@ from ..wire import (
     InitPlugin,
     NotificationMessage,
     ResultMessage,
+    SessionCreatedMessage,
     TaskNotificationOrigin,
     TextBlock,
     UserMessage,
@@ -41,15 +42,6 @@ STOPPED = (
 )
 
 
-class _End:
-    """How a turn ended."""
-
-    def __init__(self, subtype: str = "success", *, error: str = "", reason: str | None) -> None:
-        self.subtype = subtype
-        self.error = error
-        self.reason = reason
-
-
 class _SuccessfulResult(ResultMessage, tag="result", kw_only=True):
     """The result of a turn that has come to its end."""
 
@@ -71,7 +63,7 @@ async def run_turn(engine: Engine, scenario: Scenario, prompt: UserMessage | Non
         engine.set_state("idle")
 
 
-async def _play(engine: Engine, chat: Chat, scenario: Scenario) -> _End:
+async def _play(engine: Engine, chat: Chat, scenario: Scenario) -> EndTurn:
     try:
         refusal = await _submit(engine, chat)
         if refusal is not None:
@@ -81,17 +73,16 @@ async def _play(engine: Engine, chat: Chat, scenario: Scenario) -> _End:
         return _interrupted(chat)
     except EndTurn as end:
         chat.model.close("end_turn")
-        return _End(end.subtype, error=end.error, reason=end.terminal_reason)
+        return end
     except Exception as error:
         engine.warn(f"The scenario failed.\n{traceback.format_exc()}")
-        return _End(
-            "error_during_execution", error=f"{type(error).__name__}: {error}", reason="model_error"
-        )
+        words = f"{type(error).__name__}: {error}"
+        return EndTurn("error_during_execution", words, "model_error")
     engine.session.remember("assistant", chat.last_text)
-    return _End(reason="completed")
+    return EndTurn("success", "", "completed")
 
 
-async def _submit(engine: Engine, chat: Chat) -> _End | None:
+async def _submit(engine: Engine, chat: Chat) -> EndTurn | None:
     """Let the hooks see the prompt, and begin; the end at once if they refuse it."""
     session = engine.session
     if chat.prompt is None:
@@ -113,7 +104,7 @@ async def _submit(engine: Engine, chat: Chat) -> _End | None:
             content=chat.last_text, level="warning", prevent_continuation=True, **session.stamp()
         )
     )
-    return _End(reason=None)
+    return EndTurn("success", "", None)
 
 
 async def _work(engine: Engine, chat: Chat, scenario: Scenario) -> None:
@@ -157,7 +148,7 @@ def _announce(engine: Engine, chat: Chat) -> None:
     """Say what the session is, at the start of the turn."""
     session = engine.session
     if session.turns == 0 and engine.speaks == "session":
-        engine.send(session.created())
+        engine.send(SessionCreatedMessage(session_id=session.id))
     session.turns += 1
     engine.send(init_message(session, chat.prompt))
     if chat.prompt is not None and session.flags.replay_user_messages:
@@ -195,7 +186,7 @@ def init_message(session: SimulatedSession, prompt: UserMessage | None = None) -
     )
 
 
-def _interrupted(chat: Chat) -> _End:
+def _interrupted(chat: Chat) -> EndTurn:
     tool = chat.tool
     if tool is not None:
         if not chat.tool_runs:
@@ -208,10 +199,10 @@ def _interrupted(chat: Chat) -> _End:
     chat.as_user(TextBlock(f"[Request interrupted by user{what}]"))
     error = f"[ede_diagnostic] result_type=user stop_reason={chat.model.stop_reason}"
     reason = "aborted_streaming" if tool is None else "aborted_tools"
-    return _End("error_during_execution", error=error, reason=reason)
+    return EndTurn("error_during_execution", error, reason)
 
 
-def _finished(engine: Engine, chat: Chat, end: _End, started: float) -> ResultMessage:
+def _finished(engine: Engine, chat: Chat, end: EndTurn, started: float) -> ResultMessage:
     session = engine.session
     failed = end.subtype != "success" or chat.api_error_status is not None
     session.exit_status = 1 if failed else 0
@@ -237,7 +228,7 @@ def _finished(engine: Engine, chat: Chat, end: _End, started: float) -> ResultMe
         safety_stops=0,
         permission_denials=chat.denials,
         structured_output=chat.structured,
-        terminal_reason=end.reason,
+        terminal_reason=end.terminal_reason,
         api_error_status=chat.api_error_status,
         api_error_type=API_ERRORS.get(chat.api_error_status) if chat.api_error_status else None,
         result_index=session.results - 1,

@@ -32,14 +32,6 @@ if TYPE_CHECKING:
         load_scenario,
         script_from_toml,
     )
-    from ..transport import (
-        Recording,
-        RecordingError,
-        RecordingTransport,
-        ReplayMismatch,
-        ReplayTransport,
-        ReplayUnfinished,
-    )
     from .api import (
         APIReply,
         APIRequest,
@@ -52,8 +44,13 @@ if TYPE_CHECKING:
         structured_output,
     )
     from .cage import Cage, CageError
-    from .fixtures import Cages, Executables, SimulatedCLIs
-    from .recordings import NoRecording, WireRecordings
+    from .fixtures import (
+        CageFactory,
+        NoRecording,
+        RecordingFactory,
+        SimulatedCLIFactory,
+        SimulatedProgramFactory,
+    )
     from .wirelog import Watched, WireLog
 
 __all__ = [
@@ -68,30 +65,24 @@ __all__ = [
     "APIUsage",
     "Cage",
     "CageError",
-    "Cages",
+    "CageFactory",
     "Chat",
     "Engine",
-    "Executables",
     "NoRecording",
     "Persona",
-    "Recording",
-    "RecordingError",
-    "RecordingTransport",
-    "ReplayMismatch",
-    "ReplayTransport",
-    "ReplayUnfinished",
+    "RecordingFactory",
     "Scenario",
     "Script",
     "ScriptError",
     "ScriptedAPI",
     "SimulatedCLI",
-    "SimulatedCLIs",
+    "SimulatedCLIFactory",
+    "SimulatedProgramFactory",
     "SimulatedTask",
     "Simulation",
     "ToolOutcome",
     "Watched",
     "WireLog",
-    "WireRecordings",
     "demo_agent",
     "faults",
     "load_scenario",
@@ -121,14 +112,6 @@ if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
                 "script_from_toml",
             ],
             "..simulator.faults": [],
-            "..transport": [
-                "Recording",
-                "RecordingError",
-                "RecordingTransport",
-                "ReplayMismatch",
-                "ReplayTransport",
-                "ReplayUnfinished",
-            ],
             ".api": [
                 "APIRequest",
                 "APIScript",
@@ -141,8 +124,13 @@ if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
                 "structured_output",
             ],
             ".cage": ["Cage", "CageError"],
-            ".fixtures": ["Cages", "Executables", "SimulatedCLIs"],
-            ".recordings": ["NoRecording", "WireRecordings"],
+            ".fixtures": [
+                "CageFactory",
+                "NoRecording",
+                "RecordingFactory",
+                "SimulatedCLIFactory",
+                "SimulatedProgramFactory",
+            ],
             ".wirelog": ["Watched", "WireLog"],
         },
     )

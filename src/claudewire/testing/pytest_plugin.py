@@ -13,8 +13,12 @@ import pytest
 
 if TYPE_CHECKING:
     from .api import ScriptedAPI
-    from .fixtures import Cages, Executables, SimulatedCLIs
-    from .recordings import WireRecordings
+    from .fixtures import (
+        CageFactory,
+        RecordingFactory,
+        SimulatedCLIFactory,
+        SimulatedProgramFactory,
+    )
     from .wirelog import WireLog
 
 __all__ = [
@@ -73,11 +77,11 @@ def _claudewire_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def simulated_cli(
     request: pytest.FixtureRequest, wire_log: WireLog, tmp_path: Path, _claudewire_folder: Path
-) -> SimulatedCLIs:
+) -> SimulatedCLIFactory:
     """Make a simulated CLI in this process: `simulated_cli(scenario)` is a transport."""
-    from .fixtures import SimulatedCLIs
+    from .fixtures import SimulatedCLIFactory
 
-    return SimulatedCLIs(
+    return SimulatedCLIFactory(
         wire_log, base=request.path.parent, cwd=tmp_path, config=_claudewire_folder / "config"
     )
 
@@ -85,12 +89,14 @@ def simulated_cli(
 @pytest.fixture
 def claudewire_sim(
     request: pytest.FixtureRequest, wire_log: WireLog, _claudewire_folder: Path
-) -> Executables:
+) -> SimulatedProgramFactory:
     """Make a simulated CLI as a program: `claudewire_sim(scenario)` is a path to a `claude`."""
-    from .fixtures import Executables
+    from .fixtures import SimulatedProgramFactory
 
     folder = _claudewire_folder
-    return Executables(wire_log, base=request.path.parent, folder=folder, config=folder / "config")
+    return SimulatedProgramFactory(
+        wire_log, base=request.path.parent, folder=folder, config=folder / "config"
+    )
 
 
 @pytest.fixture
@@ -107,17 +113,17 @@ def scripted_api() -> type[ScriptedAPI]:
 
 
 @pytest.fixture
-def cage() -> Iterator[Cages]:
+def cage() -> Iterator[CageFactory]:
     """Open a cage for real programs: `cage(["Hello"]).wrapper("claude")` is a path.
 
     Skips the test where there can be none, and says why.
     """
     from .cage import Cage
-    from .fixtures import Cages
+    from .fixtures import CageFactory
 
     if (reason := Cage.unavailable()) is not None:
         pytest.skip(f"No cage: {reason}")
-    cages = Cages()
+    cages = CageFactory()
     yield cages
     cages.close()
 
@@ -125,15 +131,15 @@ def cage() -> Iterator[Cages]:
 @pytest.fixture
 def wire_recording(
     request: pytest.FixtureRequest, wire_log: WireLog, _claudewire_folder: Path
-) -> Iterator[WireRecordings]:
+) -> Iterator[RecordingFactory]:
     """Replay what this test had recorded, or record it with --wire-record.
 
     `await wire_recording(live)` is a transport; `live` makes the real one and is called only to
     record. Recordings are in `recordings`, next to the file of the test.
     """
-    from .recordings import WireRecordings, recording_path
+    from .fixtures import RecordingFactory, recording_path
 
-    recordings = WireRecordings(
+    recordings = RecordingFactory(
         wire_log,
         path=recording_path(request.path, request.node.nodeid.partition("::")[2]),
         scratch=_claudewire_folder,

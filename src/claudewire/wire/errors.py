@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 __all__ = ["Error", "Evidence", "LocalProtocolError"]
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(msgspec.Struct, frozen=True):
     """What is known about a CLI that failed. Secrets are redacted.
 
     Attributes:
