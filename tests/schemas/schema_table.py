@@ -242,7 +242,7 @@ def either(*members: dict[str, Any], **more: Any) -> dict[str, Any]:
 TREE = closed(
     ["value"],
     value=INTEGER,
-    children={"type": "array", "items": {"$ref": "#/$defs/Tree"}, "default": []},
+    children=array({"$ref": "#/$defs/Tree"}),
 )
 PING = closed(
     ["count"],
@@ -386,7 +386,7 @@ TABLE: list[tuple[str, Any, dict[str, Any]]] = [
             "Something to buy.",
             name={**STRING, "description": "what it is called."},
             price={**NUMBER, "exclusiveMinimum": 0, "description": "what it costs, in euro."},
-            tags={**array(STRING), "default": []},
+            tags=array(STRING),
             note={**STRING, "description": "anything else", "default": ""},
         ),
     ),
@@ -415,12 +415,12 @@ TABLE: list[tuple[str, Any, dict[str, Any]]] = [
     (
         "generic dataclass",
         Box[int],
-        closed(["content"], content=INTEGER, others={**array(INTEGER), "default": []}),
+        closed(["content"], content=INTEGER, others=array(INTEGER)),
     ),
     (
         "generic dataclass, open",
         Box,
-        closed(["content"], content={}, others={**array(), "default": []}),
+        closed(["content"], content={}, others=array()),
     ),
     (
         "heir of a generic dataclass",
@@ -428,7 +428,7 @@ TABLE: list[tuple[str, Any, dict[str, Any]]] = [
         closed(
             ["content"],
             content=INTEGER,
-            others={**array(INTEGER), "default": []},
+            others=array(INTEGER),
             label={**STRING, "default": ""},
         ),
     ),
@@ -482,7 +482,7 @@ TABLE: list[tuple[str, Any, dict[str, Any]]] = [
         {
             "type": "array",
             "minItems": 2,
-            "prefixItems": [{"enum": ["t"]}, {"title": "x", **INTEGER}],
+            "prefixItems": [{"title": "type", "enum": ["t"]}, {"title": "x", **INTEGER}],
         },
     ),
 ]

@@ -20,7 +20,7 @@ from tests.schemas.test_schemas import spoilt
 
 from claudewire.errors import Error, OptionsError, OutputError, TurnError
 from claudewire.schemas import OutputSpec, SchemaMismatch, schema_of, to_json
-from claudewire.schemas.checking import check
+from claudewire.schemas.checker import check
 from claudewire.schemas.portable import portable
 from claudewire.wire import ResultMessage
 
@@ -220,6 +220,19 @@ def test_output_that_does_not_fit_is_an_error_with_its_path_and_all_that_came() 
     assert str(error) == f"The output is not a valid Order. {error.problem}"
 
 
+def test_all_that_does_not_fit_is_told_at_once() -> None:
+    output = {"items": [{"price": "1"}, {"count": 1.5, "price": 2}]}
+    assert refused(OutputSpec.of(Order), result(output)).problem == (
+        "$.items[0].price: expected `float`, got `str`\n"
+        "$.items[1].count: expected `int`, got `float`"
+    )
+
+
+def test_a_pattern_that_only_javascript_understands_is_ignored() -> None:
+    spec = OutputSpec.of({"type": "object", "properties": {"a": {"pattern": r"^\p{L}+$"}}})
+    assert spec.read(result({"a": "é"})) == {"a": "é"}
+
+
 def test_the_model_is_asked_to_mend_what_was_wrong() -> None:
     prompt = OutputSpec.of(int).repair_prompt("$: expected `int`, got `str`")
     assert "$: expected `int`, got `str`" in prompt
@@ -249,7 +262,7 @@ def test_a_schema_of_no_object_is_wrapped_and_unwrapped() -> None:
     spec = OutputSpec.of({"$schema": "x", "type": "array", "items": {"type": "integer"}})
     assert spec.schema["properties"] == {"output": {"type": "array", "items": {"type": "integer"}}}
     assert spec.read(result({"output": [1]})) == [1]
-    assert refused(spec, result({"output": ["a"]})).problem == "$[0]: expected integer, got 'a'"
+    assert refused(spec, result({"output": ["a"]})).problem == "$[0]: expected `integer`, got `str`"
 
 
 @ROWS
@@ -305,38 +318,42 @@ def test_each_keyword_is_checked_as_a_validator_does(schema: dict[str, Any], val
 @pytest.mark.parametrize(
     ("value", "schema", "words"),
     [
-        (1, {"type": ["string", "null"]}, "$: expected string or null, got 1"),
+        (1, {"type": ["string", "null"]}, "$: expected `string | null`, got `int`"),
         (1, False, None),
         (1, {"oneOf": [{}, {}]}, "$: fits more than one of the alternatives"),
         (
             1,
             {"oneOf": [{"type": "string"}, {"type": "null"}]},
-            "$: fits none of the alternatives: expected string, got 1; expected null, got 1",
+            "$: expected `string | null`, got `int`",
         ),
         (
             {"a": 1},
             {"anyOf": [{"type": "string"}, {"properties": {"a": {"type": "null"}}}]},
-            "$.a: expected null, got 1",
+            "$.a: expected `null`, got `int`",
         ),
-        ([1, 1], {"uniqueItems": True}, "$[1]: is there already"),
-        ({"b": 1}, {"properties": {"b": False}}, "$.b: nothing may be here, got 1"),
+        ([1, 1], {"uniqueItems": True}, "$[1]: is the same as an earlier item"),
+        ({"b": 1}, {"properties": {"b": False}}, "$.b: must not be here, got 1"),
         (
             {"bb": 1},
             {"properties": {"bbb": {}}, "additionalProperties": False},
             "did you mean `bbb`?",
         ),
-        ({"bb": 1}, {"additionalProperties": False}, "$.bb: unexpected; nothing is expected here"),
-        ({}, {"required": ["a"]}, "$.a: required, and missing"),
+        (
+            {"bb": 1},
+            {"additionalProperties": False},
+            "$.bb: unexpected; no fields are expected here",
+        ),
+        ({}, {"required": ["a"]}, "$.a: required but missing"),
         ("", {"minLength": 1}, "$: must have at least 1 characters, got 0"),
         ([1, 2], {"maxItems": 1}, "$: must have at most 1 items, got 2"),
-        ([1], {"items": [{"type": "null"}]}, "$[0]: expected null, got 1"),
-        (5, {"not": {"type": "integer"}}, "$: may not be 5"),
+        ([1], {"items": [{"type": "null"}]}, "$[0]: expected `null`, got `int`"),
+        (5, {"not": {"type": "integer"}}, "$: must not be 5"),
         (5, {"const": 6}, "$: expected 6, got 5"),
     ],
 )
 def test_what_a_schema_refuses_is_named_with_its_place(value: Any, schema: Any, words: Any) -> None:
     if schema is False:
-        schema, words = {"allOf": [False]}, "$: nothing may be here, got 1"
+        schema, words = {"allOf": [False]}, "$: must not be here, got 1"
     with pytest.raises(SchemaMismatch) as caught:
         check(value, schema)
     assert str(caught.value).endswith(words)

@@ -416,11 +416,11 @@ async def test_all_mistakes_are_told_to_the_model_with_their_places() -> None:
         "$.when: expected `date` as in '2025-01-31', got 'soon'"
     )
     assert await text_of(describe) == (
-        "! Invalid arguments for describe:\n$.point: required, and missing"
+        "! Invalid arguments for describe:\n$.point: required but missing"
     )
     assert await text_of(describe, {"point": {"x": 1}, "colour": "red"}) == (
         "! Invalid arguments for describe:\n"
-        "$.colour: unexpected; only known are `point`, `size`, `when`"
+        "$.colour: unexpected; the known fields are `point`, `size`, `when`"
     )
 
 

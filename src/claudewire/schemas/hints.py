@@ -42,6 +42,8 @@ def unwrap(hint: Any) -> Hint:
         elif origin in _WRAPPERS or getattr(origin, "_name", "") == "ReadOnly":
             required = {Required: True, NotRequired: False}.get(origin, required)
             hint = typing.get_args(hint)[0]
+        elif isinstance(hint, dataclasses.InitVar):
+            hint = hint.type
         elif isinstance(hint, typing.NewType):
             hint = hint.__supertype__
         elif isinstance(hint, TypeVar):

@@ -1,4 +1,4 @@
-"""A value that does not fit a type: where, and why, in words that a model understands."""
+"""A value that does not fit a type: where and why, in words that help a model to correct it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = [
     "UnsupportedType",
     "WrongType",
     "brief",
+    "closest",
     "expected",
-    "missing",
     "unexpected",
 ]
 
@@ -23,30 +23,50 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 _BRIEF = 60
 """As much of a value as helps to recognise it."""
 
+_ENOUGH = 20
+"""How many problems are reported at once; a long list may have one in each item."""
+
 
 class SchemaMismatch(Error, ValueError):
     """A value does not fit the type that it should have.
 
     Attributes:
         problem: what is wrong with it.
-        path: where, from the whole value `$` downward.
+        steps: the fields and items that lead to it.
+        others: further problems of the same value.
     """
 
     def __init__(self, problem: str, *steps: str | int) -> None:
+        super().__init__(problem)
         self.problem = problem
         self.steps: tuple[str | int, ...] = steps
-        super().__init__(f"{self.path}: {problem}")
+        self.others: tuple[SchemaMismatch, ...] = ()
+
+    @classmethod
+    def joined(cls, mismatches: Iterable[SchemaMismatch]) -> SchemaMismatch:
+        """Return the first of several mismatches, with all the others in `others`."""
+        first, *others = [each for mismatch in mismatches for each in mismatch.all]
+        first.others = tuple(others[: _ENOUGH - 1])
+        return first
+
+    @property
+    def all(self) -> tuple[SchemaMismatch, ...]:
+        """This problem and the others."""
+        return (self, *self.others)
 
     def within(self, step: str | int) -> Self:
-        """Say that it happened inside an item or a field of something larger."""
-        self.steps = (step, *self.steps)
-        self.message = f"{self.path}: {self.problem}"
+        """Add the field or item that contains the value to the beginning of the path."""
+        for each in self.all:
+            each.steps = (step, *each.steps)
         return self
 
     @property
     def path(self) -> str:
-        """Where it is: `$.items[2].price`."""
+        """Where it is, as `$.items[2].price`; `$` is the whole value."""
         return "$" + "".join(_step(step) for step in self.steps)
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.problem}"
 
 
 class WrongType(SchemaMismatch):
@@ -64,33 +84,30 @@ def _step(step: str | int) -> str:
 
 
 def brief(value: Any) -> str:
-    """Show a value, or the beginning of it."""
+    """Return the value as Python writes it, or the beginning of that."""
     text = repr(value)
     return text if len(text) <= _BRIEF else f"{text[: _BRIEF - 1]}…"
 
 
 def expected(name: str, value: Any) -> WrongType:
     """Say that a value is of another type."""
-    return WrongType(f"expected `{name}`, got `{_kind(value)}`")
+    got = "None" if value is None else type(value).__name__
+    return WrongType(f"expected `{name}`, got `{got}`")
 
 
-def _kind(value: Any) -> str:
-    return "None" if value is None else type(value).__name__
-
-
-def missing(key: str) -> SchemaMismatch:
-    """Say that something required is not there."""
-    return SchemaMismatch("required, and missing", key)
+def closest(key: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a misspelt one is probably meant to be."""
+    return next(iter(get_close_matches(key, known, n=1)), None)
 
 
 def unexpected(key: str, known: Iterable[str]) -> SchemaMismatch:
-    """Say that there is something that nobody asked for."""
+    """Say that a field is not known, and which one may be meant."""
     names = list(known)
-    close = get_close_matches(key, names, n=1)
-    if close:
-        hint = f"did you mean `{close[0]}`?"
+    meant = closest(key, names)
+    if meant:
+        hint = f"did you mean `{meant}`?"
     elif names:
-        hint = "only known are " + ", ".join(f"`{name}`" for name in names)
+        hint = "the known fields are " + ", ".join(f"`{name}`" for name in names)
     else:
-        hint = "nothing is expected here"
-    return SchemaMismatch(f"unexpected; {hint}", key)
+        hint = "no fields are expected here"
+    return SchemaMismatch(f"unexpected; {hint}")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 import msgspec
 
 from ..errors import OptionsError, OutputError
-from .checking import check
+from .adapter import TypeAdapter
+from .checker import Checker
 from .mismatch import SchemaMismatch, UnsupportedType
 from .portable import portable
-from .shape import Shape, shape_of
 
 if TYPE_CHECKING:
     from ..wire import ResultMessage
@@ -64,12 +64,12 @@ class OutputSpec(Generic[T]):
             OptionsError: the type has no JSON Schema.
         """
         if isinstance(kind, Mapping):
-            return OutputSpec("JSON", kind, lambda value: _checked(value, kind))
+            return OutputSpec("JSON", kind, Checker(kind).convert)
         try:
-            shape: Shape[Any] = shape_of(kind)
+            adapter: TypeAdapter[Any] = TypeAdapter(kind)
         except UnsupportedType as error:
             raise OptionsError(f"`output` cannot be of this type. {error}") from error
-        return OutputSpec(shape.name, shape.schema, shape.convert)
+        return OutputSpec(adapter.name, adapter.schema, adapter.convert)
 
     def read(self, result: ResultMessage) -> T:
         """Give the output of a turn.
@@ -87,11 +87,12 @@ class OutputSpec(Generic[T]):
         try:
             return self._read(self._unwrap(value))
         except SchemaMismatch as mismatch:
+            problem = "\n".join(str(each) for each in mismatch.all)
             raise OutputError(
-                f"The output is not a valid {self.name}. {mismatch}",
+                f"The output is not a valid {self.name}. {problem}",
                 text=text,
                 value=value,
-                problem=str(mismatch),
+                problem=problem,
                 result=result,
             ) from mismatch
 
@@ -128,11 +129,6 @@ class OutputSpec(Generic[T]):
             "Give the complete output again, with this mended and nothing else changed. "
             f"It must be JSON that fits this schema:\n{schema}"
         )
-
-
-def _checked(value: Any, schema: Mapping[str, Any]) -> Any:
-    check(value, schema)
-    return value
 
 
 def _wrap(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,8 +33,7 @@ from typing import (
 import anyio
 
 from ..concurrency import call_in_thread, is_async_function
-from ..schemas import Docstring, SchemaMismatch, Shape
-from .arguments import Arguments, docstring_of
+from ..schemas import Arguments, SchemaMismatch, TypeAdapter
 from .contents import ResourceLink, ToolError, ToolFile, ToolResult
 from .context import ToolContext
 from .results import error_result, to_result
@@ -92,15 +91,19 @@ class Tool(Generic[P, R]):
         self._is_method = False
         self._is_async = _is_async(plain)
         self.name: str = _check_name(self.settings.name or _name_of(plain))
-        told = self.settings.description
-        self.description: str = Docstring.parse(docstring_of(plain)).text if told is None else told
         self._read_signature()
 
     def _read_signature(self) -> None:
         given = self.settings.schema
         self._arguments = Arguments(
-            self.function, self._names, lenient=given is not None, skip_first=self._is_method
+            self.function,
+            self._names,
+            injected=ToolContext,
+            lenient=given is not None,
+            skip_first=self._is_method,
         )
+        told = self.settings.description
+        self.description: str = self._arguments.description if told is None else told
         self.input_schema: dict[str, Any] = self._arguments.schema if given is None else dict(given)
         self.output_schema: dict[str, Any] | None
         self.output_schema, self._wraps = self._read_output()
@@ -112,8 +115,8 @@ class Tool(Generic[P, R]):
             return dict(wanted), False
         if not wanted:
             return None, False
-        shape: Shape[Any] = Shape(self._arguments.returns, names=self._names)
-        schema = shape.schema
+        adapter: TypeAdapter[Any] = TypeAdapter(self._arguments.returns, names=self._names)
+        schema = adapter.schema
         if schema.get("type") == "object":
             return schema, False
         definitions = schema.pop("$defs", None)
@@ -183,10 +186,11 @@ class Tool(Generic[P, R]):
         context = context or ToolContext(tool=self.name)
         try:
             by_position, by_name = self._arguments.convert(arguments)
-        except SchemaMismatch:
-            return error_result(self._complaint(arguments))
-        if self._arguments.context is not None:
-            by_name[self._arguments.context] = context
+        except SchemaMismatch as mismatch:
+            problems = "\n".join(str(problem) for problem in mismatch.all)
+            return error_result(f"Invalid arguments for {self.name}:\n{problems}")
+        if self._arguments.injected is not None:
+            by_name[self._arguments.injected] = context
         call = functools.partial(self.function, *by_position, **by_name)
         try:
             return to_result(await self._run(call, context, limiter), wrap=self._wraps)
@@ -194,10 +198,6 @@ class Tool(Generic[P, R]):
             return to_result(error)
         except (Exception, SystemExit) as error:
             return self._failure(error)
-
-    def _complaint(self, arguments: Mapping[str, Any]) -> str:
-        problems = "\n".join(str(problem) for problem in self._arguments.problems(arguments))
-        return f"Invalid arguments for {self.name}:\n{problems}"
 
     def _failure(self, error: BaseException) -> dict[str, Any]:
         log.error("The tool %s failed", self.name, exc_info=error)
