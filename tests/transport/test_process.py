@@ -356,7 +356,7 @@ async def test_one_that_ignores_sigterm_is_killed(
         assert await line(process) == b"ready"
     assert process.returncode == -signal.SIGKILL
     assert group_of(process.pid) == set()
-    assert "did not end by SIGTERM" in caplog.text
+    assert "did not end after SIGTERM" in caplog.text
 
 
 async def test_one_that_is_stopped_ends_all_the_same() -> None:
@@ -501,7 +501,7 @@ async def test_what_cannot_be_killed_is_reported(caplog: pytest.LogCaptureFixtur
         process = ProcessTransport(Immortal(popen), lambda: None, 0, 0.02)
         assert await line(process) == b"ready"
         before = descriptors()
-        with pytest.raises(CLIError, match=f"Process {process.pid}, or something that it has"):
+        with pytest.raises(CLIError, match=f"Process {process.pid}, or a process that it has"):
             await process.aclose()
         assert "cannot be killed" in caplog.text
         assert len(descriptors()) == len(before) - 4

@@ -257,7 +257,7 @@ def test_half_a_line_at_the_end_is_left_out() -> None:
         (content({"exit": True}), 2, '"exit" must be a whole number'),
         (content({"line": "x"}), 2, '"dir" must be'),
         (content({"dir": ["<"], "line": "x"}), 2, '"dir" must be'),
-        (content({"dir": "<"}), 2, '"line" must be a text'),
+        (content({"dir": "<"}), 2, '"line" must be a string'),
         (content({"dir": "<", "line": "a\nb"}), 2, "without a newline"),
         (content({"dir": "<", "line": "\ud800"}), 2, "not what bytes can be read as"),
     ],
@@ -265,7 +265,7 @@ def test_half_a_line_at_the_end_is_left_out() -> None:
 def test_what_is_no_recording_is_refused_with_the_line(
     data: bytes, number: int, reason: str
 ) -> None:
-    with pytest.raises(Refused, match=f"line {number} of the recording: .*{reason}") as caught:
+    with pytest.raises(Refused, match=f"Line {number} of the recording: .*{reason}") as caught:
         Recording.load(data)
     assert caught.value.number == number
     assert reason in caught.value.reason

@@ -394,7 +394,7 @@ async def test_the_first_difference_is_shown() -> None:
     assert json.loads(error.expected)["uuid"] == "v2"
     assert error.got is not None
     assert str(error) == (
-        'line 4 of the recording: at $.a.list[1].b: "then" was recorded, "now" was sent\n'
+        'Line 4 of the recording: at $.a.list[1].b: "then" was recorded, "now" was sent\n'
         "--- recorded\n"
         "+++ sent\n"
         "@@ -3,7 +3,7 @@\n"
@@ -453,7 +453,7 @@ async def test_how_a_line_is_laid_out_does_not_matter(recorded: Any, got: Any) -
 async def test_to_send_more_or_less_than_recorded_is_a_mismatch() -> None:
     error = await mismatch(told((">", "a")), "a", "b")
     assert error.number is None
-    assert str(error).startswith("the end of the recording: the application had sent nothing more")
+    assert str(error).startswith("The end of the recording: the application had sent nothing more")
     error = await mismatch(told((">", "a"), (">", None), ("<", "x")), "a", "b")
     assert (error.number, error.expected, error.got) == (3, None, "b")
     error = await mismatch(told((">", {**PROMPT, "uuid": "u1"})), None)

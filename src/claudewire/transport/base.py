@@ -1,7 +1,8 @@
-"""The seam between a conversation and whatever carries it: a transport moves bytes, nothing else.
+"""What a transport is, and one in memory.
 
-Lines, JSON and answers are the connection's business. So a transport is easy to write: a process,
-a socket, an ssh channel, a pair of buffers in memory, one that records another.
+A transport moves bytes, nothing else. Lines, JSON and answers are the connection's business, so a
+transport is easy to write: for a process, a socket, an ssh channel, a pair of buffers in memory, or
+one that records another.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple, Protocol
 import anyio
 import anyio.lowlevel
 
+from ..concurrency import Signal
 from ..errors import TransportClosed
 
 __all__ = ["MemoryTransport", "Transport", "memory_pair"]
@@ -24,11 +26,11 @@ class Transport(Protocol):
         """Write all of `data`.
 
         Raises:
-            TransportClosed: nobody will read it.
+            TransportClosed: the peer no longer reads.
         """
 
     async def send_eof(self) -> None:
-        """Say that nothing more will be sent. The other direction stays open."""
+        """Close our direction: nothing more will be sent. The other one stays open."""
 
     async def receive(self) -> bytes:
         """Wait for some bytes; `b""` when there will be no more."""
@@ -37,13 +39,13 @@ class Transport(Protocol):
         """Wait for some bytes of the peer's stderr; `b""` when there will be no more."""
 
     async def wait(self) -> int | None:
-        """Wait until the peer has gone; give its exit status, negative for a signal.
+        """Wait until the peer has ended; return its exit status, negative for a signal.
 
-        None if it has no such thing.
+        None if it has no exit status.
         """
 
     async def aclose(self) -> None:
-        """Let go of everything. Whoever waits is woken with the end."""
+        """Close it, and release all resources. Calls that wait return with the end."""
 
 
 class _Pipe:
@@ -52,27 +54,27 @@ class _Pipe:
     def __init__(self) -> None:
         self._chunks: deque[bytes] = deque()
         self._ended = False
-        self._changed = anyio.Event()
+        self._changed = Signal()
 
     def put(self, data: bytes) -> None:
         if self._ended:
-            raise TransportClosed("The stream has ended; nobody will read this")
+            raise TransportClosed("The transport is closed; nothing more can be sent")
         if data:
             self._chunks.append(data)
-            self._wake()
+            self._changed.notify()
 
     def end(self) -> None:
         self._ended = True
-        self._wake()
+        self._changed.notify()
 
     def drop(self) -> None:
-        """End it, and nobody will read what is left."""
+        """End it, and throw away what is unread."""
         self._chunks.clear()
         self.end()
 
     async def get(self) -> bytes:
         if self._chunks or self._ended:
-            # Before anything is taken out, so that a reader that is cancelled here loses nothing.
+            # Before anything is taken out, so that nothing is lost if the reader is cancelled here.
             await anyio.lowlevel.checkpoint()
         while not self._chunks and not self._ended:
             await self._changed.wait()
@@ -80,41 +82,37 @@ class _Pipe:
         self._chunks.clear()
         return chunks
 
-    def _wake(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
 
-
-class _Fate:
-    """Whether an end has gone, and how. The first status that is told stays."""
+class _ExitStatus:
+    """Whether one side has ended, and with which status. The first status that is set stays."""
 
     def __init__(self) -> None:
-        self._gone = anyio.Event()
+        self._ended = anyio.Event()
         self._status: int | None = None
 
-    def tell(self, status: int | None) -> None:
+    def set(self, status: int | None) -> None:
         if self._status is None:
             self._status = status
-        self._gone.set()
+        self._ended.set()
 
     async def get(self) -> int | None:
-        await self._gone.wait()
+        await self._ended.wait()
         return self._status
 
 
 class _Half(NamedTuple):
-    """All that one end says to the other."""
+    """All that one side sends to the other."""
 
     output: _Pipe
     stderr: _Pipe
-    fate: _Fate
+    status: _ExitStatus
 
 
 class MemoryTransport:
-    """One end of a pair in memory. It has no limit: sending never waits for the reader.
+    """One side of a pair in memory, made by `memory_pair`.
 
-    An end that plays the process also has the other side of stderr and of the exit status:
-    `send_stderr` and `exit`.
+    Its buffer has no limit: sending never waits for the reader. The side that plays the process
+    also writes to stderr and sets the exit status, with `send_stderr` and `exit`.
     """
 
     def __init__(self, ours: _Half, theirs: _Half) -> None:
@@ -125,13 +123,13 @@ class MemoryTransport:
         """Write all of `data`. If this is cancelled, nothing was written.
 
         Raises:
-            TransportClosed: nobody will read it.
+            TransportClosed: the peer no longer reads.
         """
         await anyio.lowlevel.checkpoint()
         self._ours.output.put(data)
 
     async def send_eof(self) -> None:
-        """Say that nothing more will be sent."""
+        """Close our direction: nothing more will be sent."""
         await anyio.lowlevel.checkpoint()
         self._ours.output.end()
 
@@ -144,39 +142,39 @@ class MemoryTransport:
         return await self._theirs.stderr.get()
 
     def send_stderr(self, data: bytes) -> None:
-        """Write to the stderr that the other end reads.
+        """Write to the stderr that the other side reads.
 
         Raises:
-            TransportClosed: nobody will read it.
+            TransportClosed: the peer no longer reads.
         """
         self._ours.stderr.put(data)
 
     def exit(self, status: int) -> None:
-        """End as a process does: the status is set, all that was sent can still be read."""
+        """Exit as a process does: the status is set, all that was sent can still be read."""
         self._ours.output.end()
         self._ours.stderr.end()
         self._theirs.output.end()
-        self._ours.fate.tell(status)
+        self._ours.status.set(status)
 
     async def wait(self) -> int | None:
-        """Wait until the peer has gone; None if it left without a status."""
-        return await self._theirs.fate.get()
+        """Wait until the peer has ended; None if it set no status."""
+        return await self._theirs.status.get()
 
     async def aclose(self) -> None:
-        """Let go of everything. Whoever waits, here or there, is woken with the end.
+        """Close both directions. Calls that wait, on either side, return with the end.
 
-        What was sent can still be read there; what came is dropped.
+        What was sent can still be read by the other side; what is unread here is dropped.
         """
         self._ours.output.end()
         self._ours.stderr.end()
         self._theirs.output.drop()
         self._theirs.stderr.drop()
-        self._ours.fate.tell(None)
-        self._theirs.fate.tell(None)
+        self._ours.status.set(None)
+        self._theirs.status.set(None)
         await anyio.lowlevel.checkpoint()
 
 
 def memory_pair() -> tuple[MemoryTransport, MemoryTransport]:
-    """Make two ends that talk to each other: one for an application, one for what plays the CLI."""
-    left, right = _Half(_Pipe(), _Pipe(), _Fate()), _Half(_Pipe(), _Pipe(), _Fate())
+    """Make two connected transports: one for the application, one for what plays the CLI."""
+    left, right = (_Half(_Pipe(), _Pipe(), _ExitStatus()) for _ in range(2))
     return MemoryTransport(left, right), MemoryTransport(right, left)

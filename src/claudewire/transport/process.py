@@ -2,10 +2,10 @@
 
     transport = await spawn(Launch(argv=("claude", …), env=env))
     ...
-    await transport.aclose()      # bounded and complete, whoever cancels it
+    await transport.aclose()      # takes a limited time, and is complete even if it is cancelled
 
-How it ends: its input is closed, its group gets SIGTERM, and after a while SIGKILL. Then it is
-verified that nothing of the group is left. What the process had written can still be received.
+How it ends: its stdin is closed, its process group gets SIGTERM, and after a while SIGKILL. Then it
+is verified that nothing of the group is left. What the process wrote can still be received.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ __all__ = ["Cleanup", "Launch", "ProcessTransport", "check_platform", "spawn"]
 log: logging.Logger = logging.getLogger("claudewire.transport")
 
 Cleanup = Path | Callable[[], object]
-"""A file to be deleted, or something to be called."""
+"""A file to delete, or a function to call."""
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
-"""Seconds between two looks at a group that is dying."""
+"""Seconds between two checks of a process group that is ending."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Launch:
     Attributes:
         argv: the program, with its path, and its arguments.
         env: all of its environment.
-        cwd: where it runs; None for where we run.
-        cleanup: what to do when it has ended, or could not be started: private temporary files to
-            be deleted, functions to be called.
+        cwd: its working directory; None for that of this process.
+        cleanup: private temporary files to delete, and functions to call, when it has ended or
+            could not be started.
     """
 
     argv: tuple[str, ...]
@@ -84,9 +84,8 @@ async def spawn(
 
     Args:
         launch: what to start.
-        terminate_after: how many seconds a process that is closed has, after SIGTERM, before it
-            is killed.
-        kill_after: how many seconds the end of a killed process is waited for.
+        terminate_after: how many seconds a closed process has, after SIGTERM, before it is killed.
+        kill_after: how many seconds to wait for the end of a killed process.
         user: as whom it runs; this needs privileges.
 
     Raises:
@@ -98,7 +97,7 @@ async def spawn(
         check_platform()
         await anyio.lowlevel.checkpoint()
         # In this thread, and nothing is awaited after it: there is no moment at which the process
-        # runs and nobody owns it.
+        # runs without an owner.
         child = start(launch.argv, env=launch.env, cwd=launch.cwd, user=user)
     except (OSError, ValueError, LookupError) as error:
         cleanup()
@@ -111,7 +110,7 @@ async def spawn(
 
 
 class _CleanUp:
-    """What to do in the end, once."""
+    """Deletes the files and calls the functions of a `Launch`, once."""
 
     def __init__(self, steps: tuple[Cleanup, ...]) -> None:
         self._steps = list(steps)
@@ -125,14 +124,14 @@ class _CleanUp:
                 else:
                     step()
             except Exception:
-                log.exception("Could not clean up after a CLI")
+                log.exception("Could not clean up after the CLI")
 
 
 class ProcessTransport:
     """A running process as a transport. Made by `spawn`.
 
-    It can be received from, sent to, waited for and closed by different tasks at the same time,
-    all of one event loop. One that is forgotten is killed, with a ResourceWarning, when it is
+    Different tasks of one event loop may send, receive, wait and close at the same time. If it is
+    never closed, the process is killed, with a ResourceWarning, when this object is
     garbage-collected or when the interpreter ends.
     """
 
@@ -149,13 +148,13 @@ class ProcessTransport:
         self._exited = Readiness(child.exited, anyio.wait_readable)
         self._is_closing = False
         self._closed = anyio.Event()
-        self._when_forgotten = weakref.finalize(self, _forgotten, child, cleanup)
+        self._finalizer = weakref.finalize(self, _kill_unclosed, child, cleanup)
 
     # --- what it is ------------------------------------------------------------------------------
 
     @property
     def pid(self) -> int:
-        """The process id. On POSIX also that of its process group."""
+        """The process id, which is also that of its process group."""
         return self._child.pid
 
     @property
@@ -182,19 +181,19 @@ class ProcessTransport:
         anything else.
 
         Raises:
-            TransportClosed: nobody will read it.
+            TransportClosed: the process no longer reads.
         """
         await self._stdin.send(data)
 
     async def send_eof(self) -> None:
-        """Close its input, after all that was to be sent. The other direction stays open."""
+        """Close its stdin, after all that was sent before. The other direction stays open."""
         await self._stdin.send_eof()
 
     async def receive(self) -> bytes:
-        """Wait for some bytes; `b""` when there will be no more. One that is cancelled loses none.
+        """Wait for some bytes; `b""` when there will be no more. None are lost if it is cancelled.
 
-        The end comes when all have let go of the output: the process, and those of its children
-        that have it. It comes with `aclose` at the latest.
+        The end comes when the process, and every child that shares its stdout, has closed it. It
+        comes with `aclose` at the latest.
         """
         return await self._stdout.receive()
 
@@ -205,9 +204,9 @@ class ProcessTransport:
     # --- its end ---------------------------------------------------------------------------------
 
     async def wait(self) -> int | None:
-        """Wait until it has exited; give its exit status, negative for a signal.
+        """Wait until it has exited; return its exit status, negative for a signal.
 
-        None if nobody knows: somebody else in this process has waited for it.
+        None if that is not known, because other code in this process has waited for it.
         """
         await anyio.lowlevel.checkpoint()
         while not self._child.poll() and not self._closed.is_set():
@@ -215,13 +214,13 @@ class ProcessTransport:
         return self._child.returncode
 
     def send_signal(self, number: int) -> None:
-        """Send a signal to the process alone; nothing happens if it has exited."""
+        """Send a signal to the process alone; do nothing if it has exited."""
         self._child.send_signal(number)
 
     def kill_now(self) -> None:
-        """Kill it with all that it has started, here and now, from any thread.
+        """Kill it with all that it has started, at once and from any thread.
 
-        For when there is no event loop, or no time. What it has written can still be received,
+        Use it where there is no event loop, or no time. What it has written can still be received,
         and `aclose` still has to be called where that is possible.
         """
         self._child.end_now()
@@ -229,14 +228,14 @@ class ProcessTransport:
             self._cleanup()
 
     async def aclose(self) -> None:
-        """End it with all that it has started, and let go of everything.
+        """End it with all that it has started, and release all resources.
 
         It takes `terminate_after` and twice `kill_after` seconds at most. Cancelling does not
-        shorten it, because then somebody would be left behind; if a task of asyncio is cancelled
-        by force, the process is killed at once.
+        shorten it, because then a process could be left behind; if asyncio cancels the task by
+        force, the process is killed at once.
 
         Raises:
-            CLIError: something did not die. All else has been done.
+            CLIError: a process could not be killed. All else has been done.
         """
         with anyio.CancelScope(shield=True):
             if self._is_closing:
@@ -249,18 +248,18 @@ class ProcessTransport:
                 self.kill_now()
                 raise
             finally:
-                self._let_go()
+                self._release()
 
     async def _end(self) -> None:
         self._stdin.close()
         async with anyio.create_task_group() as tasks:
-            # Whoever cannot get rid of what it has to say cannot end.
+            # A process that cannot write the rest of its output cannot end.
             tasks.start_soon(self._stdout.drain)
             tasks.start_soon(self._stderr.drain)
             await self._end_process()
             tasks.cancel_scope.cancel()
         if self._child.is_left():
-            raise self._immortal()
+            raise self._not_killed()
 
     async def _end_process(self) -> None:
         if self.is_alive:
@@ -268,37 +267,37 @@ class ProcessTransport:
             with anyio.move_on_after(self._terminate_after):
                 await self.wait()
         if self.is_alive:
-            log.warning("Process %d did not end by SIGTERM and is killed", self.pid)
+            log.warning("Process %d did not end after SIGTERM; killing it", self.pid)
         self._child.kill()
         with anyio.move_on_after(self._kill_after):
             await self.wait()
         self._child.release()
         with anyio.move_on_after(self._kill_after):
-            await self._see_the_others_off()
+            await self._end_descendants()
 
-    async def _see_the_others_off(self) -> None:
+    async def _end_descendants(self) -> None:
         pause = _SHORTEST_PAUSE
         while self._child.is_left():
             self._child.kill()
             await anyio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 
-    def _immortal(self) -> CLIError:
-        message = f"Process {self.pid}, or something that it has started, cannot be killed"
+    def _not_killed(self) -> CLIError:
+        message = f"Process {self.pid}, or a process that it has started, cannot be killed"
         log.error(message)
         return CLIError(message, evidence=Evidence(pid=self.pid))
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         for stream in (self._stdin, self._stdout, self._stderr):
             stream.close()
         self._exited.close()
         self._child.close()
         self._cleanup()
-        self._when_forgotten.detach()
+        self._finalizer.detach()
         self._closed.set()
 
 
-def _forgotten(child: Child, cleanup: Callable[[], None]) -> None:
+def _kill_unclosed(child: Child, cleanup: Callable[[], None]) -> None:
     if not child.is_ours:
         return
     was_killed = child.is_released
@@ -306,7 +305,7 @@ def _forgotten(child: Child, cleanup: Callable[[], None]) -> None:
     child.close()
     cleanup()
     if not was_killed:
-        message = f"The process {child.pid} was never closed; now it has been killed"
+        message = f"The process {child.pid} was never closed, so it has been killed"
         warnings.warn(message, ResourceWarning, stacklevel=2)
 
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
-from ..errors import Redact, Redactor, redact
+from ..errors import Redact, Redactor
 from ..wire import Connection, Error, Event, Lines, LocalProtocolError, Role
 from .base import Transport
 
@@ -39,9 +39,6 @@ __all__ = [
     "Recording",
     "RecordingError",
     "RecordingTransport",
-    "Redact",
-    "Redactor",
-    "redact",
 ]
 
 VERSION = 1
@@ -51,28 +48,28 @@ _DIRECTIONS: tuple[Direction, ...] = (">", "<", "!")
 
 
 class RecordingError(Error):
-    """This is not a recording, or a damaged one. `number` is the line of the file, from 1."""
+    """A file is not a recording, or is damaged. `number` is its line, counted from 1."""
 
     def __init__(self, number: int, reason: str) -> None:
-        super().__init__(f"line {number} of the recording: {reason}")
+        super().__init__(f"Line {number} of the recording: {reason}")
         self.number = number
         self.reason = reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One thing that happened: a line, the end of a direction, or the exit of the CLI."""
+    """One event of a recording: a line, the end of a direction, or the exit of the CLI."""
 
     t: float = 0.0
     dir: Direction | None = None
-    """Who spoke; None for the exit."""
+    """Which way the line went; None for the exit."""
     line: bytes | None = None
     """Without its newline; None for the end of this direction and for the exit."""
     partial: bool = False
     exit: int | None = None
     """The status, if this is the exit and there was one."""
     number: int = 0
-    """The line in the file. It is no part of what was recorded."""
+    """The line in the file, counted from 1; 0 if it was not read from one."""
 
     @property
     def eof(self) -> bool:
@@ -80,7 +77,7 @@ class Entry:
         return self.dir is not None and self.line is None
 
     def is_line(self, direction: Direction) -> bool:
-        """Whether this is a line that went this way."""
+        """Whether this is a line of this direction."""
         return self.dir == direction and self.line is not None
 
     @property
@@ -122,10 +119,10 @@ class Recording:
     def load(cls, source: str | os.PathLike[str] | bytes | Iterable[str | bytes]) -> Recording:
         """Read a recording: from a file, from its content, or from its lines.
 
-        Half a line at the very end is left out: whoever recorded died while writing it.
+        Half a line at the very end is left out: the program ended while it wrote it.
 
         Raises:
-            RecordingError: it is none.
+            RecordingError: it is not a recording, or is damaged.
             OSError: the file cannot be read.
         """
         if isinstance(source, str | os.PathLike):
@@ -136,8 +133,8 @@ class Recording:
         first, header = next(objects, (1, {}))
         version = header.pop("claudewire", None)
         if version != VERSION:
-            said = "no header" if version is None else f"version {version!r}"
-            raise RecordingError(first, f'{said}; expected {{"claudewire": {VERSION}}} to begin it')
+            found = "no header" if version is None else f"version {version!r}"
+            raise RecordingError(first, f'{found}; it must begin with {{"claudewire": {VERSION}}}')
         entries: list[Entry] = []
         for number, obj in objects:
             entries.append(_entry(number, obj, entries[-1].t if entries else 0.0))
@@ -165,13 +162,13 @@ class Recording:
         for entry in self.entries:
             if entry.line is None or entry.dir == "!":
                 continue
-            hearer, speaker = (client, cli) if entry.dir == "<" else (cli, client)
-            events = hearer.receive_data(entry.line + b"\n")
+            receiver, sender = (client, cli) if entry.dir == "<" else (cli, client)
+            events = receiver.receive_data(entry.line + b"\n")
             for event in events:
-                # The speaker has to know what it asked, or nobody can tell what is answered.
+                # An answer can be read only by a connection that knows what it has asked.
                 with suppress(LocalProtocolError):
-                    speaker.send(event)
-            if hearer is client:
+                    sender.send(event)
+            if receiver is client:
                 found += events
         return found
 
@@ -217,7 +214,7 @@ def _entry(number: int, obj: dict[str, Any], before: float) -> Entry:
 
 def _line(number: int, line: Any) -> bytes:
     if not isinstance(line, str) or "\n" in line:
-        raise RecordingError(number, '"line" must be a text without a newline, or "eof" true')
+        raise RecordingError(number, '"line" must be a string without a newline, or "eof" true')
     try:
         return line.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
@@ -228,14 +225,14 @@ def _line(number: int, line: Any) -> bytes:
 
 
 class Recorder:
-    """Writes a recording while it happens. After each line the file is complete so far.
+    """Writes a recording as it happens. After each line the file is complete so far.
 
     Args:
-        sink: a path, to be written anew, or a binary file, which stays open.
-        header: what else to say at the beginning, such as `argv` and `cli_version`.
-        redactor: what takes out the secrets; True for a `Redactor`, False for nothing. It is given
-            whole lines, and has to leave JSON what it gets as JSON.
-        clock: gives seconds.
+        sink: a path, which is overwritten, or a binary file, which stays open.
+        header: what to add to the header, such as `argv` and `cli_version`.
+        redactor: removes the secrets; True for a `Redactor`, False to keep them. It is given whole
+            lines, and must return JSON for JSON.
+        clock: returns the time in seconds.
     """
 
     def __init__(
@@ -249,7 +246,7 @@ class Recorder:
         self._redact: Redact = redactor if callable(redactor) else _REDACTORS[redactor]()
         self._clock = clock
         self._start = clock()
-        # Nothing is too long to be kept: the application gets it as well.
+        # No line is too long to be kept: the application gets it as well.
         self._lines = {direction: Lines(sys.maxsize) for direction in _DIRECTIONS}
         self._ended: set[Direction] = set()
         self._exited = False
@@ -266,20 +263,20 @@ class Recorder:
         self._add(direction, self._lines[direction].feed(data))
 
     def end(self, direction: Direction) -> None:
-        """Record that nothing more will go this way."""
+        """Record the end of a direction."""
         if direction not in self._ended:
             self._ended.add(direction)
             self._add(direction, self._lines[direction].end(), partial=True)
             self._put(Entry(t=self._t(), dir=direction))
 
     def exit(self, status: int | None) -> None:
-        """Record that the CLI has gone."""
+        """Record the exit of the CLI."""
         if not self._exited:
             self._exited = True
             self._put(Entry(t=self._t(), exit=status))
 
     def close(self) -> None:
-        """Write down unfinished lines. Nothing is recorded any more."""
+        """Write unfinished lines, and stop recording."""
         for direction, lines in self._lines.items():
             self._add(direction, lines.end(), partial=True)
         if self._owned and self._file is not None:
@@ -312,7 +309,7 @@ class Recorder:
         return {"redacted": redacted, **json.loads(self._redact(json.dumps(head)))}
 
     def _argv(self, argv: Iterable[str]) -> list[str]:
-        """Show each argument under the name of the option before it: that tells what it is."""
+        """Redact each argument under the name of the option before it, which tells what it is."""
         name, shown = "", []
         for argument in argv:
             (value,) = json.loads(self._redact(json.dumps({name: argument}))).values()
@@ -329,10 +326,10 @@ _REDACTORS: dict[bool, Callable[[], Redact]] = {True: Redactor, False: lambda: _
 
 
 class RecordingTransport:
-    """Carries another transport's bytes untouched and at once, and records them.
+    """Passes another transport's bytes on, unchanged and at once, and records them.
 
-    It takes what a `Recorder` takes. If the recording cannot be written, that is raised: half a
-    recording that looks whole would be worse.
+    Its arguments are those of `Recorder`. If the recording cannot be written, the error is raised:
+    half a recording that looks whole would be worse.
     """
 
     def __init__(
@@ -349,12 +346,12 @@ class RecordingTransport:
 
     async def send(self, data: bytes) -> None:
         """Write all of `data`."""
-        # Recorded first: the answer may be read before the writing has come back.
+        # Recorded first: the answer may be read before `send` returns.
         self._recorder.feed(">", data)
         await self._inner.send(data)
 
     async def send_eof(self) -> None:
-        """Say that nothing more will be sent."""
+        """Close our direction: nothing more will be sent."""
         self._recorder.end(">")
         await self._inner.send_eof()
 
@@ -367,13 +364,13 @@ class RecordingTransport:
         return self._received("!", await self._inner.receive_stderr())
 
     async def wait(self) -> int | None:
-        """Wait until the peer has gone; give its exit status."""
+        """Wait until the peer has ended; return its exit status."""
         status = await self._inner.wait()
         self._recorder.exit(status)
         return status
 
     async def aclose(self) -> None:
-        """Let go of everything, and finish the recording."""
+        """Finish the recording, and close the transport."""
         self._recorder.close()
         await self._inner.aclose()
 

@@ -10,12 +10,12 @@ that it had sent before that line. What the application sends is compared with w
   in any order.
 * `none`: nothing is compared, lines are only counted.
 
-Ids need not be the same. An id that the application made (of a request, a message, a session, a
-callback) is taken for the one in its place in the recording, and from then on stands in that
-one's place in all that the CLI writes. An id that the CLI made has to come back as it was. As long
-as the application uses the recorded ids, the CLI's lines are the recorded bytes.
+Ids may differ. An id that the application made (of a request, a message, a session, a callback) is
+taken for the recorded one in its place, and from then on replaces it in all that the CLI writes. An
+id that the CLI made must come back as it was. As long as the application uses the recorded ids, the
+CLI's lines are the recorded bytes.
 
-Secrets that were taken out of the recording are taken out of what the application sends, too,
+Secrets that were removed from the recording are removed from what the application sends, too,
 before the two are compared.
 """
 
@@ -33,6 +33,7 @@ from typing import Literal, NoReturn, cast
 import anyio
 import anyio.lowlevel
 
+from ..concurrency import Signal
 from ..errors import Redact, Redactor, TransportClosed
 from ..wire import Error, Lines
 from .recording import Entry, Recording
@@ -44,19 +45,19 @@ Match = Literal["strict", "loose", "none"]
 
 
 class ReplayMismatch(Error):
-    """The application did not do what it had done when the recording was made.
+    """The application sent something else than when the recording was made.
 
     Attributes:
         number: the line of the recording where it did something else; None if it ended before.
         path: where in that line the first difference is.
-        expected: the line that was recorded, with the ids of now.
+        expected: the line that was recorded, with the application's ids.
         got: the line that was sent; None if the application ended its input.
     """
 
     def __init__(
         self, number: int | None, reason: str, path: str, expected: str | None, got: str | None
     ) -> None:
-        where = "the end of the recording" if number is None else f"line {number} of the recording"
+        where = "The end of the recording" if number is None else f"Line {number} of the recording"
         super().__init__(f"{where}: {reason}{_diff(expected, got)}")
         self.number = number
         self.path = path
@@ -65,7 +66,7 @@ class ReplayMismatch(Error):
 
 
 class ReplayUnfinished(Error):
-    """The application stopped before it had sent all that it had sent in the recording."""
+    """The application stopped before it had sent all that was recorded."""
 
     def __init__(self, unsent: tuple[Entry, ...]) -> None:
         first = unsent[0]
@@ -109,9 +110,10 @@ class ReplayTransport:
         recording: what to play.
         speed: None for at once; 1.0 for the recorded pace, 2.0 for twice as fast.
         match: how to compare what the application sends; see the top of this module.
-        ids: ids that the application has told the CLI in another way, such as `--session-id`: the
-            recorded ones, and which ones stand for them now.
-        redactor: what took the secrets out of the recording; True for a `Redactor` if they were.
+        ids: ids that the application gives the CLI in another way, such as `--session-id`: from
+            the recorded id to the one that replaces it.
+        redactor: what removed the secrets from the recording; True for a `Redactor`, if they were
+            removed.
     """
 
     def __init__(
@@ -134,7 +136,7 @@ class ReplayTransport:
         self._redact = _redactor(redactor, bool(recording.header.get("redacted")))
         self._unsent = [i for i, entry in enumerate(self._entries) if entry.dir == ">"]
         self._sent_at: dict[int, float] = {}
-        self._heard = 0
+        self._noted = 0
         self._played = 0
         self._then = 0.0
         self._now: float | None = None
@@ -146,13 +148,13 @@ class ReplayTransport:
         self._exited = False
         self._status: int | None = None
         self._failure: ReplayMismatch | None = None
-        self._changed = anyio.Event()
+        self._changed = Signal()
 
     # --- facts -----------------------------------------------------------------------------------
 
     @property
     def unplayed(self) -> tuple[Entry, ...]:
-        """The recorded lines that have been neither sent nor given out yet."""
+        """The recorded lines that have been neither sent nor received yet."""
         unsent = set(self._unsent)
         return tuple(
             entry
@@ -166,7 +168,7 @@ class ReplayTransport:
 
         Raises:
             ReplayMismatch: it had sent something else.
-            ReplayUnfinished: it has not. Never raised if nothing is to be compared.
+            ReplayUnfinished: it has not. Never raised with `match="none"`.
         """
         if self._failure is not None:
             raise self._failure
@@ -177,11 +179,11 @@ class ReplayTransport:
     # --- the transport ---------------------------------------------------------------------------
 
     async def send(self, data: bytes) -> None:
-        """Take what the application says.
+        """Compare what the application sends with the recording.
 
         Raises:
             ReplayMismatch: something else was recorded here.
-            TransportClosed: it said before that nothing would follow.
+            TransportClosed: the transport is closed, or the application has ended its input.
         """
         await self._begin()
         for line in self._lines.feed(data):
@@ -189,7 +191,7 @@ class ReplayTransport:
         self._play()
 
     async def send_eof(self) -> None:
-        """Take the end of what the application says.
+        """Compare the end of the application's input with the recording.
 
         Raises:
             ReplayMismatch: something else was recorded here.
@@ -212,25 +214,25 @@ class ReplayTransport:
         return await self._read("!")
 
     async def wait(self) -> int | None:
-        """Wait until the recorded CLI has gone; give its status, None if that was not recorded."""
+        """Wait until the recorded CLI has exited; None if its exit status was not recorded."""
         await self._until(lambda: self._exited)
         return self._status
 
     async def aclose(self) -> None:
-        """Stop playing. Whoever waits is woken with the end. Raises nothing; ask `finish`."""
+        """Stop playing. Calls that wait return with the end. It raises nothing; call `finish`."""
         if not self._closed and self._failure is None:
             with suppress(ReplayMismatch):
                 self._take_rest()
         self._closed = True
-        self._wake()
+        self._changed.notify()
         await anyio.lowlevel.checkpoint()
 
-    # --- hearing the application -----------------------------------------------------------------
+    # --- what the application sends --------------------------------------------------------------
 
     async def _begin(self) -> None:
         await anyio.lowlevel.checkpoint()
         if self._closed or self._input_ended:
-            raise TransportClosed("The replay was told that nothing would follow")
+            raise TransportClosed("The replay is closed, or its input has ended")
         if self._failure is not None:
             raise self._failure
 
@@ -267,7 +269,7 @@ class ReplayTransport:
         self._sent(self._unsent[0])
 
     def _expected(self) -> list[int]:
-        """What may be sent now: the next line, or any up to the next thing that the CLI did."""
+        """Which lines can be sent now: the next, or any before the next line of the CLI."""
         end = next(iter(self._unsent), 0)
         while end < len(self._entries) and self._entries[end].is_line(">"):
             end += 1
@@ -275,10 +277,10 @@ class ReplayTransport:
         return run if self._match == "loose" else run[:1]
 
     def _compare(self, index: int, text: str) -> Comparison:
-        while self._heard < index:
-            if self._entries[self._heard].dir == "<":
-                self._ids.hear(self._entries[self._heard])
-            self._heard += 1
+        while self._noted < index:
+            if self._entries[self._noted].dir == "<":
+                self._ids.note_received(self._entries[self._noted])
+            self._noted += 1
         expected, loose = self._entries[index].text, self._match == "loose"
         comparison = Comparison(expected, text, self._ids, loose)
         if comparison.differences and self._redact is not None:
@@ -303,7 +305,7 @@ class ReplayTransport:
         got: str | None = None,
     ) -> NoReturn:
         self._failure = ReplayMismatch(number, reason, path, expected, got)
-        self._wake()
+        self._changed.notify()
         raise self._failure
 
     # --- playing the CLI -------------------------------------------------------------------------
@@ -327,7 +329,7 @@ class ReplayTransport:
                 await self._changed.wait()
 
     def _play(self) -> float:
-        """Give out what is due; say when the next will be, never if the application is to act."""
+        """Release what is due; return when the next is, or infinity if the application must act."""
         now = self._time()
         self._now = now if self._now is None else self._now
         while self._played < len(self._entries):
@@ -339,10 +341,10 @@ class ReplayTransport:
                 return due
             self._now, self._then = due, entry.t
             self._played += 1
-            self._give(entry)
+            self._release(entry)
         self._ended |= {"<", "!"}
         self._exited = True
-        self._wake()
+        self._changed.notify()
         return math.inf
 
     def _due(self, entry: Entry, before: float) -> float:
@@ -350,7 +352,7 @@ class ReplayTransport:
             return max(before, self._sent_at.get(self._played, before))
         return before + max(0.0, entry.t - self._then) / self._speed if self._speed else before
 
-    def _give(self, entry: Entry) -> None:
+    def _release(self, entry: Entry) -> None:
         if entry.dir is None:
             self._exited, self._status = True, entry.exit
         elif entry.dir != ">" and entry.line is None:
@@ -360,14 +362,10 @@ class ReplayTransport:
             self._output["<"] += line.encode("utf-8", "surrogateescape")
         elif entry.dir == "!":
             self._output["!"] += entry.data
-        self._wake()
+        self._changed.notify()
 
     def _time(self) -> float:
         return 0.0 if self._speed is None else anyio.current_time()
-
-    def _wake(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
 
 
 def _redactor(redactor: Redact | bool, redacted: bool) -> Redact | None:

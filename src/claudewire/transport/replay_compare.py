@@ -1,4 +1,4 @@
-"""Is what an application sends now what it had sent in a recording, but for its ids?"""
+"""Comparing what an application sends with what was recorded, apart from its ids."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .recording import Entry
 __all__ = ["WIDEST", "Comparison", "Difference", "Ids", "excerpts"]
 
 WIDEST = 160
-"""How much of a value is shown. An image is one, too."""
+"""Characters of a value that are shown: it may be a whole image."""
 
 _ID_NAMES = ("requestid", "uuid", "uuids", "sessionid", "messageid", "callbackid", "callbackids")
 _ID_LISTS = {"stillqueued", "cancelled"}
 _LONG_ID = re.compile(r"(?<![\w-])[\w-]{16,}", re.ASCII)
-"""An id that cannot be anything else, wherever it stands: in the name of a file, in an error."""
+"""So long that it can only be an id, wherever it stands: in the name of a file, in an error."""
 
 
 def _holds_ids(name: str) -> bool:
@@ -27,7 +27,7 @@ def _holds_ids(name: str) -> bool:
 
 
 class Ids:
-    """Which id of the application stands for which one of the recording."""
+    """Which id of the application replaces which one of the recording."""
 
     def __init__(self, live: Mapping[str, str]) -> None:
         self._live = dict(live)
@@ -35,8 +35,8 @@ class Ids:
         self._theirs: set[str] = set()
         self._changed = any(then != now for then, now in live.items())
 
-    def hear(self, entry: Entry) -> None:
-        """Take note of the ids that the CLI made."""
+    def note_received(self, entry: Entry) -> None:
+        """Note the ids that the CLI made."""
 
         def note(name: str, value: str) -> str:
             if _holds_ids(name) and value not in self._live:
@@ -46,7 +46,7 @@ class Ids:
         rewrite(entry.text, note)
 
     def stands_for(self, now: str, then: str, new: dict[str, str]) -> bool:
-        """Whether one id is the other; what nobody has seen before is noted in `new`."""
+        """Whether one id is the other; a pair that was not seen before is added to `new`."""
         known = self._live.get(then) or new.get(then)
         if known or then in self._theirs or not (now and then):
             return now == (known or then)
@@ -56,14 +56,14 @@ class Ids:
         return True
 
     def learn(self, new: Mapping[str, str]) -> None:
-        """Keep what `stands_for` found out, now that the whole line is known to match."""
+        """Keep the pairs that `stands_for` found, once the whole line is known to match."""
         for then, now in new.items():
             self._live[then] = now
             self._recorded[now] = then
             self._changed |= then != now
 
     def current(self, line: str, new: Mapping[str, str] | None = None) -> str:
-        """A recorded line with the application's ids."""
+        """Put the application's ids into a recorded line."""
         if not self._changed and not new:
             return line
         live = {**self._live, **new} if new else self._live
@@ -76,7 +76,7 @@ class Ids:
         return rewrite(line, change)
 
     def in_text(self, text: str) -> str:
-        """A recorded text with the application's ids, where nothing else can be meant."""
+        """Put the application's ids into a recorded string, where they can only be ids."""
         return _LONG_ID.sub(lambda match: self._live.get(match[0], match[0]), text)
 
 
@@ -91,7 +91,7 @@ class Difference(NamedTuple):
 
 
 class Comparison:
-    """One line that was sent beside one that was recorded."""
+    """A line that was sent, compared with one that was recorded."""
 
     def __init__(self, expected: str, got: str, ids: Ids, loose: bool) -> None:
         self.new: dict[str, str] = {}
@@ -149,12 +149,12 @@ def _refuse(constant: str) -> Any:
 
 
 def _numberless(text: str) -> str:
-    """Secrets are counted in the order in which they come, and here not all of them come."""
+    """Drop the numbers of placeholders: they count secrets, of which not all are sent here."""
     return PLACEHOLDER.sub(r"<\1>", text)
 
 
 def excerpts(one: str, other: str) -> tuple[str, str]:
-    """As much of two texts as can be shown, so that one sees where they begin to differ."""
+    """Shorten two strings to where they begin to differ."""
     pairs = enumerate(zip(one, other, strict=False))
     differ = next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
     start = max(0, differ - WIDEST // 2) if max(len(one), len(other)) > WIDEST else 0

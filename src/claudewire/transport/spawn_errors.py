@@ -1,4 +1,4 @@
-"""Says in words why a program could not be started."""
+"""Why a program could not be started, as an error with advice."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _INTERPRETER = (
 _REASONS: dict[int, tuple[Cause, str, str]] = {
     errno.EACCES: (
         Cause.REFUSED,
-        "it may not be executed",
-        "Make it executable (chmod +x), and see that its file system is not mounted noexec.",
+        "it is not executable, or its directory cannot be entered",
+        "Make it executable (chmod +x), and check that its file system is not mounted noexec.",
     ),
     errno.EPERM: (
         Cause.REFUSED,
         "that is not permitted",
-        "Only a privileged process may start one of another user.",
+        "Only a privileged process can start one as another user.",
     ),
     errno.ENOEXEC: (
         Cause.REFUSED,
@@ -50,11 +50,11 @@ _REASONS: dict[int, tuple[Cause, str, str]] = {
 def explained(
     error: Exception, argv: Sequence[str], env: Mapping[str, str], cwd: Path | None
 ) -> Error:
-    """Make an error of ours of one that the system gave."""
+    """Turn the system's error into one that says what to do."""
     if cwd is not None and not cwd.is_dir():
         return OptionsError(f"The working directory {cwd} does not exist, or is not a directory")
     if not isinstance(error, OSError):
-        return OptionsError(f"This cannot be started: {error}")
+        return OptionsError(f"The command cannot be started: {error}")
     if error.errno == errno.E2BIG:
         return _too_long(argv, env)
     if error.errno == errno.ENOENT:
@@ -77,7 +77,7 @@ def _not_there(argv: Sequence[str]) -> CLIError:
 
 
 def _named(word: str, argv: Sequence[str]) -> str:
-    """Say which argument this is, without what it says."""
+    """Name an argument without its value."""
     number = list(argv).index(word)
     flags = (each.partition("=")[0] for each in (word, argv[number - 1]) if each[:1] == "-")
     return next(flags, f"number {number}")
@@ -94,5 +94,5 @@ def _too_long(argv: Sequence[str], env: Mapping[str, str]) -> CLIError:
         f"{variables}",
         cause=Cause.TOO_LONG,
         evidence=evidence,
-        advice="Pass long texts in a file, or in the initialize request.",
+        advice="Pass long strings in a file, or in the initialize request.",
     )
