@@ -263,6 +263,8 @@ def test_a_single_answer() -> None:
 
     reply = sync.run("2+2", options(), output=Answer, transport=SimulatedCLI(answers))
     assert reply.output == Answer(4)
+    with pytest.raises(OptionsError, match="tasks"):
+        sync.run("2+2", tasks="forget")  # type: ignore[call-overload]  # nothing is started
     with pytest.raises(TimeoutError, match=r"longer than 0\.01 s"):
         sync.run("wait", options(), timeout=0.01, transport=SimulatedCLI(answers))
 

@@ -21,7 +21,7 @@ from .interrupt import Escalation, InterruptReceipt, Queued
 from .pool import Pool, PooledSession, PoolStats
 from .queue import ItemQueue
 from .reply import OutputT, Reply
-from .session import DEFAULT, Priority, Session, TasksAtEnd, Timeout
+from .session import DEFAULT, Priority, Session, TasksAtEnd, Timeout, check_tasks
 from .turn import TextPieces, Turn, TurnState
 from .watchdog import Stall, Waiting
 
@@ -54,6 +54,7 @@ __all__ = [
     "TurnState",
     "UnreadLimitReached",
     "Waiting",
+    "check_tasks",
     "open",
     "run",
 ]

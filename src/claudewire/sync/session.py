@@ -16,6 +16,7 @@ from ..session import (
     Queued,
     TasksAtEnd,
     Timeout,
+    check_tasks,
 )
 from ..session import Session as AsyncSession
 from ..session import open as async_open
@@ -406,6 +407,7 @@ def run(
         TimeoutError: there was no reply in time.
         Error: see `claudewire.run`.
     """
+    check_tasks(tasks)
     with open(options, transport=transport, **changes) as session:
         reply = session.ask(prompt, timeout=timeout)
         session.finish_tasks(tasks, TASKS_MAY_TAKE)
