@@ -13,7 +13,7 @@ import pytest
 from tests.docs.protocol_examples import Fence, fences, names, table
 from tests.hooks.hook_table import RESULTS, expected
 
-from claudewire.hooks import registry as hooks
+from claudewire import hooks
 from claudewire.hooks.events import EVENTS
 from claudewire.options import Agent
 

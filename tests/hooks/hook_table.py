@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from claudewire.hooks import HookResult
-from claudewire.hooks.registry import (
+from claudewire.hooks import (
+    HookResult,
     add_context,
     allow,
     answer,

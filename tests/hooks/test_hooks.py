@@ -18,10 +18,12 @@ from tests.real.hooked import hooked
 from tests.wire.test_hooks import BASE, INPUTS
 
 from claudewire.errors import Cause, CLIError, OptionsError
-from claudewire.hooks import Hook, HookContext, HookResult, HookResultError, Hooks
-from claudewire.hooks.events import EVENTS
-from claudewire.hooks.functions import FAILED
-from claudewire.hooks.registry import (
+from claudewire.hooks import (
+    Hook,
+    HookContext,
+    HookResult,
+    HookResultError,
+    Hooks,
     OnFailure,
     add_context,
     allow,
@@ -36,6 +38,8 @@ from claudewire.hooks.registry import (
     stop,
     tell_user,
 )
+from claudewire.hooks.events import EVENTS
+from claudewire.hooks.hook import FAILED
 from claudewire.simulator import Chat, SimulatedCLI
 from claudewire.wire import (
     HOOK_EVENTS,
@@ -178,8 +182,8 @@ async def test_a_result_that_does_not_fit_its_event_is_a_failure(
         ("Stop", set_fields(session_title="x"), "cannot set session_title at Stop"),
         ("UserPromptSubmit", set_fields(session_title=5), "cannot be written"),
         ("PreToolUse", change_input({"x": object()}), "cannot be written"),
-        ("PreToolUse", "allow", "returns nothing, a result"),
-        ("PreToolUse", {"decision": "block"}, "returns nothing, a result"),
+        ("PreToolUse", "allow", "returns None, a result"),
+        ("PreToolUse", {"decision": "block"}, "returns None, a result"),
         ("PreToolUse", HookOutput(decision=5), "cannot be written"),  # type: ignore[arg-type]
         (
             "PreToolUse",
@@ -342,7 +346,7 @@ def test_an_event_that_does_not_exist_is_refused(name: Any, hint: str) -> None:
 
 @pytest.mark.parametrize("hooks", [[nothing], nothing, "Stop", None])
 def test_hooks_that_are_no_mapping_are_refused(hooks: Any) -> None:
-    with pytest.raises(OptionsError, match="are a mapping"):
+    with pytest.raises(OptionsError, match="must be a mapping"):
         Hooks.of(hooks)
 
 
@@ -429,9 +433,9 @@ async def test_a_function_is_called_with_what_it_takes(
         (Both().wrong, "Both.wrong()"),
         (yielding, "yielding yields"),
         (yielding_later, "yielding_later yields"),
-        (Both, "and not <class"),
-        ("text", "and not 'text'"),
-        (None, "and not None"),
+        (Both, "<class"),
+        ("text", "'text' is not a function"),
+        (None, "None is not a function"),
     ],
 )
 def test_a_function_that_cannot_be_called_so_is_refused_at_once(
@@ -504,18 +508,18 @@ def test_a_matcher_is_sent_so_that_all_clis_understand_it(given: Any, sent: str 
 @pytest.mark.parametrize(
     ("matcher", "problem"),
     [
-        ("(", "no regular expression"),
-        ("[a", "no regular expression"),
+        ("(", "not a regular expression"),
+        ("[a", "not a regular expression"),
         ("(?i)bash", "does not know `(?i`"),
         ("(?P<name>Bash)", "does not know `(?P`"),
         ("Bash.*+", "does not know `*+`"),
         (r"\ABash\Z", "does not know `\\A`"),
         ("(?#tools)Bash", "does not know `(?#`"),
         ("Bash(git push:*)", "looks like a permission rule"),
-        ("Bash Edit", "No tool has a blank in its name"),
+        ("Bash Edit", "No tool has a space in its name"),
         ("mcp__calc", "for all tools of the server write 'mcp__calc__.*'"),
         ("Bash|mcp__my-calc", "for all tools of the server"),
-        (5, "is a text, and not 5"),
+        (5, "must be a string, not 5"),
     ],
 )
 def test_a_matcher_that_would_never_match_is_refused(matcher: Any, problem: str) -> None:

@@ -251,14 +251,14 @@ async def yields_slowly(request: Any) -> AsyncIterator[Any]:
 @pytest.mark.parametrize(
     ("handler", "words"),
     [
-        ("allow", "on_permission has to be a function, and not 'allow'"),
-        (True, "has to be a function"),
+        ("allow", "on_permission must be a function that returns its answer: 'allow' is not"),
+        (True, "must be a function"),
         (three, "is called with one argument, the request; three(tool_name: 'str', input:"),
         (none, "none() -> 'Any' cannot be called so"),
         (by_keyword, "cannot be called so"),
-        (yields, "has to return its answer; yields yields"),
-        (yields_slowly, "has to return its answer"),
-        (Decider, "and not the class Decider"),
+        (yields, "must be a function that returns its answer: yields yields"),
+        (yields_slowly, "yields_slowly yields"),
+        (Decider, "Decider'> is not a function"),
     ],
 )
 def test_what_cannot_decide_is_refused_when_it_is_registered(handler: Any, words: str) -> None:

@@ -16,9 +16,11 @@ import pytest
 from tests.helpers.real_clis import NEWEST, VERSIONS, real_cli, why_not
 
 from claudewire.errors import CLIError
-from claudewire.hooks import Hook, HookContext, HookResult, Hooks
-from claudewire.hooks.functions import FAILED
-from claudewire.hooks.registry import (
+from claudewire.hooks import (
+    Hook,
+    HookContext,
+    HookResult,
+    Hooks,
     add_context,
     allow,
     block,
@@ -28,6 +30,7 @@ from claudewire.hooks.registry import (
     show,
     stop,
 )
+from claudewire.hooks.hook import FAILED
 from claudewire.simulator import ARGV
 from claudewire.testing.api import APIScript, APIToolUse
 from claudewire.testing.cage import Cage

@@ -11,8 +11,7 @@ import anyio
 from tests.reliability.cases import Case, Phase
 from tests.reliability.scenario import scenario
 
-from claudewire.hooks import HookResult, Hooks
-from claudewire.hooks.registry import allow
+from claudewire.hooks import HookResult, Hooks, allow
 from claudewire.options import Options
 from claudewire.people import ElicitationRequest, PermissionRequest, PermissionResult
 from claudewire.simulator.actions import Write, WriteError

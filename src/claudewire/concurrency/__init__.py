@@ -12,6 +12,7 @@ from .functions import (
     FunctionCancelled,
     call_function,
     call_in_thread,
+    check_function,
     function_name,
     is_async_function,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "Signal",
     "call_function",
     "call_in_thread",
+    "check_function",
     "function_name",
     "is_async_function",
     "run_detached",

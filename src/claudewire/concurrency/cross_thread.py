@@ -1,8 +1,8 @@
 """Waking tasks from any thread, on asyncio and on trio, without a task or a thread to do it.
 
-What a person answers seldom comes from the task that waits for it: it comes from a window, a web
-server, a thread that reads a terminal. So a waiting task leaves behind how its event loop can be
-reached, and whoever has the answer uses that.
+The answer of a person seldom comes from the task that waits for it: it comes from a window, a web
+server, or a thread that reads a terminal. So a waiting task leaves behind a way to its event loop,
+which the thread that has the answer uses.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ __all__ = ["Latch", "Mailbox", "MailboxClosed", "RunSoon", "run_soon"]
 T = TypeVar("T")
 
 RunSoon = Callable[[Callable[[], object]], None]
-"""Has something called soon in one particular event loop. Any thread may use it.
+"""Calls a function soon in one particular event loop, from any thread.
 
-If that loop is gone, nothing happens: nobody waits there any more.
+If that loop has ended, nothing happens: no task waits there any longer.
 """
 
 
 def run_soon() -> RunSoon:
-    """Give the way to the event loop that this task runs in."""
-    trio = sys.modules.get("trio")  # whoever runs on it has imported it
+    """Return a function that reaches the event loop of this task from any thread."""
+    trio = sys.modules.get("trio")  # a program that runs on it has imported it
     if trio is not None and trio.lowlevel.in_trio_task():
         reach = trio.lowlevel.current_trio_token().run_sync_soon
     else:
@@ -44,7 +44,7 @@ def run_soon() -> RunSoon:
 
 
 class _Waiters:
-    """The tasks that wait for something. Whoever uses it holds a lock."""
+    """The tasks that wait for something. The caller holds a lock."""
 
     __slots__ = ("_waiting",)
 
@@ -74,11 +74,11 @@ class Latch:
         self._waiters = _Waiters()
 
     def is_set(self) -> bool:
-        """Say whether it has been set."""
+        """Whether it has been set."""
         return self._is_set
 
     def set(self) -> None:
-        """Let everybody go on, now and for ever."""
+        """Release all tasks that wait, now and from now on."""
         with self._lock:
             self._is_set = True
             self._waiters.wake()
@@ -99,11 +99,11 @@ class Latch:
 
 
 class MailboxClosed(Exception):
-    """The mailbox is closed, and all that was in it has been taken."""
+    """The mailbox is closed, and everything in it has been taken."""
 
 
 class Mailbox(Generic[T]):
-    """A queue that any thread puts things into, and that tasks and threads take them from."""
+    """A queue that any thread can put items into, and that tasks and threads take them from."""
 
     __slots__ = ("_changed", "_closed", "_items", "_waiters")
 
@@ -114,14 +114,14 @@ class Mailbox(Generic[T]):
         self._waiters = _Waiters()
 
     def put(self, item: T) -> None:
-        """Add something. When the mailbox is closed, it is dropped."""
+        """Add an item. It is dropped if the mailbox is closed."""
         with self._changed:
             if not self._closed:
                 self._items.append(item)
                 self._wake()
 
     def close(self) -> None:
-        """Take in nothing more. What is there can still be taken."""
+        """Accept no more items. Those in the mailbox can still be taken."""
         with self._changed:
             self._closed = True
             self._wake()
@@ -131,10 +131,10 @@ class Mailbox(Generic[T]):
         self._waiters.wake()
 
     async def get(self) -> T:
-        """Take the next thing, waiting for it in a task.
+        """Take the next item, waiting for it in a task.
 
         Raises:
-            MailboxClosed: there will be nothing more.
+            MailboxClosed: there will be no more items.
         """
         await anyio.lowlevel.checkpoint()
         while True:
@@ -150,15 +150,15 @@ class Mailbox(Generic[T]):
                     self._waiters.discard(event)
 
     def get_blocking(self, timeout: float | None = None) -> T:
-        """Take the next thing, waiting for it in a thread that may wait.
+        """Take the next item, blocking the thread until there is one.
 
         Raises:
-            MailboxClosed: there will be nothing more.
-            TimeoutError: nothing came in time.
+            MailboxClosed: there will be no more items.
+            TimeoutError: no item came in time.
         """
         with self._changed:
             if not self._changed.wait_for(self._is_decided, timeout):
-                raise TimeoutError(f"nothing came within {timeout} seconds")
+                raise TimeoutError(f"no item came within {timeout} seconds")
             return self._take()
 
     def _is_decided(self) -> bool:

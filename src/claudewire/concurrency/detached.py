@@ -1,8 +1,8 @@
-"""A task that belongs to nobody's task group, on asyncio and on trio.
+"""A task outside of any task group, on asyncio and on trio.
 
 A session is opened in one task and may be closed in another. A task group would have to be left by
-the task that entered it, so the session's own task is started beside all of them, and inside it a
-task group holds the rest. The event loop still owns it: when the loop ends, it is cancelled.
+the task that entered it, so the session's own task is started outside, and a task group inside it
+holds the rest. The event loop still owns it: when the loop ends, it is cancelled.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def run_detached(
     """Start a task in the current context.
 
     Args:
-        function: it may raise nothing but its cancellation: nobody would hear of it.
+        function: it must raise nothing but its cancellation: no caller would see it.
         name: of the task.
         never_ran: is called instead if asyncio ends before the function could begin, which then
             cannot clean up after itself.

@@ -18,6 +18,7 @@ __all__ = [
     "FunctionCancelled",
     "call_function",
     "call_in_thread",
+    "check_function",
     "function_name",
     "is_async_function",
 ]
@@ -25,6 +26,25 @@ __all__ = [
 
 class FunctionCancelled(Exception):
     """A function ended because something that it waited for was cancelled."""
+
+
+def check_function(function: object) -> inspect.Signature | None:
+    """Check that something is a function that returns its result, and return its signature.
+
+    Returns:
+        the signature; None if it is not known, as for some functions written in C.
+
+    Raises:
+        TypeError: it is something else; the message says what.
+    """
+    if isinstance(function, type) or not callable(function):
+        raise TypeError(f"{function!r} is not a function")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"{function_name(function)} yields")
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
 
 
 def function_name(function: object) -> str:

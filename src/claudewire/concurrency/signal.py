@@ -1,4 +1,4 @@
-"""Something that tasks wait for to change, any number of times."""
+"""A signal that tasks can wait for, any number of times."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Signal"]
 
 
 class Signal:
-    """Wakes all who wait, and is then as new. Costs nothing while nobody waits."""
+    """Wakes all tasks that wait, and can then be waited for again. Free while no task waits."""
 
     __slots__ = ("_event",)
 
@@ -18,7 +18,7 @@ class Signal:
         self._event: anyio.Event | None = None
 
     def notify(self) -> None:
-        """Wake everybody who waits now."""
+        """Wake all tasks that wait now."""
         event, self._event = self._event, None
         if event is not None:
             event.set()
@@ -30,6 +30,6 @@ class Signal:
         await self._event.wait()
 
     async def until(self, true: Callable[[], bool]) -> None:
-        """Wait until something is true that can become so only before a notification."""
+        """Wait until a condition is true; whatever changes it has to notify."""
         while not true():
             await self.wait()

@@ -1,22 +1,16 @@
 """Functions of the application that the CLI calls when something happens.
 
-`Hooks` registers them; the functions here, such as `deny` and `add_context`, make their results. It
-uses `errors` and `wire`. Start with `registry`.
+`Hooks` registers them; functions such as `deny` and `add_context` make their results. It uses
+`errors`, `concurrency` and `wire`. Start with `registry`.
 """
 
 from __future__ import annotations
 
-from .registry import (
-    DEFAULT_TIMEOUT,
-    EventHooks,
-    Hook,
-    HookContext,
-    HookDecorator,
-    HookEvent,
+from .hook import DEFAULT_TIMEOUT, Hook, HookContext, OnFailure
+from .registry import EventHooks, HookDecorator, HookEvent, Hooks
+from .results import (
     HookResult,
     HookResultError,
-    Hooks,
-    OnFailure,
     add_context,
     allow,
     answer,

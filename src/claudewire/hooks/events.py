@@ -1,7 +1,7 @@
-"""The events that hooks are for: what each is matched by, and what can be answered to it.
+"""The events that hooks are for: what each is matched by, and how it can be answered.
 
 Which events take a matcher is what the CLI itself lists. How an event is blocked, and where the
-CLI minds `continue: false`, was measured where it could be brought about.
+CLI heeds `continue: false`, was measured where the event could be produced.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["EVENTS", "Blocking", "EventKind", "check_matcher", "event_named"]
 
 
 class Blocking(Enum):
-    """Where an answer says that something must not happen."""
+    """The field of an answer that says that something must not happen."""
 
     PERMISSION = "permissionDecision: deny"
     DECISION = "decision: block"
@@ -35,8 +35,8 @@ class EventKind:
 
     Attributes:
         name: as the CLI writes it.
-        input: what a hook is told.
-        output: what only this event can be answered; None if there is nothing.
+        input: the class of the hook's input.
+        output: the class of the output that only this event has; None if there is none.
         matched: the field of the input that a matcher is compared with; None if it takes none.
         blocking: how it is prevented; None if it cannot be.
         can_stop: whether a hook can end the turn here.
@@ -51,12 +51,12 @@ class EventKind:
 
     @property
     def is_about_a_tool(self) -> bool:
-        """Whether one use of a tool is what it is about."""
+        """Whether it is about one use of a tool."""
         return "tool_name" in self.input.__struct_fields__
 
     @property
     def keeps_going(self) -> bool:
-        """Whether to block it means that the model goes on, which it must not do forever."""
+        """Whether blocking it makes the model go on, which it must not do forever."""
         return "stop_hook_active" in self.input.__struct_fields__
 
     def can_say(self, field: str) -> bool:
@@ -64,68 +64,41 @@ class EventKind:
         return self.output is not None and field in self.output.__struct_fields__
 
 
-_MATCHED: Final = {
-    "PreToolUse": "tool_name",
-    "PostToolUse": "tool_name",
-    "PostToolUseFailure": "tool_name",
-    "PermissionRequest": "tool_name",
-    "PermissionDenied": "tool_name",
-    "Notification": "notification_type",
-    "UserPromptExpansion": "command_name",
-    "SessionStart": "source",
-    "SessionEnd": "reason",
-    "StopFailure": "error",
-    "SubagentStart": "agent_type",
-    "SubagentStop": "agent_type",
-    "PreCompact": "trigger",
-    "PostCompact": "trigger",
-    "PreModelSwitch": "to_model",
-    "PostModelSwitch": "to_model",
-    "Setup": "trigger",
-    "Elicitation": "mcp_server_name",
-    "ElicitationResult": "mcp_server_name",
-    "ConfigChange": "source",
-    "InstructionsLoaded": "load_reason",
-    "FileChanged": "file_path",
-    "DirectoryAdded": "source",
-}
-_BLOCKING: Final = {
-    "PreToolUse": Blocking.PERMISSION,
-    "PreModelSwitch": Blocking.PERMISSION,
-    "PermissionRequest": Blocking.REQUEST,
-    "Elicitation": Blocking.ANSWER,
-    "ElicitationResult": Blocking.ANSWER,
-    **dict.fromkeys(
-        (
-            "PostToolUse",
-            "PostToolUseFailure",
-            "PostToolBatch",
-            "UserPromptSubmit",
-            "UserPromptExpansion",
-            "Stop",
-            "SubagentStop",
-            "PreCompact",
-            "ConfigChange",
-            "TeammateIdle",
-            "TaskCreated",
-            "TaskCompleted",
-            "WorktreeCreate",
-        ),
-        Blocking.DECISION,
-    ),
-}
-_CAN_STOP: Final = {
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolBatch",
-    "UserPromptSubmit",
-    "UserPromptExpansion",
-    "Stop",
-    "SubagentStop",
-    "PermissionRequest",
-    "TeammateIdle",
-    "TaskCreated",
-    "TaskCompleted",
+_FACTS: Final[dict[str, tuple[str | None, Blocking | None, bool]]] = {
+    # the field that a matcher is compared with, how it is blocked, whether a hook can end the turn
+    "PreToolUse": ("tool_name", Blocking.PERMISSION, True),
+    "PostToolUse": ("tool_name", Blocking.DECISION, True),
+    "PostToolUseFailure": ("tool_name", Blocking.DECISION, False),
+    "PostToolBatch": (None, Blocking.DECISION, True),
+    "Notification": ("notification_type", None, False),
+    "UserPromptSubmit": (None, Blocking.DECISION, True),
+    "UserPromptExpansion": ("command_name", Blocking.DECISION, True),
+    "SessionStart": ("source", None, False),
+    "SessionEnd": ("reason", None, False),
+    "Stop": (None, Blocking.DECISION, True),
+    "StopFailure": ("error", None, False),
+    "SubagentStart": ("agent_type", None, False),
+    "SubagentStop": ("agent_type", Blocking.DECISION, True),
+    "PreCompact": ("trigger", Blocking.DECISION, False),
+    "PostCompact": ("trigger", None, False),
+    "PreModelSwitch": ("to_model", Blocking.PERMISSION, False),
+    "PostModelSwitch": ("to_model", None, False),
+    "PermissionRequest": ("tool_name", Blocking.REQUEST, True),
+    "PermissionDenied": ("tool_name", None, False),
+    "Setup": ("trigger", None, False),
+    "TeammateIdle": (None, Blocking.DECISION, True),
+    "TaskCreated": (None, Blocking.DECISION, True),
+    "TaskCompleted": (None, Blocking.DECISION, True),
+    "Elicitation": ("mcp_server_name", Blocking.ANSWER, False),
+    "ElicitationResult": ("mcp_server_name", Blocking.ANSWER, False),
+    "ConfigChange": ("source", Blocking.DECISION, False),
+    "WorktreeCreate": (None, Blocking.DECISION, False),
+    "WorktreeRemove": (None, None, False),
+    "InstructionsLoaded": ("load_reason", None, False),
+    "CwdChanged": (None, None, False),
+    "FileChanged": ("file_path", None, False),
+    "DirectoryAdded": ("source", None, False),
+    "MessageDisplay": (None, None, False),
 }
 
 
@@ -142,9 +115,7 @@ EVENTS: Final[dict[str, EventKind]] = {
         name,
         _INPUTS[name],  # type: ignore[arg-type]  # the union has no others
         _OUTPUTS.get(name),
-        _MATCHED.get(name),
-        _BLOCKING.get(name),
-        name in _CAN_STOP,
+        *_FACTS[name],
     )
     for name in HOOK_EVENTS
 }
@@ -152,10 +123,10 @@ EVENTS: Final[dict[str, EventKind]] = {
 
 
 def event_named(event: str | type[BaseHookInput]) -> EventKind:
-    """Find an event by its name, or by the class of what a hook is told.
+    """Find an event by its name, or by the class of the hook's input.
 
     Raises:
-        OptionsError: there is none.
+        OptionsError: there is no such event.
     """
     name = event.__struct_config__.tag if isinstance(event, type) else event
     if isinstance(name, str) and name in EVENTS:
@@ -194,23 +165,23 @@ def check_matcher(kind: EventKind, matcher: str | None) -> str | None:
     """Check a matcher, and write it so that CLIs of all versions understand it alike.
 
     A matcher of names alone, `Bash|Edit`, is for these and no others. Anything else is a regular
-    expression of JavaScript that is searched for anywhere in the name. A CLI takes one that it
-    cannot read for one that never matches, and says nothing.
+    expression of JavaScript that is searched for anywhere in the name. If a CLI cannot parse it,
+    it never matches, and the CLI reports nothing.
 
     Returns:
         The matcher; None for one that matches everything.
 
     Raises:
-        OptionsError: it would not do what it seems to.
+        OptionsError: the CLI would not understand it as it is meant.
     """
     if matcher is None or matcher in ("", "*"):
         return None
     if not isinstance(matcher, str):
-        raise OptionsError(f"A matcher is a text, and not {matcher!r}")
+        raise OptionsError(f"A matcher must be a string, not {matcher!r}")
     if kind.matched is None:
         raise OptionsError(f"{kind.name} takes no matcher: leave out {matcher!r}")
     if kind.name == "FileChanged":
-        return matcher  # names of files, which are no expression
+        return matcher  # names of files, not an expression
     if kind.is_about_a_tool:
         _check_tool(matcher)
     if _NAMES.fullmatch(matcher):
@@ -246,7 +217,7 @@ def _check_expression(matcher: str) -> None:
         re.compile(ours)
     except (re.error, OverflowError, RecursionError) as error:
         raise OptionsError(
-            f"The matcher {matcher!r} is no regular expression: {error}; the CLI would never match"
+            f"The matcher {matcher!r} is not a regular expression: {error}; it would never match"
         ) from None
 
 
@@ -254,7 +225,7 @@ def _check_tool(matcher: str) -> None:
     if _RULE.search(matcher):
         raise OptionsError(
             f"The matcher {matcher!r} looks like a permission rule. It is compared with the name "
-            "of the tool alone: look at the tool's input in the hook"
+            "of the tool only: check the tool's input in the hook"
         )
     if " " in matcher and not _NAMES.fullmatch(matcher):
-        raise OptionsError(f"No tool has a blank in its name: {matcher!r} would never match")
+        raise OptionsError(f"No tool has a space in its name: {matcher!r} would never match")

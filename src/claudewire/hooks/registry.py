@@ -9,7 +9,7 @@
         return None
 
 Each call of a hook runs in a task of its own, and plain functions in threads: no hook waits for
-another. What several hooks say about one thing is weighed by the CLI: who denies, wins.
+another. If several hooks are called for one thing, the CLI weighs their results: a denial wins.
 """
 
 from __future__ import annotations
@@ -17,78 +17,50 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    NamedTuple,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
 from .. import wire
 from ..errors import Cause, CLIError, OptionsError
 from ..wire import BaseHookInput, HookCallback, HookMatcher, HookOutput, InitializeResult
 from .events import EventKind, check_matcher, event_named
-from .functions import DEFAULT_TIMEOUT, Hook, HookContext, OnFailure, check_hook, run_hook
-from .results import (
-    HookResult,
-    HookResultError,
-    add_context,
-    allow,
-    answer,
-    ask,
-    block,
-    change_input,
-    change_output,
-    defer,
-    deny,
-    retry,
-    set_fields,
-    show,
-    stop,
-    tell_user,
-    use_worktree,
-    watch,
-)
+from .hook import Hook, HookContext, OnFailure, check_hook, run_hook
+from .results import HookResult
 
 if TYPE_CHECKING:
     from ..session import Session
 
-__all__ = [
-    "DEFAULT_TIMEOUT",
-    "EventHooks",
-    "Hook",
-    "HookContext",
-    "HookDecorator",
-    "HookEvent",
-    "HookResult",
-    "HookResultError",
-    "Hooks",
-    "OnFailure",
-    "add_context",
-    "allow",
-    "answer",
-    "ask",
-    "block",
-    "change_input",
-    "change_output",
-    "defer",
-    "deny",
-    "retry",
-    "set_fields",
-    "show",
-    "stop",
-    "tell_user",
-    "use_worktree",
-    "watch",
-]
+__all__ = ["EventHooks", "HookDecorator", "HookEvent", "Hooks"]
 
 log: logging.Logger = logging.getLogger("claudewire.hooks")
 
 GRACE: Final = 10
-"""Seconds that the CLI waits longer than we do: who fails here decides what follows."""
+"""Seconds that the CLI waits longer than we do, so that a timeout is noticed here first."""
 
 InputT = TypeVar("InputT")
 Said = HookResult | HookOutput | None
 SaidT = TypeVar("SaidT", bound=Said | Awaitable[Said])
 
 
+class HookOptions(TypedDict, total=False):
+    """How a hook is called; see `Hook`."""
+
+    timeout: float
+    on_failure: OnFailure
+    show_error: bool
+
+
 class HookDecorator(Generic[InputT]):
-    """Makes a hook of a function, which stays what it is."""
+    """A decorator that registers a function as a hook and returns it unchanged."""
 
     def __init__(self, register: Callable[[Callable[..., Any]], None]) -> None:
         self._register = register
@@ -116,10 +88,7 @@ class EventHooks(Generic[InputT]):
     def __call__(
         self,
         matcher: str | None = None,
-        *,
-        timeout: float = DEFAULT_TIMEOUT,
-        on_failure: OnFailure = "continue",
-        show_error: bool = False,
+        **options: Unpack[HookOptions],
     ) -> HookDecorator[InputT]: ...
     @overload
     def __call__(self, matcher: Callable[[InputT], SaidT]) -> Callable[[InputT], SaidT]: ...
@@ -128,7 +97,7 @@ class EventHooks(Generic[InputT]):
         self, matcher: Callable[[InputT, HookContext], SaidT]
     ) -> Callable[[InputT, HookContext], SaidT]: ...
     def __call__(self, matcher: Any = None, **options: Any) -> Any:
-        """Register a function, or say for what and how one is to be called; see `Hook`."""
+        """Register a function, or return a decorator with these options; see `Hook`."""
         if callable(matcher):
             self._hooks.add(self._event, matcher)
             return matcher
@@ -166,7 +135,7 @@ class _Registered(NamedTuple):
 
     @property
     def needs_support(self) -> bool:
-        """Whether the CLI has to know what to do; at a Stop none blocks by itself."""
+        """Whether the CLI has to block by itself on failure; at a Stop no CLI does."""
         return self.hook.on_failure == "block" and not self.kind.keeps_going
 
 
@@ -215,7 +184,7 @@ class Hooks:
 
     @classmethod
     def of(cls, hooks: Hooks | Mapping[str, Any]) -> Hooks:
-        """Make hooks of a mapping: from the name of an event to one function or `Hook`, or many.
+        """Make hooks from a mapping: the name of an event to a function, a `Hook`, or several.
 
         Raises:
             OptionsError: there is no such event, or a hook would fail when it is called.
@@ -223,7 +192,7 @@ class Hooks:
         if isinstance(hooks, Hooks):
             return hooks
         if not isinstance(hooks, Mapping):
-            raise OptionsError(f"Hooks are a mapping from events to functions, and not {hooks!r}")
+            raise OptionsError(f"Hooks must be a mapping of events to functions, not {hooks!r}")
         made = cls()
         for event, given in hooks.items():
             for function in _each(event, given):
@@ -249,9 +218,7 @@ class Hooks:
         event: type[InputT],
         *,
         matcher: str | None = None,
-        timeout: float = DEFAULT_TIMEOUT,
-        on_failure: OnFailure = "continue",
-        show_error: bool = False,
+        **options: Unpack[HookOptions],
     ) -> HookDecorator[InputT]: ...
     @overload
     def on(
@@ -259,14 +226,12 @@ class Hooks:
         event: str,
         *,
         matcher: str | None = None,
-        timeout: float = DEFAULT_TIMEOUT,
-        on_failure: OnFailure = "continue",
-        show_error: bool = False,
+        **options: Unpack[HookOptions],
     ) -> HookDecorator[Any]: ...
     def on(self, event: Any, **options: Any) -> HookDecorator[Any]:
-        """Say for which event a function is to be called, and how; see `Hook`.
+        """Return a decorator that registers a function for an event; see `Hook`.
 
-        The event is told by its name, or by the class of what the function is told.
+        The event is given by its name, or by the class of the hook's input.
         """
         check_matcher(event_named(event), options.get("matcher"))
         return HookDecorator(lambda function: self.add(event, Hook(function, **options)))
@@ -287,25 +252,25 @@ class Hooks:
     # --- for a session ---------------------------------------------------------------------------
 
     def config(self) -> dict[str, list[HookMatcher]]:
-        """Give what `initialize` tells the CLI about the hooks."""
+        """Return what `initialize` tells the CLI about the hooks."""
         config: dict[str, list[HookMatcher]] = {}
         for number, registered in enumerate(self._hooks):
             config.setdefault(registered.kind.name, []).append(registered.matcher(_id(number)))
         return config
 
     def check(self, info: InitializeResult | None) -> None:
-        """Check that the CLI does what the hooks need, as far as it tells.
+        """Check that the CLI supports what the hooks need, as far as it says.
 
         Args:
             info: what the CLI answered to `initialize`.
 
         Raises:
-            CLIError: there is a hook that has to block on failure, and the CLI does not do that.
+            CLIError: a hook has to block on failure, and the CLI does not support that.
         """
         needing = [it.hook.name for it in self._hooks if it.needs_support]
         taken = info is None or info.hooks_applied is not False
         if self._hooks and not taken:
-            log.warning("The CLI has not taken the hooks: none of them will be called")
+            log.warning("The CLI did not accept the hooks: none of them will be called")
         if needing and not (taken and info is not None and info.hook_on_failure_supported):
             raise CLIError(
                 f"The CLI cannot block when a hook fails, as {', '.join(needing)} must",
@@ -315,11 +280,11 @@ class Hooks:
             )
 
     async def serve(self, callback: HookCallback, session: Session | None = None) -> HookOutput:
-        """Answer the CLI. To be cancelled when the CLI withdraws the request.
+        """Call a hook for the CLI. Cancel this when the CLI withdraws the request.
 
         Args:
-            callback: which hook is called, and what it is told.
-            session: in which session.
+            callback: which hook is called, and with what input.
+            session: the session, for the hook's context.
 
         Raises:
             LookupError: there is no such hook.

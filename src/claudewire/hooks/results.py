@@ -1,9 +1,9 @@
-"""What a hook can say, in words that do not depend on the event, and how that is written.
+"""Results of hooks, independent of the event, and how they are written for each event.
 
     return deny("Not on a Friday")
     return allow() & change_input({**event.tool_input, "timeout": 10}) & add_context("Be quick.")
 
-What an event cannot be answered is a mistake that is noticed, not a field that the CLI ignores.
+A result that does not suit the event is an error, not a field that the CLI ignores.
 """
 
 from __future__ import annotations
@@ -52,26 +52,26 @@ __all__ = [
 Decision = Literal["allow", "deny", "ask", "defer", "block"]
 
 BLOCKED: Final = "Blocked by a hook."
-"""The reason where none is given; without any, some CLIs tell the model nothing."""
+"""The reason if none is given; without one, some CLIs tell the model nothing."""
 
 
 class HookResultError(Error, ValueError):
-    """A result that makes no sense, or not for the event. The hook has then failed."""
+    """A result that makes no sense, or not for this event. The hook has then failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookResult:
-    """What a hook says. Several are joined with `&`; those that contradict each other cannot be.
+    """The result of a hook. Several are combined with `&`, unless they contradict each other.
 
-    It is made by the functions beside.
+    Make it with functions such as `allow`, `deny` and `add_context`.
 
     Attributes:
         decision: whether it may happen.
         reason: why.
-        stop: the turn is to end, and why.
+        stop: why the turn ends here; None if it does not.
         context: what the model is told.
         message: what the user is told.
-        fields: what only its event can be answered, by the names that Python uses for it.
+        fields: fields of the event's own output, by their Python names.
     """
 
     decision: Decision | None = None
@@ -82,7 +82,7 @@ class HookResult:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
     def __and__(self, other: HookResult) -> HookResult:
-        """Say both.
+        """Combine two results.
 
         Raises:
             HookResultError: the two contradict each other.
@@ -108,11 +108,11 @@ def _merged(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any
     return {**ours, **theirs}
 
 
-# --- what can be said ----------------------------------------------------------------------------
+# --- making results ------------------------------------------------------------------------------
 
 
 def allow(reason: str | None = None) -> HookResult:
-    """Let it happen without asking anybody: PreToolUse, PermissionRequest, PreModelSwitch."""
+    """Let it happen without asking: PreToolUse, PermissionRequest, PreModelSwitch."""
     return HookResult("allow", reason)
 
 
@@ -125,14 +125,14 @@ def deny(reason: str) -> HookResult:
 
 
 def ask(reason: str | None = None) -> HookResult:
-    """Have somebody asked, even if the rules would allow it: PreToolUse, PreModelSwitch."""
+    """Have a person asked, even if the rules would allow it: PreToolUse, PreModelSwitch."""
     return HookResult("ask", reason)
 
 
 def defer(reason: str | None = None) -> HookResult:
     """End the turn before the tool is used; its result says which tool waits: PreToolUse.
 
-    CLIs that do not know this (2.1.17 is one) ask for permission as if nothing had been said.
+    CLIs that do not know this (2.1.17 is one) ask for permission as if there were no result.
     """
     return HookResult("defer", reason)
 
@@ -157,12 +157,12 @@ def stop(reason: str) -> HookResult:
 
 
 def add_context(text: str) -> HookResult:
-    """Tell the model something: the events about tools and prompts, and beginnings and ends."""
+    """Tell the model something: at events about tools, prompts, and starts and ends."""
     return HookResult(context=text)
 
 
 def change_input(tool_input: Mapping[str, Any]) -> HookResult:
-    """Have the tool used with this input instead, the whole of it: PreToolUse, PermissionRequest.
+    """Run the tool with this input instead, all of it: PreToolUse, PermissionRequest.
 
     Whether it may be used is still asked unless the hook also says `allow`. A CLI that does not
     know this (1.0.128 is one) uses the tool with the input that the model gave.
@@ -173,8 +173,8 @@ def change_input(tool_input: Mapping[str, Any]) -> HookResult:
 def change_output(output: Any) -> HookResult:
     """Give the model this in place of the tool's output: PostToolUse.
 
-    It has to be of the shape of the tool's own output (see `tool_response`), or the CLI goes on
-    with the original. CLIs before 2.1.325 were measured to heed it for MCP tools alone, or not.
+    It must have the shape of the tool's own output (see `tool_response`), or the CLI uses the
+    original. CLIs before 2.1.325 were measured to heed it for MCP tools only, or not at all.
     """
     return set_fields(updated_tool_output=output)
 
@@ -220,21 +220,21 @@ def set_fields(**values: Any) -> HookResult:
     return HookResult(fields=values)
 
 
-# --- how it is written ---------------------------------------------------------------------------
+# --- writing results -----------------------------------------------------------------------------
 
 
 def to_output(
     returned: object, kind: EventKind, event: BaseHookInput | UnknownHookInput
 ) -> HookOutput:
-    """Write down what a hook has returned, and check that its event can be answered so.
+    """Convert what a hook returned, and check that it suits the event.
 
     Args:
-        returned: what the hook returned: nothing, a result, or the output itself.
+        returned: what the hook returned: None, a result, or the output itself.
         kind: the event that the hook is for.
-        event: what the hook was told.
+        event: the hook's input.
 
     Raises:
-        HookResultError: it cannot.
+        HookResultError: it does not suit the event.
     """
     if returned is None:
         return HookOutput()
@@ -243,12 +243,12 @@ def to_output(
     if isinstance(returned, HookResult):
         return _checked(_written(kind, event, returned), kind)
     raise HookResultError(
-        f"A hook returns nothing, a result such as allow(), or a HookOutput, not {returned!r}"
+        f"A hook returns None, a result such as allow(), or a HookOutput, not {returned!r}"
     )
 
 
 def _checked(output: HookOutput, kind: EventKind) -> HookOutput:
-    """Make sure that the CLI can read it: one that it cannot read is ignored."""
+    """Make sure that the CLI can read it: it ignores an output that it cannot read."""
     specific = output.hook_specific_output
     if specific is not None and not isinstance(specific, Unknown):
         told = type(specific).__struct_config__.tag
@@ -283,7 +283,7 @@ def _written(kind: EventKind, event: Any, result: HookResult) -> HookOutput:
 def _denied_if_stopped(kind: EventKind, result: HookResult) -> HookResult:
     if result.stop is None or result.decision or kind.blocking is not Blocking.PERMISSION:
         return result
-    # Told only to stop, a CLI still uses the tool, and stops after that.
+    # If it is only told to stop, a CLI still runs the tool, and stops after that.
     return replace(result, decision="deny", reason=result.stop)
 
 
@@ -301,7 +301,7 @@ def _specific(kind: EventKind, event: Any, result: HookResult) -> Any:
 
 
 def _decided(kind: EventKind, result: HookResult) -> dict[str, Any]:
-    """Give the fields in which an event's own output tells the decision."""
+    """Return the fields of the event's own output that hold the decision."""
     decision, blocking = result.decision, kind.blocking
     if decision is None:
         return {}
@@ -318,7 +318,7 @@ def _decided(kind: EventKind, result: HookResult) -> dict[str, Any]:
 
 
 def _request(kind: EventKind, event: Any, result: HookResult) -> Any:
-    """Write the decision that is made in place of whoever would be asked."""
+    """Write the decision that is made in place of the person who would be asked."""
     if result.context is not None:
         raise HookResultError(_no(kind, "additional_context"))
     decision = result.decision or (None if result.stop is None else "deny")
@@ -338,7 +338,7 @@ def _allowed(kind: EventKind, event: Any, result: HookResult) -> PermissionResul
     for name in result.fields:
         if name not in ("updated_input", "updated_permissions"):
             raise HookResultError(_no(kind, name))
-    # The input is always given: there are CLIs that take its absence for a denial.
+    # The input is always given: some CLIs read its absence as a denial.
     return PermissionResultAllow(**{"updated_input": event.tool_input, **result.fields})
 
 

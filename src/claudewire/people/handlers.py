@@ -7,14 +7,13 @@ event loop. If a handler raises, or returns something else, the answer is no.
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 import anyio
 
-from ..concurrency import call_function, function_name
+from ..concurrency import call_function, check_function, function_name
 from ..errors import OptionsError
 from .pending import Pending
 
@@ -40,18 +39,13 @@ def check_handler(handler: object, kind: str) -> None:
     Raises:
         OptionsError: it cannot.
     """
-    if not callable(handler):
-        raise OptionsError(f"{kind} has to be a function, and not {handler!r}")
-    if inspect.isasyncgenfunction(handler) or inspect.isgeneratorfunction(handler):
-        raise OptionsError(f"{kind} has to return its answer; {function_name(handler)} yields")
-    if isinstance(handler, type):
-        raise OptionsError(f"{kind} has to be a function, and not the class {handler.__name__}")
     try:
-        signature = inspect.signature(handler)
-    except (TypeError, ValueError):  # written in C
-        return
+        signature = check_function(handler)
+    except TypeError as error:
+        raise OptionsError(f"{kind} must be a function that returns its answer: {error}") from None
     try:
-        signature.bind(object())
+        if signature is not None:
+            signature.bind(object())
     except TypeError:
         raise OptionsError(
             f"{kind} is called with one argument, the request; {function_name(handler)}{signature} "

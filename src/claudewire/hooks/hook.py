@@ -1,4 +1,4 @@
-"""A function as a hook: what it may look like, how long it may take, and what if it fails."""
+"""A hook: a function, what it may look like, how long it may take, and what if it fails."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
 
-from ..concurrency import call_function, function_name
+from ..concurrency import call_function, check_function, function_name
 from ..errors import OptionsError
 from ..wire import BaseHookInput, HookOutput, UnknownHookInput
 from .events import EventKind
@@ -42,16 +42,16 @@ class Hook:
     """A function and when to call it.
 
     Attributes:
-        function: called with what happened and, if it takes a second argument, a `HookContext`.
-            A plain function runs in a thread of its own. It returns None to say nothing, a result
-            such as `deny("…")`, or the `HookOutput` itself.
-        matcher: for which tools, or whatever else the event is matched by; None for all.
+        function: called with its input and, if it takes a second argument, a `HookContext`. A plain
+            function runs in a thread of its own. It returns None for no result, a result such as
+            `deny("…")`, or the `HookOutput` itself.
+        matcher: for which tools, or what else the event is matched by; None for all.
         timeout: how many seconds it may take. After that it has failed.
         on_failure: what follows if it raises, takes too long or returns something impossible.
-            `continue`: as if it had said nothing. `block`: what the event is about is prevented,
-            also by the CLI if it gets no answer, which not every CLI can do; one that cannot is
-            refused. `block_here`: the same without the CLI's help, with any CLI.
-        show_error: whether the reason that the model is given tells what was raised.
+            `continue`: as if it had no result. `block`: what the event is about is prevented, also
+            by the CLI if it gets no answer; a CLI that cannot do that is refused. `block_here`: the
+            same without the CLI's help, with any CLI.
+        show_error: whether the model is told which exception was raised.
     """
 
     function: Callable[..., Any]
@@ -67,13 +67,13 @@ class Hook:
 
 
 class HookContext:
-    """What a hook may want to know besides what happened.
+    """What a hook may want to know besides its input.
 
     Attributes:
-        session: in which session; None if there is none.
+        session: the session; None if there is none.
         event: the name of the event.
-        callback_id: under which name the CLI knows the hook.
-        tool_use_id: which use of a tool it is about; None if about none.
+        callback_id: the name under which the CLI knows the hook.
+        tool_use_id: the use of a tool that it is about; None for other events.
     """
 
     __slots__ = ("_cancelled", "callback_id", "event", "session", "tool_use_id")
@@ -94,14 +94,14 @@ class HookContext:
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody waits for the answer any more: it took too long, or was withdrawn.
+        """Whether the result is no longer needed: the hook took too long, or was withdrawn.
 
-        A function that runs in a thread cannot be stopped; a long one should look here.
+        A function that runs in a thread cannot be stopped; a long one should check this.
         """
         return self._cancelled
 
     def cancel(self) -> None:
-        """Tell the hook that nobody waits for it."""
+        """Tell the hook that its result is no longer needed."""
         self._cancelled = True
 
 
@@ -109,7 +109,7 @@ class HookContext:
 
 
 def check_hook(kind: EventKind, hook: Hook) -> bool:
-    """Check a hook before anything happens; tell whether it wants a context.
+    """Check a hook when it is registered, and return whether it takes a context.
 
     Raises:
         OptionsError: it would fail when it is called, or cannot do what it promises.
@@ -136,18 +136,15 @@ def _is_seconds(value: object) -> bool:
 
 
 def _check_function(kind: EventKind, hook: Hook) -> bool:
-    function: Any = hook.function
-    if not callable(function) or isinstance(function, type):
-        raise OptionsError(f"A hook is a function, and not {function!r}")
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise OptionsError(f"A hook returns its result; {hook.name} yields")
     try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # written in C: nobody knows
+        signature = check_function(hook.function)
+    except TypeError as error:
+        raise OptionsError(f"A hook must be a function that returns its result: {error}") from None
+    if signature is None:
         return False
     if not _takes(signature, 1) and not _takes(signature, 2):
         raise OptionsError(
-            f"A hook is called with what happened and, if it wants one, a HookContext; "
+            f"A hook is called with its input and, if it takes one, a HookContext; "
             f"{hook.name}{signature} cannot be called so"
         )
     _check_annotation(kind, hook, signature)
@@ -163,7 +160,7 @@ def _takes(signature: inspect.Signature, count: int) -> bool:
 
 
 def _wants_context(signature: inspect.Signature) -> bool:
-    """Whether there is a second argument for it. One that has a default is for something else."""
+    """Whether it takes a second argument. One with a default is for something else."""
     if not _takes(signature, 2):
         return False
     parameters = [*signature.parameters.values()]
@@ -174,7 +171,7 @@ def _wants_context(signature: inspect.Signature) -> bool:
 
 
 def _check_annotation(kind: EventKind, hook: Hook, signature: inspect.Signature) -> None:
-    """Refuse a function that says itself that it is for another event."""
+    """Refuse a function whose annotation says that it is for another event."""
     try:
         hints = typing.get_type_hints(hook.function)
     except Exception:  # names that are only there for a type checker, and whatever else they hold
@@ -198,13 +195,13 @@ async def run_hook(
     arguments: tuple[Any, ...],
     context: HookContext,
 ) -> HookOutput:
-    """Call a hook and write down what it says; if it fails, what it was declared to do then.
+    """Call a hook and return its output; if it fails, the output that `on_failure` asks for.
 
     Args:
         kind: the event.
         hook: the function.
-        arguments: what it is called with, first of all what happened.
-        context: is told when nobody waits any more.
+        arguments: what it is called with, first of all its input.
+        context: is cancelled when the hook has ended.
     """
     event = arguments[0]
     error: Exception | None = None
