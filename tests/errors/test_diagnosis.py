@@ -137,19 +137,19 @@ RESULTS = [
     (
         "Failed to authenticate. API Error: 401 OAuth token has expired. Please obtain a new token",
         Cause.NOT_LOGGED_IN,
-        "not valid any more",
+        "no longer valid",
     ),
     (
         "Failed to authenticate: OAuth token revoked. Please log in again or contact your",
         Cause.NOT_LOGGED_IN,
-        "not valid any more",
+        "no longer valid",
     ),
     (OLD_API_ERROR, Cause.NOT_LOGGED_IN, "not logged in"),
     ("Authentication required · Sign in again to continue", Cause.NOT_LOGGED_IN, "Sign in"),
     (
         "Your ANTHROPIC_API_KEY belongs to a disabled organization · Update or unset the",
         Cause.NOT_LOGGED_IN,
-        "may not use the CLI",
+        "not allowed to use the CLI",
     ),
     ("Credit balance is too low", Cause.LIMIT_REACHED, "no credit left"),
     (
@@ -263,7 +263,7 @@ def test_a_reason_for_a_failed_start_is_understood(reason: str) -> None:
 
 def test_any_other_reason_for_a_failed_start_is_a_refusal() -> None:
     found = diagnose_result(failed("The proxy is bad", startup_failure_reason="proxy_invalid"))
-    assert found == Diagnosis(Cause.REFUSED, "The CLI does not start: The proxy is bad")
+    assert found == Diagnosis(Cause.REFUSED, "The CLI refuses to start: The proxy is bad")
 
 
 @pytest.mark.parametrize("status", STATUSES)
@@ -279,7 +279,7 @@ def test_if_the_words_say_nothing_the_status_of_the_api_does(status: int) -> Non
     [
         ("error_max_turns", "max_turns"),
         ("error_max_budget_usd", "max_budget_usd"),
-        ("error_max_structured_output_retries", "right form"),
+        ("error_max_structured_output_retries", "required form"),
         ("error_during_execution", "failed, or was interrupted"),
         ("error_of_the_future", "The turn failed"),
     ],
@@ -315,7 +315,7 @@ def test_a_failed_turn_does_not_explain_an_exit() -> None:
         ({"exit_code": 0}, Cause.EXITED, "has exited"),
         ({"exit_code": 1}, Cause.EXITED, "has exited"),
         ({"exit_code": 255}, Cause.EXITED, "has exited"),
-        ({}, Cause.UNKNOWN, "cannot be used any more"),
+        ({}, Cause.UNKNOWN, "can no longer be used"),
     ],
 )
 def test_without_words_its_end_tells(ended: dict[str, Any], cause: Cause, said: str) -> None:

@@ -12,9 +12,9 @@ from claudewire.errors import (
     CLIError,
     CLINotFoundError,
     Evidence,
+    EvidenceLog,
     RequestTimeout,
     SessionClosed,
-    Witness,
 )
 from claudewire.errors.evidence import LINE, LINES, STDERR
 from claudewire.errors.exceptions import how_it_ended
@@ -29,11 +29,11 @@ def received(*texts: str) -> list[Event]:
 
 
 def test_the_last_lines_are_kept_each_way() -> None:
-    witness = Witness(("claude", "--verbose"), 42)
-    witness.received(received(*(f"word {number}" for number in range(LINES + 5))))
+    log = EvidenceLog(("claude", "--verbose"), 42)
+    log.note_received(received(*(f"word {number}" for number in range(LINES + 5))))
     for number in range(LINES + 5):
-        witness.sent(b'{"number":%d}\n' % number)
-    evidence = witness.evidence()
+        log.note_sent(b'{"number":%d}\n' % number)
+    evidence = log.evidence()
     assert (evidence.argv, evidence.pid) == (("claude", "--verbose"), 42)
     assert len(evidence.received) == len(evidence.sent) == LINES
     assert evidence.sent[0] == '{"number":5}'
@@ -41,31 +41,31 @@ def test_the_last_lines_are_kept_each_way() -> None:
 
 
 def test_long_lines_are_cut() -> None:
-    witness = Witness()
-    witness.sent(b"x" * 1_000_000)
-    (line,) = witness.evidence().sent
+    log = EvidenceLog()
+    log.note_sent(b"x" * 1_000_000)
+    (line,) = log.evidence().sent
     assert len(line) < LINE + 50
     assert "characters" in line
 
 
 def test_the_end_of_stderr_is_kept() -> None:
-    witness = Witness()
+    log = EvidenceLog()
     for number in range(3000):
-        witness.heard(b"%d%s\n" % (number, b"." * 100))
-    stderr = witness.evidence().stderr
+        log.note_stderr(b"%d%s\n" % (number, b"." * 100))
+    stderr = log.evidence().stderr
     assert len(stderr) <= STDERR
     assert stderr.startswith("." * 10) or stderr[0].isdigit()
     assert stderr.endswith("2999" + "." * 100 + "\n")
-    assert witness.heard("é".encode()[:1]) == ""
-    assert witness.heard("é".encode()[1:]) == "é"
+    assert log.note_stderr("é".encode()[:1]) == ""
+    assert log.note_stderr("é".encode()[1:]) == "é"
 
 
 def test_secrets_are_taken_out() -> None:
-    witness = Witness(("claude", f"--key={SECRET}"))
-    witness.sent(f'{{"key":"{SECRET}"}}'.encode())
-    witness.received(received(SECRET))
-    witness.heard(SECRET.encode())
-    assert SECRET not in repr(witness.evidence())
+    log = EvidenceLog(("claude", f"--key={SECRET}"))
+    log.note_sent(f'{{"key":"{SECRET}"}}'.encode())
+    log.note_received(received(SECRET))
+    log.note_stderr(SECRET.encode())
+    assert SECRET not in repr(log.evidence())
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_secrets_are_taken_out() -> None:
 def test_how_it_ended_is_said_in_words(
     status: int | None, code: int | None, signal_number: int | None, words: str
 ) -> None:
-    evidence = Witness().evidence(status)
+    evidence = EvidenceLog().evidence(status)
     assert (evidence.exit_code, evidence.signal) == (code, signal_number)
     assert how_it_ended(evidence) == words
     assert words in str(CLIError("It is gone", evidence=evidence))

@@ -200,8 +200,8 @@ def test_of_a_long_line_only_the_beginning_is_looked_at(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(evidence, "redact", noting_redact)
     line = json.dumps({"type": "image", "data": "A" * 1_000_000}).encode() + b"\n"
-    witness = evidence.Witness()
-    witness.received(Connection(Role.CLIENT).receive_data(line))
+    witness = evidence.EvidenceLog()
+    witness.note_received(Connection(Role.CLIENT).receive_data(line))
     (shown,) = witness.evidence().received
     assert max(looked_at) <= 4 * evidence.LINE
     assert shown.startswith('{"type": "image"')

@@ -8,7 +8,7 @@ last, and `redaction` removes secrets from everything that is kept. It uses `wir
 from __future__ import annotations
 
 from .diagnosis import diagnose, diagnose_result
-from .evidence import Witness
+from .evidence import EvidenceLog
 from .exceptions import (
     BudgetExceeded,
     Cause,
@@ -38,6 +38,7 @@ __all__ = [
     "Cause",
     "Error",
     "Evidence",
+    "EvidenceLog",
     "LocalProtocolError",
     "OptionsError",
     "OutputError",
@@ -51,7 +52,6 @@ __all__ = [
     "TurnError",
     "TurnStalled",
     "UnsupportedRequest",
-    "Witness",
     "diagnose",
     "diagnose_result",
     "redact",

@@ -1,4 +1,4 @@
-"""From evidence to a cause: what went wrong, as far as it can be told, and what to do about it."""
+"""Finding the cause of a failure in the evidence, and what to do about it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .failure_signs import RESULT_SIGNS, SIGNS, STARTUP_FAILURES, STATUSES, Sign
 __all__ = ["Diagnosis", "diagnose", "diagnose_evidence", "diagnose_result"]
 
 _LONGEST = 500
-"""Characters of the CLI's own words in a message."""
+"""Characters of the CLI's own output in a message."""
 
-_KILLER = "Was it the system, for lack of memory? Its log says so (dmesg)."
+_KILLED_ADVICE = "The system may have killed it for lack of memory: see its log (dmesg)."
 _CRASHED = frozenset(["SIGSEGV", "SIGBUS", "SIGILL", "SIGABRT", "SIGFPE", "SIGTRAP"])
 _SUBTYPES = {
-    "error_max_turns": "The turn was ended because it took as many steps as it may (max_turns)",
-    "error_max_budget_usd": "The turn was ended because it cost as much as it may (max_budget_usd)",
-    "error_max_structured_output_retries": "The model did not give output of the right form",
+    "error_max_turns": "The turn reached its limit of steps (max_turns)",
+    "error_max_budget_usd": "The turn reached its limit of cost (max_budget_usd)",
+    "error_max_structured_output_retries": "The model did not produce output of the required form",
     "error_during_execution": "The turn failed, or was interrupted",
 }
 
@@ -43,7 +43,7 @@ class Diagnosis(NamedTuple):
 def diagnose(
     evidence: Evidence, result: ResultMessage | None = None, *, phase: str = ""
 ) -> CLIError:
-    """Make the error for a CLI that is gone, or has to be given up.
+    """Make the error for a CLI that has ended, or can no longer be used.
 
     Args:
         evidence: what is known.
@@ -57,8 +57,8 @@ def diagnose(
 def diagnose_evidence(
     evidence: Evidence, result: ResultMessage | None = None, *, phase: str = ""
 ) -> Diagnosis:
-    """Say why a CLI is gone: by its last words or, if it had none, by how it ended."""
-    # What is not JSON among its output was not meant for us; it may be a complaint of a wrapper.
+    """Find out why a CLI has ended: from its last output or, if that says nothing, its exit."""
+    # Output that is not JSON is no message; it may be the complaint of a wrapper script.
     noise = [line for line in evidence.received if not line.startswith("{")]
     texts = [evidence.stderr, "\n".join(noise)]
     if (found := _by_words(texts, (*SIGNS, *RESULT_SIGNS))) is not None:
@@ -71,12 +71,12 @@ def diagnose_evidence(
 
 
 def diagnose_result(result: ResultMessage) -> Diagnosis:
-    """Say why a turn has failed."""
+    """Find out why a turn has failed."""
     words = [*(result.errors or []), result.result or ""]
     said = _shortened("; ".join(word for word in words if word))
     if (reason := result.startup_failure_reason) is not None:
         cause, advice = STARTUP_FAILURES.get(reason, (Cause.REFUSED, ""))
-        return Diagnosis(cause, f"The CLI does not start: {said or reason}", advice)
+        return Diagnosis(cause, f"The CLI refuses to start: {said or reason}", advice)
     if (found := _by_words(words, (*RESULT_SIGNS, *SIGNS))) is not None:
         return found
     if result.api_error_status in STATUSES:
@@ -105,7 +105,7 @@ def _by_words(texts: Iterable[str], signs: Sequence[Sign]) -> Diagnosis | None:
 
 
 def _reset(sign: Sign, words: str) -> str:
-    """Say in words when a limit is reset, which old CLIs give in seconds."""
+    """Write the time when a limit is reset, which old CLIs give in seconds."""
     seconds = words.rpartition("|")[2]
     if sign.cause is not Cause.LIMIT_REACHED or not seconds.isdigit():
         return ""
@@ -126,14 +126,14 @@ def _by_its_end(evidence: Evidence, when: str) -> Diagnosis:
         return _by_signal(evidence.signal, when)
     match evidence.exit_code:
         case None:
-            return Diagnosis(Cause.UNKNOWN, f"The CLI cannot be used any more{when}")
+            return Diagnosis(Cause.UNKNOWN, f"The CLI can no longer be used{when}")
         case 126:
             return Diagnosis(Cause.REFUSED, f"The command cannot run the CLI{when}")
         case 127:
-            advice = "Say its whole path in the command."
+            advice = "Give its whole path in the command."
             return Diagnosis(Cause.NOT_FOUND, f"The command could not find the CLI{when}", advice)
         case 137:
-            # What shells and containers say of SIGKILL.
+            # The exit code that shells and containers give for SIGKILL.
             message = f"The CLI was killed{when}, most likely for lack of memory"
             return Diagnosis(Cause.OUT_OF_MEMORY, message, "Give it more memory.")
         case int(code) if 128 < code < 128 + signal.NSIG:
@@ -145,5 +145,5 @@ def _by_signal(number: int, when: str) -> Diagnosis:
     name = signal_name(number)
     if name in _CRASHED:
         return Diagnosis(Cause.KILLED, f"The CLI has crashed{when} with {name}")
-    advice = _KILLER if name == "SIGKILL" else "Somebody has ended it from outside."
+    advice = _KILLED_ADVICE if name == "SIGKILL" else "Another process has ended it."
     return Diagnosis(Cause.KILLED, f"The CLI was killed{when} by {name}", advice)

@@ -1,4 +1,4 @@
-"""Keeps what an error will want to show: the last lines both ways, the end of stderr."""
+"""What an error can show about a CLI: the last lines of both directions, the end of stderr."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ..wire import Event
 from .exceptions import Evidence
 from .redaction import redact
 
-__all__ = ["Witness"]
+__all__ = ["EvidenceLog"]
 
 LINES = 20
-"""How many lines are kept, each way."""
+"""How many lines of each direction are kept."""
 LINE = 2000
-"""How much of each, in characters."""
+"""How many characters of each line are kept."""
 STDERR = 64 * 1024
-"""How much of stderr."""
+"""How many characters of stderr are kept."""
 
 
-class Witness:
-    """Sees all that goes over one link and remembers the end of it."""
+class EvidenceLog:
+    """Keeps the end of all that goes over one link."""
 
     def __init__(self, argv: tuple[str, ...] = (), pid: int | None = None) -> None:
         self._argv = argv
@@ -32,16 +32,16 @@ class Witness:
         self._stderr_size = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
-    def received(self, events: list[Event]) -> None:
-        """Some events came."""
+    def note_received(self, events: list[Event]) -> None:
+        """Note what the CLI wrote."""
         self._received.extend(events[-LINES:])
 
-    def sent(self, data: bytes) -> None:
-        """A line was sent."""
+    def note_sent(self, data: bytes) -> None:
+        """Note a line that was sent."""
         self._sent.append(data[: 4 * LINE])
 
-    def heard(self, data: bytes) -> str:
-        """Take what came on stderr; give it as text."""
+    def note_stderr(self, data: bytes) -> str:
+        """Note what the CLI wrote to stderr; return it as text."""
         text = self._decoder.decode(data)
         self._stderr.append(text)
         self._stderr_size += len(text)
@@ -50,7 +50,7 @@ class Witness:
         return text
 
     def evidence(self, status: int | None = None) -> Evidence:
-        """Say what is known, without secrets. A negative status is a signal."""
+        """Return what is known, without secrets. A negative status is a signal."""
         return Evidence(
             argv=tuple(map(redact, self._argv)),
             pid=self.pid,
@@ -67,7 +67,7 @@ def _shown(lines: Iterable[bytes]) -> tuple[str, ...]:
 
 
 def _short(line: bytes) -> str:
-    """Show the beginning of a line. No more of it is looked at: it may be an image, and long."""
+    """Show the beginning of a line, and read no more of it: it may hold a whole image."""
     text = redact(line[: 4 * LINE].decode("utf-8", "replace"))
     if len(text) <= LINE and len(line) <= 4 * LINE:
         return text

@@ -1,8 +1,8 @@
-"""What CLIs, and those that start them, say when something is wrong; and what that means.
+"""What CLIs, and the programs that start them, write when they fail; and what that means.
 
-One row for each text. `seen` says where the text is from, so that a row can be checked and, when
-no CLI says it any more, be removed: "1.0.128" means that this CLI was seen to say it, "text of
-2.1.325" that it can be found in that CLI.
+One row for each message. `seen` says where it is from, so that a row can be checked and, when no
+CLI writes it any more, be removed: "1.0.128" means that this CLI was seen to write it, "text of
+2.1.325" that it is in the source of that CLI.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ __all__ = ["RESULT_SIGNS", "SIGNS", "STARTUP_FAILURES", "STATUSES", "Sign"]
 
 
 class Sign(NamedTuple):
-    """A text, and what it means.
+    """A message of a CLI, and what it means.
 
     Attributes:
         pattern: matches in one line, or in several.
         cause: the kind of failure.
         message: what it means; `{0}` is the first group of the pattern.
         advice: what to do.
-        seen: where the text is from.
+        seen: where the message is from.
     """
 
     pattern: re.Pattern[str]
@@ -42,7 +42,7 @@ _OTHER_CLI = "Install the CLI that was built for this system: its processor and 
 _BINARY = "The CLI is not a program for this system"
 
 RESULT_SIGNS: tuple[Sign, ...] = (
-    # What belongs to an account. Also in stderr, but mostly in a result.
+    # About the account. Also in stderr, but mostly in a result.
     _sign(
         r"^Credit balance is too low",
         Cause.LIMIT_REACHED,
@@ -95,7 +95,7 @@ RESULT_SIGNS: tuple[Sign, ...] = (
     _sign(
         r"^Failed to authenticate|OAuth token (?:has )?(?:been )?(?:expired|revoked)",
         Cause.NOT_LOGGED_IN,
-        "The login is not valid any more",
+        "The login is no longer valid",
         _LOG_IN,
         "1.0.128, 2.1.17, 2.1.325, with a token that the API calls expired or revoked",
     ),
@@ -103,7 +103,7 @@ RESULT_SIGNS: tuple[Sign, ...] = (
         r"does not have access to Claude Code|belongs to a disabled organization"
         r"|has disabled API key authentication",
         Cause.NOT_LOGGED_IN,
-        "The account may not use the CLI",
+        "The account is not allowed to use the CLI",
         "Log in with another account, or remove the key from the environment.",
         "text of 2.1.17 and 2.1.325",
     ),
@@ -111,18 +111,18 @@ RESULT_SIGNS: tuple[Sign, ...] = (
         r"^No conversation found (?:with session ID: (\S+)|to continue)",
         Cause.SESSION_NOT_FOUND,
         "There is no such session to resume",
-        "Sessions are kept by working directory and by CLAUDE_CONFIG_DIR: are they the same?",
+        "Check the working directory and CLAUDE_CONFIG_DIR: sessions belong to both.",
         "1.0.128, 2.1.17, 2.1.325, with --resume",
     ),
     _sign(
         r"^Error: --resume requires a valid session ID",
         Cause.SESSION_NOT_FOUND,
-        "What was to be resumed is neither the id nor the title of a session",
+        "The session to resume is named by neither the id nor the title of a session",
         "Resume with the session's id, a UUID.",
         "1.0.128, 2.1.17, 2.1.325, with --resume=nope",
     ),
 )
-"""What the CLI says when a turn ends badly, or before it exits."""
+"""What the CLI writes when a turn fails, or before it exits."""
 
 SIGNS: tuple[Sign, ...] = (
     _sign(
@@ -135,16 +135,16 @@ SIGNS: tuple[Sign, ...] = (
     _sign(
         r"^error: option '(--?[\w-]+).*' argument (?:missing|'.*' is invalid)",
         Cause.BAD_FLAG,
-        "The CLI does not take this value for {0}",
-        "Its words in stderr say what it takes.",
+        "The CLI does not accept this value for {0}",
+        "Its stderr says which values it takes.",
         "1.0.128, 2.1.17, 2.1.325, with --permission-mode=nope",
     ),
     _sign(
         r"^Error: (?:When using --print, .* requires --verbose|--session-id can(?:not| only) be"
         r"|Invalid session ID\.|Settings file not found|Invalid MCP config|--json-schema is not)",
         Cause.BAD_FLAG,
-        "The CLI does not take its options, or not together",
-        "Its words in stderr say why.",
+        "The CLI does not accept its options, or not together",
+        "Its stderr says why.",
         "1.0.128, 2.1.17, 2.1.325, each with such options",
     ),
     _sign(
@@ -194,7 +194,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|Cannot allocate memory|oom-kill|std::bad_alloc",
         Cause.OUT_OF_MEMORY,
         "The CLI ran out of memory",
-        "Give it more memory, or let it do less at once.",
+        "Give it more memory, or run fewer at once.",
         "2.1.17 on Node.js 20 with a small heap; the others are texts of Linux and C++",
     ),
     _sign(
@@ -210,7 +210,7 @@ SIGNS: tuple[Sign, ...] = (
         r"|^(?:/usr/bin/)?env: .*(?:node|claude).*: No such file",
         Cause.NOT_FOUND,
         "The command could not find the CLI, or its Node.js",
-        "Say its whole path in the command: the PATH of ssh and of containers is often short.",
+        "Give its whole path in the command: the PATH of ssh and of containers is often short.",
         "texts of bash, Docker and env",
     ),
     _sign(
@@ -224,11 +224,11 @@ SIGNS: tuple[Sign, ...] = (
         r"^Error response from daemon|^Cannot connect to the Docker daemon",
         Cause.REFUSED,
         "Docker could not run the command",
-        "Is the container running?",
+        "Check that the container is running.",
         "texts of Docker",
     ),
 )
-"""What is said in stderr when the CLI, or what was to start it, ends."""
+"""What stderr says when the CLI, or the program that should start it, fails."""
 
 STARTUP_FAILURES: dict[str, tuple[Cause, str]] = {
     "cli_version_too_old": (Cause.WRONG_VERSION, "Update the CLI."),
@@ -239,14 +239,18 @@ STARTUP_FAILURES: dict[str, tuple[Cause, str]] = {
     "org_pin_mismatch": (Cause.NOT_LOGGED_IN, "Log in with an account of the organization."),
     "bypass_root": (Cause.REFUSED, "Run as another user or, in a container, set IS_SANDBOX=1."),
 }
-"""Reasons that a result gives for a failed start. All others mean that the CLI refuses."""
+"""Reasons that a result gives for a failed start. All others mean `Cause.REFUSED`."""
 
 STATUSES: dict[int, tuple[Cause, str, str]] = {
-    401: (Cause.NOT_LOGGED_IN, "The API does not know who we are", _LOG_IN),
+    401: (Cause.NOT_LOGGED_IN, "The API does not accept the credentials", _LOG_IN),
     402: (Cause.LIMIT_REACHED, "The account has no credit left", "Add credit to the account."),
-    403: (Cause.NOT_LOGGED_IN, "The API does not let this account do that", _LOG_IN),
-    404: (Cause.REFUSED, "The API does not know the model", "Choose a model the account has."),
+    403: (Cause.NOT_LOGGED_IN, "The API does not permit this to the account", _LOG_IN),
+    404: (
+        Cause.REFUSED,
+        "The API does not know the model",
+        "Choose another model.",
+    ),
     429: (Cause.LIMIT_REACHED, "The API refuses because there were too many requests", "Wait."),
     529: (Cause.UNKNOWN, "The API is overloaded", "Try again later."),
 }
-"""What an HTTP status of the API means, if the words say nothing."""
+"""What an HTTP status of the API means, if no message is known."""

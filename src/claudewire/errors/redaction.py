@@ -1,10 +1,11 @@
-"""Secrets out of texts, so that what went over the wire can be kept and shown.
+"""Removing secrets from strings, so that what went over the wire can be kept and shown.
 
-What is replaced: keys and tokens that can be told by their form, whatever stands under a name such
-as `apiKey` or `password`, e-mail addresses, the home directory and the user's name. Where the text
-is JSON it stays the same JSON but for the strings that held something.
+What is replaced: keys and tokens that are recognised by their form, values under a name such as
+`apiKey` or `password`, e-mail addresses, the home directory and the user's name. JSON stays the
+same JSON apart from the strings that held a secret.
 
-It cannot know a secret without form and name, nor one that a model spells out in pieces.
+A secret that has neither form nor name is not recognised, nor is one that a model spells out in
+pieces.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from collections.abc import Callable, Iterable, Mapping
 __all__ = ["PLACEHOLDER", "Redact", "Redactor", "redact", "rewrite"]
 
 Redact = Callable[[str], str]
-"""Takes a text, a whole line as a rule, and gives it without its secrets."""
+"""Takes a string, usually a whole line, and returns it without its secrets."""
 
 PLACEHOLDER = re.compile(r"<(key|email|secret)-\d+>")
-"""What stands in the place of a secret. The same secret has the same number."""
+"""What replaces a secret. The same secret has the same number."""
 
 SHORTEST_OPAQUE = 12
 """A secret that was found by its name is looked for everywhere else if it is this long and has a
-digit; else it may be an ordinary word."""
+digit; otherwise it may be an ordinary word."""
 
 COMMON_NAMES = frozenset(
     [
@@ -41,7 +42,7 @@ COMMON_NAMES = frozenset(
         "user",
     ]
 )
-"""Users whose name says nothing about anybody, but stands in many texts."""
+"""User names that identify no one, and are common words."""
 
 _SECRET_NAMES = (
     "api key",
@@ -69,7 +70,7 @@ _WORD = r"([^\s\"'\\,;&(){}\[\]<>]{6,})"
 _SCHEME = r"(?:(?:bearer|basic)\s+)?+"
 _PLACEHOLDER = rf"(?!{PLACEHOLDER.pattern.replace('(', '(?:')})"
 
-# Each finds secrets as its last group. All are linear in the text: runs are bounded or cannot be
+# Each finds secrets as its last group. All are linear: runs are bounded or cannot be
 # entered in their middle. Behind a quote a value goes on to the next one, else to the next space.
 _SECRETS = [
     re.compile(
@@ -101,20 +102,20 @@ _NAMED_SECRETS = [
 _AT_A_HOST = re.compile(r"@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,63}")
 _LOCAL_PART = re.compile(r"[\w.%+-]+")
 LONGEST_LOCAL_PART = 256
-"""Of what stands before the @ of an address; RFC 5321 allows 64 bytes."""
+"""Characters before the @ of an address; RFC 5321 allows 64 bytes."""
 _VALUE = re.compile(rf"\s*+{_SCHEME}(.*)", re.IGNORECASE | re.DOTALL)
 
 
 class Redactor:
-    """Takes the secrets out of the texts of one recording.
+    """Removes the secrets from the strings of one recording.
 
     The same secret gets the same placeholder, so that what belongs together still matches.
 
     Args:
-        home: the home directory; the process's own unless told.
-        extra: further texts that nobody may see.
-        environment: where secrets are looked for by their names, and users; `os.environ` unless
-            told.
+        home: the home directory; that of this process unless given.
+        extra: further strings to remove.
+        environment: variables in which secrets are found by their names, and users; `os.environ`
+            unless given.
     """
 
     def __init__(
@@ -141,7 +142,7 @@ class Redactor:
             self._remember(secret)
 
     def __call__(self, text: str) -> str:
-        """Give the text without its secrets. A JSON text stays JSON."""
+        """Return the string without its secrets. JSON stays JSON."""
         try:
             json.loads(text, strict=False)
         except (ValueError, RecursionError):
@@ -151,7 +152,7 @@ class Redactor:
     def _string(self, name: str, value: str) -> str:
         if _is_secret_name(name):
             return _VALUE.sub(lambda match: _replaced(match, self._named), value, count=1)
-        # JSON inside JSON: as what a tool returned, or its input on the way.
+        # JSON inside JSON: what a tool returned, or its input in pieces.
         return self(value) if value[:1] in ("{", "[") else self._plain(value)
 
     def _plain(self, text: str) -> str:
@@ -166,7 +167,7 @@ class Redactor:
         return self._users.sub("<user>", text)
 
     def _without_addresses(self, text: str) -> str:
-        # Looked for from the @ backwards: forwards, each letter of a long text could begin one.
+        # Searched backwards from the @: forwards, each letter of a long string could begin one.
         pieces, done = [], 0
         for match in _AT_A_HOST.finditer(text):
             before = text[max(done, match.start() - LONGEST_LOCAL_PART) : match.start()]
@@ -192,7 +193,7 @@ class Redactor:
         return self._key(secret)
 
     def _remember(self, secret: str) -> None:
-        """Look for this secret from now on, also as it stands in a JSON string."""
+        """Look for this secret from now on, also in its JSON form."""
         if secret and secret not in self._known:
             self._known |= {secret: secret, json.dumps(secret)[1:-1]: secret}
             self._find_known = _any_of(self._known)
@@ -207,7 +208,7 @@ class Redactor:
 def redact(
     text: str, *, home: str | os.PathLike[str] | None = None, extra: Iterable[str] = ()
 ) -> str:
-    """Give one text without its secrets. A `Redactor` does it for several that belong together."""
+    """Return one string without its secrets. Use a `Redactor` for several that belong together."""
     return Redactor(home=home, extra=extra)(text)
 
 
@@ -217,7 +218,7 @@ def _is_secret_name(name: str) -> bool:
 
 
 def _any_of(texts: Iterable[str], not_beside: str = "") -> re.Pattern[str]:
-    """Find any of the texts, the longest first; with nothing to look for it finds nothing."""
+    """Match any of the strings, the longest first; match nothing if there are none."""
     options = "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
     if not options:
         return re.compile("(?!)")
@@ -239,12 +240,12 @@ _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def rewrite(line: str, change: Callable[[str, str], str]) -> str:
-    """Change strings in a JSON text and leave everything else as it was written.
+    """Change strings in JSON and leave everything else as it was written.
 
     Args:
-        line: the JSON text.
-        change: takes the name under which a string stands and the string, and gives a new one. A
-            name in an object is a string under the name "".
+        line: the JSON.
+        change: takes the key of a string and the string, and returns the new one. A key of an
+            object is itself a string under the key "".
     """
     name = ""
 
@@ -257,7 +258,7 @@ def rewrite(line: str, change: Callable[[str, str], str]) -> str:
             name = value
         if new == value:
             return match[0]
-        # A lone surrogate is either an escape, or stands for a byte that is not UTF-8.
+        # A lone surrogate is either an escape, or represents a byte that is not UTF-8.
         return json.dumps(new, ensure_ascii=bool(_ESCAPED_SURROGATE.search(token))) + colon
 
     return _STRING.sub(replace, line)
@@ -266,5 +267,5 @@ def rewrite(line: str, change: Callable[[str, str], str]) -> str:
 def _value(token: str) -> str:
     try:
         return str(json.loads(token, strict=False)) if "\\" in token else token[1:-1]
-    except ValueError:  # an escape that there is not
+    except ValueError:  # an escape that JSON does not have
         return token[1:-1]

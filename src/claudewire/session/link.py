@@ -20,7 +20,7 @@ from typing import Any, TypeVar, cast
 import anyio
 
 from ..concurrency import Signal, run_detached
-from ..errors import Error, Evidence, RequestTimeout, TransportClosed, Witness
+from ..errors import Error, Evidence, EvidenceLog, RequestTimeout, TransportClosed
 from ..transport import Transport
 from ..wire import (
     Answer,
@@ -77,7 +77,7 @@ class Link:
         self._transport = transport
         self._owner = owner
         self._grace = grace or Grace()
-        self._witness = Witness(argv, getattr(transport, "pid", None))
+        self._evidence = EvidenceLog(argv, getattr(transport, "pid", None))
         self._outgoing: deque[bytes] = deque()
         self._writing = Signal()
         self._written = Signal()
@@ -111,7 +111,7 @@ class Link:
     @property
     def pid(self) -> int | None:
         """The process, if it is one."""
-        return self._witness.pid
+        return self._evidence.pid
 
     @property
     def unwritten(self) -> int:
@@ -125,7 +125,7 @@ class Link:
 
     def evidence(self) -> Evidence:
         """What is known about the CLI now."""
-        return self._witness.evidence(self.status)
+        return self._evidence.evidence(self.status)
 
     # --- what callers do -------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class Link:
         """
         data = self.connection.send(event)
         if data:
-            self._witness.sent(data)
+            self._evidence.note_sent(data)
             self._outgoing.append(data)
             self._unwritten += len(data)
         self._writing.notify()
@@ -356,7 +356,7 @@ class Link:
             self._progress.notify()
 
     def _take(self, events: list[Event]) -> None:
-        self._witness.received(events)
+        self._evidence.note_received(events)
         for event in events:
             special = _SPECIAL.get(type(event))
             try:
@@ -393,7 +393,7 @@ class Link:
     async def _read_stderr(self) -> None:
         with suppress(TransportClosed):
             while data := await self._transport.receive_stderr():
-                text = self._witness.heard(data)
+                text = self._evidence.note_stderr(data)
                 try:
                     self._owner.heard(text)
                 except Exception:
