@@ -396,6 +396,14 @@ async def test_it_is_written_down_that_nobody_has_decided() -> None:
     assert (record.decided_by, record.answer) == ("deadline", "deny")
 
 
+async def test_secrets_are_not_written_down() -> None:
+    key = "sk-ant-api03-abcdefghijklmnop"
+    record = await recorded(
+        use("Bash", {"command": f"curl -H {key}"}), policy=Rules("deny", "Bash", f"No {key} here")
+    )
+    assert key not in record.to_json()
+
+
 async def test_answers_of_every_kind_are_written_down() -> None:
     records: list[DecisionRecord] = []
     decider = Decider(People(audit=records.append))

@@ -53,14 +53,13 @@ async def test_a_request_is_listed_while_it_waits() -> None:
     seen: list[object] = []
 
     def act() -> None:
-        seen.extend([inbox.pending, len(inbox), list(inbox), "1" in inbox, inbox.get("1")])
+        seen.extend([inbox.pending, inbox.get("1")])
         request.allow()
         assert inbox.pending == ()
 
     await asked(inbox, request, act)
-    assert seen == [(request,), 1, [request], True, request]
+    assert seen == [(request,), request]
     assert inbox.get("1") is None
-    assert inbox
 
 
 async def test_it_is_answered_by_its_own_methods() -> None:
@@ -183,7 +182,7 @@ async def test_a_thousand_are_answered_from_another_thread_in_random_order() -> 
             for number in range(1000):
                 tasks.start_soon(ask, number)
             await anyio.wait_all_tasks_blocked()
-            assert len(inbox) == 1000
+            assert len(inbox.pending) == 1000
             await anyio.to_thread.run_sync(answer_all)
     for number in range(1000):
         if number % 2:

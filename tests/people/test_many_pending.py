@@ -40,7 +40,7 @@ def answer_all(inbox: Inbox, count: int, answer: Callable[[Pending[Any]], object
             change = changes.get(timeout=SOON)
             assert change.what == "added"
             waiting.append(change.request)
-    assert len(inbox) == count
+    assert len(inbox.pending) == count
     random.Random(1).shuffle(waiting)
     for request in waiting:
         answer(request)
@@ -196,9 +196,9 @@ async def test_what_an_agent_in_the_background_asks_outlives_the_turn() -> None:
         it = await waiting()
         body = CanUseTool("Bash", {"command": "make"}, agent_id="agent-1")
         id = await it.peer.ask(body)
-        await soon(lambda: len(it.session.inbox) == 2)
+        await soon(lambda: len(it.session.inbox.pending) == 2)
         await it.peer.say(saying.result())
-        await soon(lambda: len(it.session.inbox) == 1)
+        await soon(lambda: len(it.session.inbox.pending) == 1)
         (request,) = it.session.inbox.pending
         assert request.agent_id == "agent-1"
         assert it.session.inbox.act(request.id, "allow", {}, by="person: Ada")
@@ -231,7 +231,7 @@ async def test_a_session_takes_only_its_own_requests_along() -> None:
         peer = Peer()
         other = await opened(peer, inbox=inbox, person="inbox")
         id = await peer.ask(CanUseTool("Bash", {"command": "make"}))
-        await soon(lambda: len(inbox) == 2)
+        await soon(lambda: len(inbox.pending) == 2)
         await one.session.close()
         (request,) = inbox.pending
         assert request.session == other.name != one.session.name

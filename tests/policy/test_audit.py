@@ -22,12 +22,14 @@ def record(given: dict[str, Any] | None = None, **more: Any) -> DecisionRecord:
         "decided_by": "rule",
         **more,
     }
-    return DecisionRecord.of(given if given is not None else {"command": "rm x"}, **facts)
+    return DecisionRecord(
+        input_digest=digest(given if given is not None else {"command": "rm x"}), **facts
+    )
 
 
 def test_a_record_holds_what_was_decided_and_never_changes() -> None:
     decision = Policy(deny=["Bash(rm:*)"]).decide("Bash", {"command": "rm x"})
-    made = record(rule=decision.rule, reason=decision.reason, latency=0.25, agent_id="a1")
+    made = record(rule=str(decision.rule), reason=decision.reason, latency=0.25, agent_id="a1")
     assert made.rule == "Bash(rm:*)"
     assert made.reason == "`Bash(rm:*)` denies it: `rm x`"
     assert (made.when, made.latency, made.agent_id, made.session_id) == (12.5, 0.25, "a1", None)
@@ -35,26 +37,10 @@ def test_a_record_holds_what_was_decided_and_never_changes() -> None:
         made.answer = "allow"  # type: ignore[misc]
 
 
-def test_the_input_is_a_digest_unless_it_is_wanted() -> None:
-    assert record().input is None
+def test_the_input_is_a_digest() -> None:
     assert record().input_digest == digest({"command": "rm x"})
     assert record({"a": 1, "b": [2]}).input_digest == digest({"b": [2], "a": 1})
     assert record({"a": 1}).input_digest != digest({"a": 2})
-    assert record(keep_input=True).input == {"command": "rm x"}
-
-
-def test_secrets_are_taken_out_of_what_is_kept() -> None:
-    key = "sk-ant-api03-abcdefghijklmnop"
-    made = record(
-        {"command": f"curl -H {key}", "password": "hunter2x"}, keep_input=True, reason=key
-    )
-    assert key not in made.to_json()
-    assert "hunter2x" not in made.to_json()
-
-
-def test_another_redaction_can_be_used() -> None:
-    made = record({"a": "b"}, keep_input=True, redact=lambda text: text.replace("b", "-"))
-    assert made.input == {"a": "-"}
 
 
 def test_a_line_has_what_is_known() -> None:
@@ -71,7 +57,7 @@ def test_a_line_has_what_is_known() -> None:
 
 
 def test_what_json_does_not_know_is_written_as_text() -> None:
-    assert record({"path": Path("/x")}, keep_input=True).input == {"path": "/x"}
+    assert digest({"path": Path("/x")}) == digest({"path": "/x"})
     assert "\n" not in record(reason="a\nb\u2028").to_json()
 
 

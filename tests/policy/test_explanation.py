@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from claudewire.policy import Explanation, Policy, shadowed
+from claudewire.policy import Explanation, Policy
 
 
 def explain(policy: Policy | None = None, **options: Any) -> Explanation:
@@ -178,7 +178,7 @@ def test_an_explanation_can_be_read() -> None:
     ],
 )
 def test_a_handler_may_be_called(options: dict[str, Any]) -> None:
-    assert shadowed(**options) is None
+    assert explain(**options).unreachable is None
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_handler_may_be_called(options: dict[str, Any]) -> None:
 def test_a_handler_that_would_never_be_called_is_told_of(
     options: dict[str, Any], reason: str
 ) -> None:
-    found = shadowed(**options)
+    found = explain(**options).unreachable
     assert found is not None
     assert found.startswith("A permission handler would never be called")
     assert reason in found

@@ -179,7 +179,7 @@ def alive(driver: Driver) -> Iterable[str]:
         yield f"close: {driver.steps['close']}"
     if session.failure is None:
         yield f"the session is {session.state} after it was closed"
-    if len(session.inbox):
+    if session.inbox.pending:
         yield f"somebody is still asked: {session.inbox.pending}"
     if session.pid is not None and (left := group_of(session.pid)):
         yield f"processes are left: {left}"

@@ -130,7 +130,7 @@ def test_facts_about_a_session() -> None:
         assert claude.failure is None
         assert claude.pid is None
         assert claude.waiting is not None
-        assert len(claude.inbox) == 0
+        assert claude.inbox.pending == ()
         assert len(claude.tasks) == 0
         assert claude.ledger.session.turns == 1
         assert claude.turns == ()

@@ -17,8 +17,8 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
 import anyio
 
-from ..errors import OptionsError
-from ..policy import Audit, DecisionRecord
+from ..errors import OptionsError, redact
+from ..policy import Audit, DecisionRecord, digest
 from ..wire import (
     CanUseTool,
     DialogResult,
@@ -35,7 +35,15 @@ from .permissions import PermissionHandler, PermissionRequest, ToolPending
 from .plans import PLAN_TOOL, PlanHandler, PlanRequest
 from .questions import ASK_TOOL, AnswerForm, QuestionHandler, QuestionRequest
 
-__all__ = ["Decider", "People", "Person", "PolicyLike", "Verdict", "no_handler", "verdict_of"]
+__all__ = [
+    "Decider",
+    "People",
+    "Person",
+    "PolicyLike",
+    "PolicyVerdict",
+    "no_handler",
+    "policy_verdict",
+]
 
 logger: logging.Logger = logging.getLogger("claudewire.people")
 
@@ -92,7 +100,7 @@ class PolicyLike(Protocol):
         ...
 
 
-class Verdict(NamedTuple):
+class PolicyVerdict(NamedTuple):
     """What a policy says about a request."""
 
     behavior: str = "ask"
@@ -100,18 +108,18 @@ class Verdict(NamedTuple):
     reason: str = ""
 
 
-def verdict_of(policy: PolicyLike, request: Pending[Any]) -> Verdict:
+def policy_verdict(policy: PolicyLike, request: Pending[Any]) -> PolicyVerdict:
     """Ask a policy about a request, as far as the request is a policy's to decide."""
     if not isinstance(request, ToolPending):
-        return Verdict()
+        return PolicyVerdict()
     decided = policy.decide(request.tool_name, request.input, cwd=request.cwd)
     rule = None if decided.rule is None else str(decided.rule)
-    verdict = Verdict(decided.behavior, rule, decided.reason)
+    verdict = PolicyVerdict(decided.behavior, rule, decided.reason)
     if isinstance(request, PermissionRequest):
         needs_person = verdict.behavior == "allow" and request.body.requires_user_interaction
         return verdict._replace(behavior="ask") if needs_person else verdict
     # A question or a plan is denied by a rule that names it, not by a default.
-    return verdict if verdict.behavior == "deny" and rule is not None else Verdict()
+    return verdict if verdict.behavior == "deny" and rule is not None else PolicyVerdict()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,17 +268,17 @@ class Decider:
             self._record(request, verdict)
         return cast("AnswerT", request.result)
 
-    def _apply_policy(self, request: Pending[Any]) -> Verdict:
+    def _apply_policy(self, request: Pending[Any]) -> PolicyVerdict:
         """Let the policy decide, if it does."""
         if self.people.policy is None:
-            return Verdict()
+            return PolicyVerdict()
         try:
-            verdict = verdict_of(self.people.policy, request)
+            verdict = policy_verdict(self.people.policy, request)
         except Exception:
             logger.exception("The policy raised an exception about %s", request.id)
             if not isinstance(request, PermissionRequest):
-                return Verdict()
-            verdict = Verdict("deny", None, POLICY_FAILED)
+                return PolicyVerdict()
+            verdict = PolicyVerdict("deny", None, POLICY_FAILED)
         if verdict.behavior == "deny":
             request._deny_because(verdict.reason or DENIED_BY_POLICY, by=POLICY)
         elif verdict.behavior == "allow":
@@ -303,7 +311,7 @@ class Decider:
 
     # --- records ---------------------------------------------------------------------------------
 
-    def _record(self, request: Pending[Any], verdict: Verdict) -> None:
+    def _record(self, request: Pending[Any], verdict: PolicyVerdict) -> None:
         if self.people.audit is None:
             return
         try:
@@ -314,17 +322,18 @@ class Decider:
 
 
 def _record(
-    request: Pending[Any], verdict: Verdict, session_id: str | None, when: float
+    request: Pending[Any], verdict: PolicyVerdict, session_id: str | None, when: float
 ) -> DecisionRecord:
     tool, input = _subject(request)
-    return DecisionRecord.of(
-        input,
+    reason = getattr(request.result, "message", None) or verdict.reason or request.ending
+    return DecisionRecord(
         when=when,
         request_id=request.id,
         tool=tool,
+        input_digest=digest(input),
         answer=_decision(request.result),
         decided_by=_decided_by(request, verdict),
-        reason=getattr(request.result, "message", None) or verdict.reason or request.ending,
+        reason=redact(reason),
         rule=verdict.rule,
         latency=request.waited,
         session_id=session_id,
@@ -341,7 +350,7 @@ def _subject(request: Pending[Any]) -> tuple[str, dict[str, Any]]:
     return request.title, getattr(request, "payload", {})
 
 
-def _decided_by(request: Pending[Any], verdict: Verdict) -> str:
+def _decided_by(request: Pending[Any], verdict: PolicyVerdict) -> str:
     if request.state is PendingState.EXPIRED:
         return "deadline"
     if request.state is PendingState.WITHDRAWN:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
@@ -86,19 +86,6 @@ class Inbox:
         """Find a waiting request by its id; None if it does not wait, or no longer does."""
         with self._lock:
             return self._waiting.get(id)
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def __iter__(self) -> Iterator[Pending[Any]]:
-        return iter(self.pending)
-
-    def __contains__(self, id: object) -> bool:
-        with self._lock:
-            return id in self._waiting
-
-    def __bool__(self) -> bool:
-        return True  # an empty inbox is an inbox
 
     # --- deciding --------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ import anyio
 import msgspec
 
 from ..concurrency import call_function
-from .decisions import Person, PolicyLike, verdict_of
+from .decisions import Person, PolicyLike, policy_verdict
 from .handlers import check_handler
 from .inbox import Change, Inbox
 from .pending import AnswerError, Pending
@@ -67,7 +67,7 @@ def policy_then(policy: PolicyLike, person: Person) -> Person:
     check_handler(person, "person")
 
     async def decide(request: Pending[Any]) -> Any:
-        verdict = verdict_of(policy, request)
+        verdict = policy_verdict(policy, request)
         if verdict.behavior == "deny":
             return request._denial(verdict.reason)
         if verdict.behavior == "allow":

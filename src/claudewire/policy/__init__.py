@@ -15,7 +15,7 @@ a record of every decision.
 from __future__ import annotations
 
 from .audit import Audit, DecisionRecord, JsonLinesAudit, digest
-from .explanation import Explanation, Shadow, ToolFate, explain, shadowed
+from .explanation import Explanation, Shadow, ToolFate, explain
 from .policy import MODES, Behavior, Decision, Mode, Policy
 from .rules import Rule
 
@@ -34,5 +34,4 @@ __all__ = [
     "ToolFate",
     "digest",
     "explain",
-    "shadowed",
 ]

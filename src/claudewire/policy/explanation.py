@@ -17,7 +17,7 @@ from .shell import Word
 from .tool_use import host_matches
 from .tools import KNOWN_TOOLS, NEEDS_PERSON, facts
 
-__all__ = ["Explanation", "Reach", "Shadow", "ToolFate", "explain", "shadowed"]
+__all__ = ["Explanation", "Reach", "Shadow", "ToolFate", "explain"]
 
 Reach = Literal["always", "sometimes", "never"]
 
@@ -84,9 +84,16 @@ class Explanation:
         return "never"
 
     @property
-    def nobody(self) -> bool:
-        """Whether no use of any tool reaches a person, but for questions of the model."""
-        return all(fate.reaches == "never" for fate in self.tools if fate.tool not in NEEDS_PERSON)
+    def unreachable(self) -> str | None:
+        """Why a permission handler could never be called; None if it could."""
+        fates = [fate for fate in self.tools if fate.tool not in NEEDS_PERSON]
+        if any(fate.reaches != "never" for fate in fates):
+            return None
+        reasons = {fate.why: fate.tool for fate in fates} or {"there are no tools": ""}
+        if len(reasons) == 1:
+            return f"A permission handler would never be called: {next(iter(reasons))}"
+        each = "; ".join(f"{tool}: {why}" for why, tool in reasons.items())
+        return f"A permission handler would never be called, for no tool. {each}"
 
     def __str__(self) -> str:
         parts = ["Who decides, one after the other:"]
@@ -122,41 +129,6 @@ def explain(
         shadows=(*_shadows(policy), *_shadows_of_cli(policy, cli)),
         notes=(*_notes(policy), *policy.problems),
     )
-
-
-def shadowed(
-    *,
-    policy: Policy | None = None,
-    allowed_tools: Sequence[str] = (),
-    disallowed_tools: Sequence[str] = (),
-    permission_mode: str | None = None,
-    tools: Sequence[str] | None = None,
-) -> str | None:
-    """Say why a permission handler could never be called; None if it could.
-
-    Args:
-        policy: what decides before the handler, if anything does.
-        allowed_tools: the rules that the CLI is started with, which it allows by itself.
-        disallowed_tools: those that it denies by itself.
-        permission_mode: the mode that it is started in.
-        tools: the tools that there are, those of MCP servers too; None for all that are known.
-    """
-    explanation = explain(
-        policy,
-        allowed_tools=allowed_tools,
-        disallowed_tools=disallowed_tools,
-        permission_mode=permission_mode,
-        tools=tools,
-    )
-    if not explanation.nobody:
-        return None
-    reasons = {fate.why: fate.tool for fate in explanation.tools if fate.tool not in NEEDS_PERSON}
-    if not reasons:
-        return "A permission handler would never be called: there are no tools"
-    if len(reasons) == 1:
-        return f"A permission handler would never be called: {next(iter(reasons))}"
-    each = "; ".join(f"{tool}: {why}" for why, tool in reasons.items())
-    return f"A permission handler would never be called, for no tool there is. {each}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ class Policy:
         home: str | os.PathLike[str] | None = None,
         directories: Iterable[str | os.PathLike[str]] = (),
         mode: Mode | None = None,
-        case_sensitive: bool = sys.platform not in ("darwin", "win32"),
+        case_sensitive: bool = sys.platform != "darwin",
         protect: bool = True,
         problems: Iterable[str] = (),
         realpath: Callable[[str], str] = os.path.realpath,
@@ -287,7 +287,7 @@ class Policy:
         from .settings import Sources, load_settings
 
         return load_settings(
-            Sources.at(cwd, home, config, managed, extra, sources), trusted=trusted, strict=strict
+            Sources(cwd, home, config, managed, extra, sources), trusted=trusted, strict=strict
         )
 
     def explain(

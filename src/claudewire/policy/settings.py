@@ -32,71 +32,45 @@ _KNOWN = {
 }
 _SCOPES = ("user", "project", "local")
 
+StrPath = str | os.PathLike[str]
 
-@dataclass(frozen=True, slots=True)
+
 class Sources:
-    """Where settings are.
+    """Where the settings files of the CLI are; see `Policy.from_settings`."""
 
-    Attributes:
-        cwd: the project.
-        home: the home directory.
-        config: the directory of the user's settings.
-        managed: the directory of the organisation's settings.
-        extra: one more file, or its text.
-        scopes: which of `user`, `project` and `local` are read.
-    """
-
-    cwd: Path
-    home: Path
-    config: Path
-    managed: Path
-    extra: str | os.PathLike[str] | None = None
-    scopes: tuple[str, ...] = _SCOPES
-
-    @classmethod
-    def at(
-        cls,
-        cwd: str | os.PathLike[str] | None,
-        home: str | os.PathLike[str] | None,
-        config: str | os.PathLike[str] | None,
-        managed: str | os.PathLike[str] | None,
-        extra: str | os.PathLike[str] | None,
-        scopes: Sequence[str],
-    ) -> Sources:
-        """Fill in what is usual for what is not given."""
+    def __init__(
+        self,
+        cwd: StrPath | None = None,
+        home: StrPath | None = None,
+        config: StrPath | None = None,
+        managed: StrPath | None = None,
+        extra: StrPath | None = None,
+        scopes: Sequence[str] = _SCOPES,
+    ) -> None:
         for scope in scopes:
             if scope not in _SCOPES:
                 raise OptionsError(f"There are no settings {scope!r}; only {', '.join(_SCOPES)}")
-        at_home = Path(home) if home is not None else Path.home()
-        return cls(
-            cwd=Path(cwd).absolute() if cwd is not None else Path.cwd(),
-            home=at_home,
-            config=Path(config) if config is not None else at_home / ".claude",
-            managed=Path(managed) if managed is not None else _managed_directory(),
-            extra=extra,
-            scopes=tuple(scopes),
-        )
+        self.cwd: Path = Path(cwd or ".").absolute()
+        self.home: Path = Path.home() if home is None else Path(home)
+        self.config: Path = self.home / ".claude" if config is None else Path(config)
+        self.managed: Path = _managed_directory() if managed is None else Path(managed)
+        self.extra = extra
+        self.scopes = scopes
 
     def read(self) -> Iterator[_Settings]:
-        """Give the settings that there are, those that count most first."""
-        found = (
-            _Settings.read(path, "managed settings", str(self.managed), managed=True)
-            for path in self._managed_files()
-        )
-        yield from (settings for settings in found if settings is not None)
+        """Yield the settings that exist, those with the highest priority first."""
+        for path in self._managed_files():
+            yield from _Settings.read(path, "managed settings", self.managed, managed=True)
         if self.extra is not None:
             yield self._read_extra(self.extra)
         files = {
-            "local": (self.cwd / ".claude" / "settings.local.json", str(self.cwd)),
-            "project": (self.cwd / ".claude" / "settings.json", str(self.cwd)),
-            "user": (self.config / "settings.json", str(self.config)),
+            "local": (self.cwd / ".claude" / "settings.local.json", self.cwd),
+            "project": (self.cwd / ".claude" / "settings.json", self.cwd),
+            "user": (self.config / "settings.json", self.config),
         }
         for scope, (path, root) in files.items():
-            settings = (
-                _Settings.read(path, f"{scope} settings", root) if scope in self.scopes else None
-            )
-            if settings is not None:
-                yield settings
+            if scope in self.scopes:
+                yield from _Settings.read(path, f"{scope} settings", root)
 
     def _managed_files(self) -> list[Path]:
         parts = sorted((self.managed / "managed-settings.d").glob("*.json"), reverse=True)
@@ -104,14 +78,13 @@ class Sources:
             self.managed / "managed-settings.json"
         ]
 
-    def _read_extra(self, extra: str | os.PathLike[str]) -> _Settings:
+    def _read_extra(self, extra: StrPath) -> _Settings:
         if isinstance(extra, str) and extra.lstrip().startswith("{"):
-            return _Settings.of(extra, "The given settings", "given settings", str(self.cwd))
+            return _Settings.of(extra, "The given settings", "given settings", self.cwd)
         path = Path(extra).absolute()
-        settings = _Settings.read(path, "given settings", str(path.parent))
-        if settings is None:
-            raise OptionsError(f"There are no settings at {path}")
-        return settings
+        for settings in _Settings.read(path, "given settings", path.parent):
+            return settings
+        raise OptionsError(f"There is no settings file at {path}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,28 +99,31 @@ class _Settings:
     managed_only: bool = False
 
     @classmethod
-    def read(cls, path: Path, source: str, root: str, *, managed: bool = False) -> _Settings | None:
+    def read(
+        cls, path: Path, source: str, root: Path, *, managed: bool = False
+    ) -> Iterator[_Settings]:
+        """Yield what a file says, if there is such a file."""
         try:
             text = path.read_text(encoding="utf-8")
         except (FileNotFoundError, NotADirectoryError):
-            return None
+            return
         except (OSError, UnicodeDecodeError) as error:
             raise OptionsError(f"The {source} at {path} cannot be read: {error}") from error
-        return cls.of(text, f"The {source} at {path}", source, root, managed=managed)
+        yield cls.of(text, f"The {source} at {path}", source, root, managed=managed)
 
     @classmethod
     def of(
-        cls, text: str, name: str, source: str, root: str, *, managed: bool = False
+        cls, text: str, name: str, source: str, root: Path, *, managed: bool = False
     ) -> _Settings:
         try:
             data = json.loads(text) if text.strip() else {}
         except ValueError as error:
-            raise OptionsError(f"{name}: this is no JSON: {error}") from error
+            raise OptionsError(f"{name}: this is not JSON: {error}") from error
         permissions = data.get("permissions", {}) if isinstance(data, dict) else None
         if not isinstance(permissions, dict):
             raise OptionsError(f"{name}: permissions must be an object")
         only = managed and data.get("allowManagedPermissionRulesOnly") is True
-        return cls(name, source, root, permissions, managed, only)
+        return cls(name, source, str(root), permissions, managed, only)
 
 
 def load_settings(sources: Sources, *, trusted: bool = False, strict: bool = False) -> Policy:
@@ -158,7 +134,7 @@ def load_settings(sources: Sources, *, trusted: bool = False, strict: bool = Fal
     for settings in files:
         if managed_only and not settings.managed:
             if any(settings.data.get(key) for key in _LISTS):
-                merged.problem(settings, "its rules do not count: only managed ones do")
+                merged.problem(settings, "its rules do not count: only managed rules do")
             continue
         merged.add(settings, grants=trusted or settings.source != "project settings")
     return Policy(
@@ -185,15 +161,15 @@ class _Merged:
 
     def add(self, settings: _Settings, *, grants: bool) -> None:
         for key in sorted(settings.data.keys() - _KNOWN):
-            self.problem(settings, f"permissions.{key} is not known, and does not count here")
+            self.problem(settings, f"permissions.{key} is not known, and is ignored")
         for behavior in _LISTS:
-            given = texts(settings.path, behavior, settings.data.get(behavior))
+            given = _strings(settings.path, behavior, settings.data.get(behavior))
             if behavior == "allow" and given and not grants:
                 self.problem(settings, "what it allows does not count: the project is not trusted")
                 continue
             for text in given:
                 self._add_rule(settings, behavior, text)
-        directories = texts(
+        directories = _strings(
             settings.path, "additionalDirectories", settings.data.get("additionalDirectories")
         )
         if grants:
@@ -215,7 +191,7 @@ class _Merged:
             self.rules[behavior].append(rule)
 
     def mode(self, files: Sequence[_Settings]) -> Mode:
-        """Say which mode a session starts in; one that no file may choose is not taken."""
+        """Return the mode that a session starts in; a disabled one is skipped."""
         disabled = {
             mode
             for key, mode in (
@@ -237,10 +213,8 @@ class _Merged:
 
 
 def _managed_directory() -> Path:
-    return {
-        "darwin": Path("/Library/Application Support/ClaudeCode"),
-        "win32": Path("C:/Program Files/ClaudeCode"),
-    }.get(sys.platform, Path("/etc/claude-code"))
+    is_mac = sys.platform == "darwin"
+    return Path("/Library/Application Support/ClaudeCode" if is_mac else "/etc/claude-code")
 
 
 # --- TOML ----------------------------------------------------------------------------------------
@@ -249,20 +223,17 @@ _TOML_KEYS = {"default": str, "mode": str, "case_sensitive": bool, "protect": bo
 
 
 def load_toml(
-    source: str | os.PathLike[str],
-    *,
-    cwd: str | os.PathLike[str] | None = None,
-    home: str | os.PathLike[str] | None = None,
+    source: StrPath, *, cwd: StrPath | None = None, home: StrPath | None = None
 ) -> Policy:
     """Load a policy: see `Policy.from_toml`."""
     name, root, text = _read_toml(source)
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise OptionsError(f"{name} is no TOML: {error}") from error
+        raise OptionsError(f"{name} is not TOML: {error}") from error
     _check_keys(name, data)
     allow, ask, deny = (_toml_rules(name, key, data.get(key), root) for key in _LISTS)
-    directories = texts(name, "directories", data.get("directories"))
+    directories = _strings(name, "directories", data.get("directories"))
     options: dict[str, Any] = {key: data[key] for key in _TOML_KEYS if key in data}
     try:
         return Policy(allow, ask, deny, cwd=cwd, home=home, directories=directories, **options)
@@ -270,8 +241,8 @@ def load_toml(
         raise OptionsError(f"{name}: {error}") from error
 
 
-def _read_toml(source: str | os.PathLike[str]) -> tuple[str, str | None, str]:
-    """Give what a policy is called, where its paths are relative to, and its text."""
+def _read_toml(source: StrPath) -> tuple[str, str | None, str]:
+    """Return what to call a policy, what its paths are relative to, and its text."""
     if isinstance(source, str) and ("\n" in source or "=" in source):
         return "The policy", None, source
     path = Path(source)
@@ -287,25 +258,25 @@ def _check_keys(name: str, data: dict[str, Any]) -> None:
         if key not in known:
             raise OptionsError(f"{name}: there is no key {key!r}; those known: {', '.join(known)}")
         if key in _TOML_KEYS and not isinstance(value, _TOML_KEYS[key]):
-            kind = "true or false" if _TOML_KEYS[key] is bool else "a text"
+            kind = "true or false" if _TOML_KEYS[key] is bool else "a string"
             raise OptionsError(f"{name}: {key} must be {kind}, not {value!r}")
 
 
 def _toml_rules(name: str, key: str, value: object, root: str | None) -> list[Rule]:
     try:
-        return [Rule.parse(text, root=root, source=name) for text in texts(name, key, value)]
+        return [Rule.parse(text, root=root, source=name) for text in _strings(name, key, value)]
     except OptionsError as error:
         raise OptionsError(f"{name}: {key}: {error}") from error
 
 
-def texts(name: str, key: str, value: object) -> list[str]:
-    """Give a list of texts that a file holds under a key; none if it has none.
+def _strings(name: str, key: str, value: object) -> list[str]:
+    """Return the list of strings under a key of a file; empty if there is none.
 
     Raises:
-        OptionsError: it holds something else there.
+        OptionsError: there is something else.
     """
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-        raise OptionsError(f"{name}: {key} must be a list of texts, not {value!r}")
+        raise OptionsError(f"{name}: {key} must be a list of strings, not {value!r}")
     return value

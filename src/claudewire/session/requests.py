@@ -17,7 +17,7 @@ from ..hooks import Hooks
 from ..launch import initialize_request
 from ..options import Options, check_agents
 from ..people import ASK_TOOL, PLAN_TOOL, AnswerForm, Decider, Inbox, People, form_for
-from ..policy import Explanation, Policy, ToolFate, explain, shadowed
+from ..policy import Explanation, Policy, ToolFate, explain
 from ..wire import (
     AUTO,
     MODERN,
@@ -238,7 +238,7 @@ def _why_no_permission(options: Options) -> str | None:
     rules = _rules(options)
     if _has_servers(options):
         rules["tools"] = None  # there may be something to ask about
-    return shadowed(policy=policy, **rules)
+    return explain(policy, **rules).unreachable
 
 
 def _why_no_question(options: Options) -> Iterator[str]:
