@@ -649,7 +649,7 @@ class Struct(msgspec.Struct):
         (Image.of(PNG), shown(IMAGE)),
         (
             Image.of("https://a.example/b"),
-            shown({"type": "resource_link", "uri": "https://a.example/b", "name": "picture"}),
+            shown({"type": "resource_link", "uri": "https://a.example/b", "name": "image"}),
         ),
         ([Text("a"), Text("b")], shown(text("a"), text("b"))),
         (

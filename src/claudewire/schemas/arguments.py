@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Mapping
+from functools import cached_property, partial
 from typing import Annotated, Any
 
 from .builder import Builder
 from .checker import Checker, TypedSchema
 from .definitions import standalone
 from .docstrings import Docstring
-from .fields import Field, field_of, object_schema
+from .fields import Field, field_of, mirror_of, object_schema
 from .hints import hints_of, unwrap
 
 __all__ = ["Arguments"]
@@ -65,7 +65,12 @@ class Arguments:
         self._defaults = {field.name: field.default for field in self._fields if not field.required}
         schema = {**object_schema(self._fields), "additionalProperties": self._others}
         self.schema: dict[str, Any] = standalone(schema, self._builder.definitions)
-        self._checker = Checker(schema, self._builder.definitions)
+        mirror = partial(mirror_of, self._fields) if self._others is False else None
+        self._typed = TypedSchema("arguments", schema, mirror=mirror)
+
+    @cached_property
+    def _checker(self) -> Checker:
+        return Checker(self._typed, self._builder.definitions)
 
     def _add(self, parameter: inspect.Parameter, hint: Any, words: str) -> None:
         name = parameter.name
@@ -106,7 +111,7 @@ def _default_of(field: Any) -> Any:
 
 
 def _without_partial(function: Any) -> Any:
-    while isinstance(function, functools.partial):
+    while isinstance(function, partial):
         function = function.func
     return function
 

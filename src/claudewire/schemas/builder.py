@@ -204,7 +204,8 @@ class Builder:
             schema["items"] = item
         if issubclass(kind, set | frozenset):
             schema["uniqueItems"] = True
-        native = kind[item.native] if item.native else None  # type: ignore[index]
+        parts = (item.native, ...) if kind is tuple else (item.native,)
+        native = types.GenericAlias(kind, parts) if item.native else None
         return TypedSchema(f"{kind.__name__}[{item.name}]", schema, make=kind, native=native)
 
     def _mapping(self, key_hint: Any, value_hint: Any) -> TypedSchema:
@@ -214,7 +215,9 @@ class Builder:
             schema["propertyNames"] = key
         if value:
             schema["additionalProperties"] = value
-        return TypedSchema(f"dict[{key.name}, {value.name}]", schema)
+        is_native = key == {"type": "string"} and value.native is not None
+        native = types.GenericAlias(dict, (str, value.native)) if is_native else None
+        return TypedSchema(f"dict[{key.name}, {value.name}]", schema, native=native)
 
     def _key(self, key: TypedSchema) -> TypedSchema:
         if key and key.get("type") not in {"string", "integer"} and "enum" not in key:

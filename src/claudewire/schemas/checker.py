@@ -68,7 +68,8 @@ class TypedSchema(dict[str, Any]):
         name: the name of the type, for messages.
         make: makes a value from checked JSON; None if they are the same.
         example: how a value is written as a string, for messages.
-        native: the type for msgspec, if msgspec converts exactly what the schema allows.
+        native: the type for msgspec, if msgspec converts it as the schema says.
+        mirror: makes a struct with the same fields for msgspec, if there is one.
         checks: what a value must satisfy besides the schema.
         is_opaque: whether `make` checks the JSON itself.
     """
@@ -81,6 +82,7 @@ class TypedSchema(dict[str, Any]):
         make: Check | None = None,
         example: str = "",
         native: Any = None,
+        mirror: Callable[[], type[msgspec.Struct] | None] | None = None,
         checks: Sequence[Callable[[Any], None]] = (),
         is_opaque: bool = False,
     ) -> None:
@@ -89,6 +91,7 @@ class TypedSchema(dict[str, Any]):
         self.make = make
         self.example = example
         self.native = native
+        self.mirror = mirror
         self.checks = checks
         self.is_opaque = is_opaque
 
@@ -98,7 +101,7 @@ class TypedSchema(dict[str, Any]):
         extended.update(schema)
         extended.checks = (*self.checks, *checks)
         if extended.checks or not schema.keys() <= _WORDS:
-            extended.native = None  # msgspec does not know about the limit
+            extended.native = extended.mirror = None  # msgspec does not know about the limit
         return extended
 
 
@@ -424,21 +427,36 @@ def same(one: Any, other: Any) -> bool:
 
 def _typed(schema: TypedSchema, steps: list[Check]) -> Check:
     """Add to the steps all that makes a value of the Python type."""
-    if schema.make is not None:
-        steps.append(_maker(schema, schema.make))
+    last = [] if schema.make is None else [_maker(schema, schema.make)]
     if schema.checks:
-        steps.append(partial(_checked, schema.checks))
-    convert, native = _chain(steps), schema.native
-    if native is None or len(steps) < 2:
-        return convert
+        last.append(partial(_checked, schema.checks))
+    convert = _chain([*steps, *last])
+    mirror = None if schema.mirror is None else schema.mirror()
+    if mirror is not None:
+        has_all = len(schema["properties"]) == len(schema.get("required", ()))
+        unpack: Check = msgspec.structs.asdict if has_all else _given
+        return _natively(mirror, convert, _chain([unpack, *last]))
+    if schema.native is not None and len(steps) + len(last) > 1:
+        return _natively(schema.native, convert, _pass)
+    return convert
+
+
+def _natively(native: Any, convert: Check, finish: Check) -> Check:
+    """Let msgspec convert a value; if it refuses, `convert` says why, or finds it right."""
 
     def convert_natively(value: Any) -> Any:
         try:
-            return msgspec.convert(value, native)
+            converted = msgspec.convert(value, native)
         except (msgspec.ValidationError, OverflowError, TypeError):
-            return convert(value)  # which says why not, or finds it right
+            return convert(value)
+        return finish(converted)
 
     return convert_natively
+
+
+def _given(mirror: msgspec.Struct) -> dict[str, Any]:
+    fields = msgspec.structs.asdict(mirror).items()
+    return {name: value for name, value in fields if value is not msgspec.UNSET}
 
 
 def _maker(schema: TypedSchema, make: Check) -> Check:

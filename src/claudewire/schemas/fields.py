@@ -23,6 +23,7 @@ __all__ = [
     "field_of",
     "fields_of",
     "is_record",
+    "mirror_of",
     "object_schema",
     "row_schema",
 ]
@@ -133,7 +134,22 @@ def class_schema(kind: Any, fields: Sequence[Field]) -> TypedSchema:
         return TypedSchema(kind.__name__, schema)
     if is_open or any(field.key != field.name for field in fields):
         return TypedSchema(kind.__name__, schema, make=partial(_make_object, kind, fields))
-    return TypedSchema(kind.__name__, schema, make=lambda given: kind(**given))
+    mirror = partial(mirror_of, fields)
+    return TypedSchema(kind.__name__, schema, make=lambda given: kind(**given), mirror=mirror)
+
+
+def mirror_of(fields: Sequence[Field]) -> type[msgspec.Struct] | None:
+    """Make a struct with the same fields, which msgspec fills; None if it cannot fill them all."""
+    natives = [field.schema.native for field in fields]
+    if None in natives:
+        return None
+    required = [(field.name, field.schema.native) for field in fields if field.required]
+    optional = [
+        (field.name, field.schema.native | msgspec.UnsetType, msgspec.UNSET)
+        for field in fields
+        if not field.required
+    ]
+    return msgspec.defstruct("Mirror", [*required, *optional], forbid_unknown_fields=True)
 
 
 def _make_object(kind: Any, fields: Sequence[Field], given: Mapping[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""What is written in a type hint: wrappers taken off, names and type variables put in."""
+"""Type hints, read: without their wrappers, with names and type variables resolved."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Hint:
 
 
 def unwrap(hint: Any) -> Hint:
-    """Take off `Annotated`, `NewType`, `Required` and the like."""
+    """Remove `Annotated`, `NewType`, `Required` and the like."""
     metadata: tuple[Any, ...] = ()
     required = None
     while True:
@@ -53,23 +53,23 @@ def unwrap(hint: Any) -> Hint:
 
 
 def _any_of(variable: TypeVar) -> Any:
-    """Say what a type variable that nobody has set may be."""
+    """Return the type that an open type variable stands for."""
     if variable.__constraints__:
         return typing.Union[variable.__constraints__]  # noqa: UP007 a tuple of them
     return Any if variable.__bound__ is None else variable.__bound__
 
 
 def hints_of(thing: Any, names: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Give the hints of a class or function, with the types that their texts name.
+    """Return the type hints of a class or function, with all names resolved.
 
     Args:
         thing: the class or function.
-        names: what is known where it was written, besides its module.
+        names: names that are known where it was written, besides those of its module.
 
     Raises:
-        UnsupportedType: a text names something that is not known there.
+        UnsupportedType: a hint uses a name that is not known there.
     """
-    # What is written inside a function may name what is known there.
+    # A class inside a function may use the names that are known there.
     local = dict(names or {}) if "<locals>" in thing.__qualname__ else {}
     try:
         return typing.get_type_hints(thing, localns=local, include_extras=True)
@@ -81,7 +81,7 @@ def hints_of(thing: Any, names: Mapping[str, Any] | None = None) -> dict[str, An
 
 
 def variables_of(kind: Any) -> dict[Any, Any]:
-    """Say what the type variables of a generic class, and of its bases, stand for."""
+    """Return what the type variables of a generic class, and of its bases, stand for."""
     origin = typing.get_origin(kind) or kind
     arguments = typing.get_args(kind)
     found = dict(zip(getattr(origin, "__parameters__", ()), arguments, strict=False))
@@ -93,7 +93,7 @@ def variables_of(kind: Any) -> dict[Any, Any]:
 
 
 def fill_in(hint: Any, variables: Mapping[Any, Any]) -> Any:
-    """Put types in the place of type variables, at any depth."""
+    """Replace type variables by types, at any depth."""
     if isinstance(hint, TypeVar):
         return variables.get(hint, hint)
     inside = getattr(hint, "__parameters__", ())
@@ -103,12 +103,12 @@ def fill_in(hint: Any, variables: Mapping[Any, Any]) -> Any:
 
 
 def is_typed_dict(kind: Any) -> bool:
-    """Say whether it is a TypedDict, from whichever module."""
+    """Whether it is a TypedDict, of `typing` or `typing_extensions`."""
     return isinstance(kind, type) and issubclass(kind, dict) and hasattr(kind, "__required_keys__")
 
 
 def called(kind: Any) -> str:
-    """Give the name of a type or function, as its author would say it."""
+    """Return the name of a type or function as it is written in code."""
     if typing.get_args(kind):
         return str(kind).replace("typing.", "")
     name: str | None = getattr(kind, "__name__", None)

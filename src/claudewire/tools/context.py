@@ -1,4 +1,4 @@
-"""What a tool knows about the call that it serves, and how it tells how far it is."""
+"""The context of a tool call: what is known about it, and how to report progress and log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["LogLevel", "Send", "ToolContext"]
 
 Send = Callable[[dict[str, Any]], None]
-"""Takes a JSON-RPC message for the CLI. It is called in the event loop and must not wait."""
+"""Sends a JSON-RPC message to the CLI. It is called in the event loop and must not block."""
 
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
@@ -29,7 +29,7 @@ log: logging.Logger = logging.getLogger("claudewire.tools")
 
 
 class _Sent:
-    """Already done. A coroutine may await it, to let others run; a plain function need not."""
+    """Something that is done already. A coroutine may await it, to let other tasks run."""
 
     __slots__ = ()
 
@@ -41,29 +41,15 @@ _SENT = _Sent()
 
 
 class ToolContext:
-    """The call that a tool serves.
-
-    A tool gets one if a parameter of it is annotated with this class.
+    """The context of a tool call. A tool has one if a parameter is annotated with this class.
 
     Attributes:
-        session: in which session it was called; None if there is none.
+        session: the session that the call belongs to; None without one.
         server: the name of the tool's server.
         tool: the name of the tool.
         request_id: the id of the call in MCP.
-        meta: what came with the call as `_meta`.
+        meta: the `_meta` of the call.
     """
-
-    __slots__ = (
-        "_cancelled",
-        "_logs",
-        "_send",
-        "in_thread",
-        "meta",
-        "request_id",
-        "server",
-        "session",
-        "tool",
-    )
 
     def __init__(
         self,
@@ -88,23 +74,23 @@ class ToolContext:
 
     @property
     def tool_use_id(self) -> str | None:
-        """The id of the tool use in the conversation, if the CLI tells it; all known ones do."""
+        """The id of the tool use in the conversation, if the CLI sent it; all known CLIs do."""
         found = self.meta.get(TOOL_USE_ID)
         return found if isinstance(found, str) else None
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody wants the result any more. A plain function has to look for itself."""
+        """Whether the call was cancelled. A plain function has to check this itself."""
         return self._cancelled
 
     def cancel(self) -> None:
-        """Note that nobody wants the result any more."""
+        """Mark the call as cancelled."""
         self._cancelled = True
 
     def progress(
         self, done: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:
-        """Tell how far it is. It is done at once; in a coroutine function, await it all the same.
+        """Report progress. It is sent at once; a coroutine function should still await this.
 
         Args:
             done: how much is done.
@@ -118,12 +104,12 @@ class ToolContext:
         return _SENT
 
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> Awaitable[None]:
-        """Log something here; and at the CLI, if the server declares that it does.
+        """Log here, and at the CLI if the server was made with `logs=True`.
 
         Args:
             level: how important it is.
-            data: anything that JSON can say.
-            logger: who says so.
+            data: anything that can be written as JSON.
+            logger: the name of the logger; by default that of the tool.
         """
         severity = _LEVELS.get(level) or logging.getLevelName(level.upper())
         log.log(severity, "%s.%s: %s", self.server, self.tool, data)

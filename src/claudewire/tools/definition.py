@@ -5,8 +5,9 @@
         \"\"\"Add two numbers.\"\"\"
         return a + b
 
-Name, description and JSON Schema come from the function's name, docstring and hints. What the
-model sends is checked and converted; what the function returns is written as MCP does it.
+Name, description and JSON Schema come from the function's name, docstring and type hints. The
+arguments that the model sends are checked and converted; what the function returns is written in
+the format of MCP.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import (
+    TYPE_CHECKING,
     Any,
     Final,
     Generic,
     NewType,
     ParamSpec,
+    TypedDict,
     TypeVar,
     cast,
     get_origin,
@@ -32,29 +36,18 @@ from typing import (
 
 import anyio
 
-from ..concurrency import call_in_thread, is_async_function
+from ..concurrency import call_in_thread, function_name, is_async_function
 from ..schemas import Arguments, SchemaMismatch, TypeAdapter
-from .contents import ResourceLink, ToolError, ToolFile, ToolResult
 from .context import ToolContext
-from .results import error_result, to_result
-from .settings import ToolAnnotations, ToolSettings
+from .results import ToolError, error_result, to_result
 
-__all__ = [
-    "ResourceLink",
-    "Tool",
-    "ToolAnnotations",
-    "ToolContext",
-    "ToolError",
-    "ToolFile",
-    "ToolResult",
-    "ToolSettings",
-    "tool",
-]
+if TYPE_CHECKING:
+    from typing import Unpack
+
+__all__ = ["AnyTool", "Tool", "ToolAnnotations", "ToolSettings", "tool"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-Call = Callable[[], Any]
 
 log: logging.Logger = logging.getLogger("claudewire.tools")
 
@@ -62,55 +55,105 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,128}\Z")
 """What the API accepts as the name of a tool."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolAnnotations:
+    """Hints about what a tool does, for deciding whether it may run.
+
+    Attributes:
+        title: its name, for people.
+        read_only: whether it changes nothing. The CLI may then run several at once.
+        destructive: whether it may destroy something.
+        idempotent: whether a second call with the same arguments changes nothing more.
+        open_world: whether it deals with things outside, such as the web.
+    """
+
+    title: str | None = None
+    read_only: bool | None = None
+    destructive: bool | None = None
+    idempotent: bool | None = None
+    open_world: bool | None = None
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return them in the format of MCP."""
+        fields = {
+            "title": self.title,
+            "readOnlyHint": self.read_only,
+            "destructiveHint": self.destructive,
+            "idempotentHint": self.idempotent,
+            "openWorldHint": self.open_world,
+        }
+        return {key: value for key, value in fields.items() if value is not None}
+
+
+class ToolSettings(TypedDict, total=False):
+    """The keyword arguments of `tool`, which explains them."""
+
+    name: str | None
+    description: str | None
+    schema: Mapping[str, Any] | None
+    output_schema: Mapping[str, Any] | bool
+    annotations: ToolAnnotations | None
+    timeout: float | None
+    inline: bool
+    show_error: bool
+    max_result_chars: int | None
+    always_load: bool
+    meta: Mapping[str, Any] | None
+
+
 class Tool(Generic[P, R]):
-    """A function that the model can call. It can still be called as the function that it is.
+    """A function that the model can call. Calling it calls the function, with nothing checked.
 
     Make it with `tool`.
 
     Attributes:
-        name: what it is called.
+        name: the name that the model calls it by.
         description: what the model is told about it.
+        function: the function itself.
         input_schema: the JSON Schema of its arguments.
-        output_schema: the JSON Schema of what it returns, if that is told.
-        settings: what it was made with.
+        output_schema: the JSON Schema of what it returns, if the model is told.
+        settings: the keyword arguments that it was made with.
     """
 
     def __init__(
         self,
         function: Callable[P, R],
-        settings: ToolSettings | None = None,
         *,
         names: Mapping[str, Any] | None = None,
+        **settings: Unpack[ToolSettings],
     ) -> None:
+        unknown = settings.keys() - ToolSettings.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"A tool has no setting {', '.join(map(repr, sorted(unknown)))}")
         self._is_static = isinstance(function, staticmethod)
         plain = _plain_function(function)
         functools.update_wrapper(cast("Any", self), plain, updated=())
-        self.settings: ToolSettings = settings or ToolSettings()
+        self.settings: ToolSettings = settings
         self.function: Callable[P, R] = plain
         self._names = names
         self._is_method = False
-        self._is_async = _is_async(plain)
-        self.name: str = _check_name(self.settings.name or _name_of(plain))
+        self._is_async = is_async_function(plain)
+        self.name: str = _check_name(settings.get("name") or _name_of(plain))
         self._read_signature()
 
     def _read_signature(self) -> None:
-        given = self.settings.schema
+        schema = self.settings.get("schema")
         self._arguments = Arguments(
             self.function,
             self._names,
             injected=ToolContext,
-            lenient=given is not None,
+            lenient=schema is not None,
             skip_first=self._is_method,
         )
-        told = self.settings.description
-        self.description: str = self._arguments.description if told is None else told
-        self.input_schema: dict[str, Any] = self._arguments.schema if given is None else dict(given)
+        described = self.settings.get("description")
+        self.description: str = self._arguments.description if described is None else described
+        self.input_schema: dict[str, Any] = self._arguments.schema if schema is None else {**schema}
         self.output_schema: dict[str, Any] | None
         self.output_schema, self._wraps = self._read_output()
 
     def _read_output(self) -> tuple[dict[str, Any] | None, bool]:
-        """Give the schema of the output, and whether the value is a field of it."""
-        wanted = self.settings.output_schema
+        """Return the schema of the output, and whether the value is a field of it."""
+        wanted = self.settings.get("output_schema")
         if isinstance(wanted, Mapping):
             return dict(wanted), False
         if not wanted:
@@ -131,14 +174,14 @@ class Tool(Generic[P, R]):
         return f"<Tool {self.name}>"
 
     def __set_name__(self, owner: type, name: str) -> None:
-        # The function turns out to be a method: whoever calls it does not give `self`.
+        # The function turns out to be a method: the model does not give `self`.
         written_in = getattr(self.function, "__qualname__", "").rpartition(".")[0]
         if written_in == owner.__qualname__ and not self._is_static:
             self._is_method = True
             self._read_signature()
 
     def __get__(self, instance: object, owner: type | None = None) -> Tool[..., R]:
-        """Give the tool of one object, when it was made of a method."""
+        """Return the tool of one object, if it was made of a method."""
         if instance is None or not self._is_method:
             return self
         bound = copy.copy(self)
@@ -146,18 +189,18 @@ class Tool(Generic[P, R]):
         return bound
 
     def definition(self, *, always_load: bool = False) -> dict[str, Any]:
-        """Describe it, as MCP does.
+        """Return the description of the tool in the format of MCP.
 
         Args:
-            always_load: whether the model is shown it from the start, whatever it says itself.
+            always_load: whether the model sees the tool from the start, whatever its settings say.
         """
         settings = self.settings
-        meta = dict(settings.meta or {})
-        if settings.max_result_chars is not None:
-            meta["anthropic/maxResultSizeChars"] = settings.max_result_chars
-        if settings.always_load or always_load:
+        meta = dict(settings.get("meta") or {})
+        if settings.get("max_result_chars") is not None:
+            meta["anthropic/maxResultSizeChars"] = settings["max_result_chars"]
+        if settings.get("always_load") or always_load:
             meta["anthropic/alwaysLoad"] = True
-        hints = (settings.annotations or ToolAnnotations()).to_wire()
+        hints = (settings.get("annotations") or ToolAnnotations()).to_wire()
         fields = {
             "name": self.name,
             "title": hints.get("title"),
@@ -176,12 +219,12 @@ class Tool(Generic[P, R]):
         *,
         limiter: anyio.CapacityLimiter | None = None,
     ) -> dict[str, Any]:
-        """Call it for the model. It does not raise: what goes wrong is in the result.
+        """Call the tool for the model. It does not raise: the result says what went wrong.
 
         Args:
-            arguments: as the model gave them.
-            context: the call; one without a session by default.
-            limiter: how many plain functions may run at once.
+            arguments: the arguments that the model sent.
+            context: the context of the call; one without a session by default.
+            limiter: limits how many plain functions run at once.
         """
         context = context or ToolContext(tool=self.name)
         try:
@@ -201,36 +244,38 @@ class Tool(Generic[P, R]):
 
     def _failure(self, error: BaseException) -> dict[str, Any]:
         log.error("The tool %s failed", self.name, exc_info=error)
-        if not self.settings.show_error:
+        if not self.settings.get("show_error", True):
             return error_result("The tool failed.")
         return error_result(f"The tool failed: {str(error) or type(error).__name__}")
 
     async def _run(
-        self, call: Call, context: ToolContext, limiter: anyio.CapacityLimiter | None
+        self,
+        call: Callable[[], Any],
+        context: ToolContext,
+        limiter: anyio.CapacityLimiter | None,
     ) -> Any:
-        seconds = self.settings.timeout
-        done = False
+        seconds = self.settings.get("timeout")
         try:
             if seconds is None:
-                value = await self._wait(call, context, limiter)
-                done = True
-                return value
+                return await self._wait(call, context, limiter)
             with anyio.move_on_after(seconds):
-                value = await self._wait(call, context, limiter)
-                done = True
-                return value
-        finally:
-            if not done:  # cancelled, too late, or failed: a thread may still be at it
-                context.cancel()
+                return await self._wait(call, context, limiter)
+        except BaseException:
+            context.cancel()  # its thread may still be running
+            raise
+        context.cancel()
         log.warning("The tool %s took longer than %g s and was stopped", self.name, seconds)
         raise ToolError(f"The tool took longer than {seconds:g} s and was stopped.")
 
     async def _wait(
-        self, call: Call, context: ToolContext, limiter: anyio.CapacityLimiter | None
+        self,
+        call: Callable[[], Any],
+        context: ToolContext,
+        limiter: anyio.CapacityLimiter | None,
     ) -> Any:
         if self._is_async:
             return await call()
-        if self.settings.inline:
+        if self.settings.get("inline"):
             value = call()
         else:
             context.in_thread = True
@@ -239,11 +284,15 @@ class Tool(Generic[P, R]):
         return await value if inspect.isawaitable(value) else value
 
 
+AnyTool = Tool[..., Any]
+"""A tool, whatever its function takes and returns."""
+
+
 def _check_name(name: str) -> str:
     if not _NAME.match(name):
         raise ValueError(
-            f"{name!r} cannot be the name of a tool: at most 128 of the letters a-z and A-Z, "
-            "digits, _ and - are possible. Give another with `name=`."
+            f"{name!r} cannot be the name of a tool: a name has at most 128 characters, which are "
+            "letters from a to z, digits, _ and -. Give another name with `name=`."
         )
     return name
 
@@ -253,23 +302,17 @@ def _plain_function(function: Any) -> Any:
         function = function.function if isinstance(function, Tool) else function.__func__
     if isinstance(function, type) or not callable(function):
         raise TypeError(f"A tool is made of a function, not of {function!r}.")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"A tool returns its result; {_name_of(function)} yields.")
     return function
 
 
 def _name_of(function: Any) -> str:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return str(getattr(function, "__name__", None) or type(function).__name__)
-
-
-def _is_async(function: Any) -> bool:
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise TypeError(f"A tool returns its result; {_name_of(function)} yields.")
-    return is_async_function(function)
+    return function_name(function).rpartition(".")[2]
 
 
 def _types_among(names: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what hints may name; anything else should not live as long as the tool."""
+    """Keep what type hints may name; anything else should not live as long as the tool."""
     return {
         name: value
         for name, value in names.items()
@@ -280,80 +323,40 @@ def _types_among(names: Mapping[str, Any]) -> dict[str, Any]:
 @overload
 def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
 @overload
-def tool(
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    schema: Mapping[str, Any] | None = None,
-    output_schema: Mapping[str, Any] | bool = False,
-    annotations: ToolAnnotations | None = None,
-    timeout: float | None = None,
-    inline: bool = False,
-    show_error: bool = True,
-    max_result_chars: int | None = None,
-    always_load: bool = False,
-    meta: Mapping[str, Any] | None = None,
-) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
-def tool(
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    schema: Mapping[str, Any] | None = None,
-    output_schema: Mapping[str, Any] | bool = False,
-    annotations: ToolAnnotations | None = None,
-    timeout: float | None = None,
-    inline: bool = False,
-    show_error: bool = True,
-    max_result_chars: int | None = None,
-    always_load: bool = False,
-    meta: Mapping[str, Any] | None = None,
-) -> Any:
+def tool(**settings: Unpack[ToolSettings]) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
+def tool(function: Callable[..., Any] | None = None, /, **settings: Unpack[ToolSettings]) -> Any:
     """Make a tool of a function, plain or async.
 
-    It can be used as a decorator, with or without arguments, and called with a function or a bound
-    method. A parameter annotated with `ToolContext` gets the context of the call; the model does
-    not see it.
+    Use it as a decorator, with or without arguments, or call it with a function or a bound method.
+    A parameter annotated with `ToolContext` receives the context of the call; the model does not
+    see it.
 
-    A plain function runs in a thread. When nobody wants its result any more, its thread is left
-    alone, and `ToolContext.cancelled` says so.
+    A plain function runs in a thread. If the call is cancelled, the thread is abandoned, and
+    `ToolContext.cancelled` is True.
 
     Args:
         function: the function.
-        name: what the tool is called; by default as the function.
+        settings: the keyword arguments below; all of them are optional.
+        name: the name of the tool; by default that of the function.
         description: what the model is told; by default the docstring without the sections about
             arguments, results and exceptions.
-        schema: the JSON Schema of the arguments, instead of the one from the hints. Arguments are
-            still converted by the hints, where these have a schema.
-        output_schema: the JSON Schema of what is returned, or True for the one from the hint.
-        annotations: what it does, as a hint.
-        timeout: how many seconds it may take.
-        inline: whether a plain function is called in the event loop. For those that take no time.
-        show_error: whether the model is told the message of an exception.
+        schema: the JSON Schema of the arguments, instead of the one from the type hints. Arguments
+            are still converted by their hints, where these have a schema.
+        output_schema: the JSON Schema of what is returned, or True for the one from the type hint.
+        annotations: hints about what the tool does.
+        timeout: how many seconds a call may take.
+        inline: whether a plain function is called in the event loop, because it takes no time.
+        show_error: whether the model is told the message of an exception; True by default.
         max_result_chars: how long a result may be before the CLI puts it into a file.
-        always_load: whether the model is shown the tool from the start. A new CLI may otherwise
-            let it search for tools, to keep the prompt short.
+        always_load: whether the model sees the tool from the start. A new CLI may otherwise let it
+            search for tools, to keep the prompt short.
         meta: more for the CLI, as `_meta`.
 
     Raises:
-        TypeError: it is no function, cannot be called by name, or has a type without a schema.
-        ValueError: the name is not possible.
+        TypeError: it is not a function, cannot be called by name, or has a type without a schema.
+        ValueError: the API does not accept the name.
     """
-    settings = ToolSettings(
-        name=name,
-        description=description,
-        schema=schema,
-        output_schema=output_schema,
-        annotations=annotations,
-        timeout=timeout,
-        inline=inline,
-        show_error=show_error,
-        max_result_chars=max_result_chars,
-        always_load=always_load,
-        meta=meta,
-    )
     names = _types_among(sys._getframe(1).f_locals)
     if function is not None:
-        return Tool(function, settings, names=names)
-    return functools.partial(Tool, settings=settings, names=names)
+        return Tool(function, names=names, **settings)
+    return functools.partial(Tool, names=names, **settings)

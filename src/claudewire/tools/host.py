@@ -1,4 +1,4 @@
-"""The MCP servers of one session: who is there, and who gets which message of the CLI."""
+"""The MCP servers of one session, and the dispatch of the CLI's messages to them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Background = Callable[[], Coroutine[Any, Any, None]]
 log: logging.Logger = logging.getLogger("claudewire.tools")
 
 
-class _Place:
-    """Where a server is: its connection, and whether the CLI has met it."""
+class _Connected:
+    """A connected server, and whether the CLI has finished the handshake with it."""
 
     __slots__ = ("connection", "met", "trouble")
 
@@ -35,7 +35,7 @@ class _Place:
         self.trouble: str | None = None
 
     def note(self, method: Any, response: Message | None) -> None:
-        """Take notice of how the handshake goes."""
+        """Follow the handshake."""
         if method == "notifications/initialized":
             self.trouble = None
             self.met.set()
@@ -45,12 +45,12 @@ class _Place:
 
 
 class ServerHost:
-    """The servers that a session has, each with its connection.
+    """The servers of a session, each with its connection.
 
     Args:
-        start_soon: runs something in the background for as long as the session lives.
-        send: takes what a server has to say by itself: the server's name and the message. It must
-            not wait.
+        start_soon: runs a function in the background for as long as the session lives.
+        send: sends a notification of a server to the CLI; it takes the server's name and the
+            message, and must not block.
         session: the session, for the tools.
     """
 
@@ -63,35 +63,35 @@ class ServerHost:
         self._start_soon = start_soon
         self._send = send
         self._session = session
-        self._places: dict[str, _Place] = {}
+        self._servers: dict[str, _Connected] = {}
 
     def __iter__(self) -> Iterator[str]:
-        """Give the names of the servers."""
-        return iter(self._places)
+        """Iterate over the names of the servers."""
+        return iter(self._servers)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._places
+        return name in self._servers
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._servers)
 
     def add(self, server: object, name: str | None = None) -> str:
-        """Connect a server, and give the name by which the CLI knows it.
+        """Connect a server, and return the name by which the CLI knows it.
 
         Args:
             server: a ToolServer, or a server object of the `mcp` package.
-            name: what it is called; by default its own name.
+            name: the name for the CLI; by default the server's own.
 
         Raises:
-            TypeError: it is no server.
-            ValueError: there is one of that name.
+            TypeError: it is not a server.
+            ValueError: there is a server of that name.
         """
         found = as_server(server, name)
         called = name or found.name
-        if called in self._places:
+        if called in self._servers:
             raise ValueError(f"There is an MCP server called {called} already")
         connection = found.attach(partial(self._push, called), self._session)
-        self._places[called] = _Place(connection)
+        self._servers[called] = _Connected(connection)
         self._start_soon(connection.run)
         return called
 
@@ -100,41 +100,44 @@ class ServerHost:
             return
         try:
             self._send(name, message)
-        except Exception:  # at the end of a session; a tool is not to fail because of it
+        except Exception:  # at the end of a session; the tool should not fail because of it
             log.debug("A message of the MCP server %s was lost", name, exc_info=True)
 
     async def remove(self, name: str) -> None:
-        """Disconnect a server. What it was still doing is cancelled.
+        """Disconnect a server, and cancel its calls.
 
         Raises:
-            KeyError: there is none of that name.
+            KeyError: there is no server of that name.
         """
-        await self._places.pop(name).connection.aclose()
+        await self._servers.pop(name).connection.aclose()
 
     async def until_met(self, name: str) -> str | None:
-        """Wait until the CLI has shaken hands with a server; say why it could not, if so.
+        """Wait for the handshake of the CLI with a server; return why it failed, if it did.
 
         Raises:
-            KeyError: there is none of that name.
+            KeyError: there is no server of that name.
         """
-        place = self._places[name]
-        await place.met.wait()
-        return place.trouble
+        server = self._servers[name]
+        await server.met.wait()
+        return server.trouble
 
     async def aclose(self) -> None:
         """Disconnect all servers."""
-        for name in list(self._places):
+        for name in list(self._servers):
             await self.remove(name)
 
     async def serve(self, request: Request) -> McpResponse | Failure:
         """Answer a request of the CLI that carries a message for a server."""
         body = request.body
         assert isinstance(body, McpMessage)
-        place = self._places.get(body.server_name)
-        if place is None:
-            log.warning("There is no MCP server called %s here", body.server_name)
+        server = self._servers.get(body.server_name)
+        if server is None:
+            log.warning(
+                "The CLI sent a message for the MCP server %s, which is not connected",
+                body.server_name,
+            )
             return Failure(request.id, f"SDK MCP server not found: {body.server_name}")
-        response = await place.connection.handle(body.message)
-        place.note(body.message.get("method"), response)
-        # Also a message that needs no response is a request that waits for an answer.
+        response = await server.connection.handle(body.message)
+        server.note(body.message.get("method"), response)
+        # Even a message without a response came in a request that has to be answered.
         return McpResponse(response or {"jsonrpc": "2.0", "result": {}, "id": 0})

@@ -1,7 +1,7 @@
 """Servers of the `mcp` package, mounted whole: tools, resources, prompts and notifications.
 
-The package is imported when such a server is connected; plain functions do not need it. Both of its
-lines are served, 1.x and 2.x: a low-level server, or one with decorators around it.
+The package is imported when such a server is connected; plain functions do not need it. Versions
+1.x and 2.x work, with low-level servers and with those that have decorators, such as FastMCP.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Message = dict[str, Any]
 log: logging.Logger = logging.getLogger("claudewire.tools")
 
 _INSIDE = ("_mcp_server", "_lowlevel_server")
-"""Where a server with decorators has its low-level one, in the lines of the package."""
+"""The attribute with the low-level server of one with decorators, by version of the package."""
 
 
 class MountedServer:
@@ -45,10 +45,10 @@ class MountedServer:
 
     Args:
         server: the object, low-level or high-level.
-        name: what the CLI calls it; by default its own name.
+        name: the name for the CLI; by default the server's own.
 
     Raises:
-        TypeError: it is no such object.
+        TypeError: it is not such an object.
     """
 
     def __init__(self, server: object, *, name: str | None = None) -> None:
@@ -58,18 +58,18 @@ class MountedServer:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the server."""
         return self._name
 
     def __repr__(self) -> str:
         return f"<MountedServer {self.name}>"
 
     def attach(self, send: Send | None = None, session: Session | None = None) -> MountedConnection:
-        """Connect a session. Somebody has to run the connection.
+        """Connect a session. The caller has to run the connection in a task.
 
         Args:
-            send: takes what the server has to say by itself. It must not wait.
-            session: the session. A server of the package has no use for it.
+            send: sends the server's notifications to the CLI. It must not block.
+            session: the session; servers of the package do not use it.
         """
         return MountedConnection(self._low_level, self.name, send)
 
@@ -82,11 +82,11 @@ def _low_level(server: Any) -> Any:
 
 
 def as_server(server: object, name: str | None = None) -> SdkServer:
-    """Take any server that can live in this process.
+    """Return a server that sessions can connect to.
 
     Args:
-        server: one of ours, or a server object of the `mcp` package.
-        name: what the CLI calls it, for the latter.
+        server: a ToolServer, or a server object of the `mcp` package.
+        name: the name for the CLI, for the latter.
 
     Raises:
         TypeError: it is neither.
@@ -119,7 +119,7 @@ class MountedConnection:
         self._send = send
         self._language = _language()
         self._ids = itertools.count(1)
-        self._ours: dict[Any, int] = {}  # by what the CLI calls it, and it may do so twice
+        self._ours: dict[Any, int] = {}  # by the id of the CLI, which may use one twice
         self._waiting: dict[Any, _Waiting] = {}
         self._greeting = anyio.Lock()
         self._welcome: Message | None = None
@@ -127,12 +127,12 @@ class MountedConnection:
         self._failure: str | None = None
         self._is_running = False
         self._scope = anyio.CancelScope()
-        # Nobody waits for room: the CLI has only so many requests open.
+        # No limit is needed: the CLI has only so many requests open.
         self._inbox = anyio.create_memory_object_stream[Any](math.inf)
         self._outbox = anyio.create_memory_object_stream[Any](math.inf)
 
     async def run(self) -> None:
-        """Run the server until it is closed. It does not raise."""
+        """Run the server until the connection is closed. It does not raise."""
         self._is_running = True
         how = "has been closed"
         try:
@@ -153,7 +153,7 @@ class MountedConnection:
             tasks.cancel_scope.cancel()
 
     def _end(self, how: str) -> None:
-        """Answer all that waits, and all that comes from now on, with the reason."""
+        """Answer all open requests, and all that come from now on, with the reason."""
         self._failure = f"The MCP server {self._name} {how}"
         for stream in (*self._inbox, *self._outbox):
             stream.close()
@@ -161,14 +161,14 @@ class MountedConnection:
             waiting.settle(rpc_error(id, INTERNAL_ERROR, self._failure))
 
     async def aclose(self) -> None:
-        """End it, and cancel the calls that are still being served."""
+        """Close the connection, and cancel the calls that are still running."""
         self._send = None
         self._scope.cancel()
         if not self._is_running:
             self._end("has been closed")
 
     async def _listen(self) -> None:
-        """Take what the server says: answers, notifications, and requests of its own."""
+        """Handle what the server sends: responses, notifications and requests."""
         async for item in self._outbox[1]:
             self._hear(self._language.write(item.message))
 
@@ -183,7 +183,7 @@ class MountedConnection:
         elif message["method"] == "ping":
             self._put({"jsonrpc": "2.0", "id": message["id"], "result": {}})
         else:
-            # The CLI offers nothing to the servers of its host.
+            # The CLI serves no requests of servers in this process.
             reason = f"Method not found: {message['method']}"
             self._put(rpc_error(message["id"], METHOD_NOT_FOUND, reason))
 
@@ -191,7 +191,7 @@ class MountedConnection:
         self._inbox[0].send_nowait(self._language.read(message))
 
     async def handle(self, message: Mapping[str, Any]) -> Message | None:
-        """Take a message of the CLI and give the response; None for a notification."""
+        """Handle a message of the CLI and return the response; None for a notification."""
         id = message.get("id")
         if self._failure is not None:
             return None if id is None else rpc_error(id, INTERNAL_ERROR, self._failure)
@@ -201,9 +201,9 @@ class MountedConnection:
                 return None
             return await self._ask(id, message)
         except ValueError:
-            log.warning("The MCP server %s was sent what is no message of MCP", self._name)
+            log.warning("The CLI sent the MCP server %s an invalid message", self._name)
             return None if id is None else rpc_error(id, INVALID_REQUEST, "Invalid request")
-        except anyio.BrokenResourceError:  # it has stopped to listen, and ends
+        except anyio.BrokenResourceError:  # it no longer reads, and is about to end
             reason = f"The MCP server {self._name} has ended"
             return None if id is None else rpc_error(id, INTERNAL_ERROR, reason)
 
@@ -220,12 +220,12 @@ class MountedConnection:
         ours = self._ours.get(params.get("requestId"))
         if ours is not None:
             self._put({**message, "params": {**params, "requestId": ours}})
-            # Whether a cancelled request is answered differs; the CLI needs an answer.
+            # Not every server answers a cancelled request, and the CLI needs an answer.
             self._waiting[ours].settle(rpc_error(ours, CANCELLED, "Request cancelled"))
 
     async def _ask(self, id: Any, message: Mapping[str, Any]) -> Message | None:
         if "method" not in message:
-            return None  # the answer to something that the server did not ask
+            return None  # a response to a request that the server did not send
         if message["method"] == "initialize":
             return {**await self._greet(message), "id": id}
         ours = next(self._ids)
@@ -237,10 +237,10 @@ class MountedConnection:
                 del self._ours[id]
 
     async def _greet(self, message: Mapping[str, Any]) -> Message:
-        """Shake hands with the server the first time, and later repeat what it said.
+        """Pass on the first handshake, and repeat its result later.
 
-        The CLI shakes hands with all servers again when one is added, while calls are running. Then
-        it also counts its requests from the beginning again.
+        The CLI repeats the handshake with all servers when one is added, while calls are running.
+        It then also counts its requests from the beginning again.
         """
         async with self._greeting:
             if self._welcome is None:
@@ -277,7 +277,7 @@ def _reason(error: BaseException) -> str:
 
 
 class _Language:
-    """Messages as the package has them."""
+    """Converts messages to the types of the package and back."""
 
     def __init__(self) -> None:
         types = import_module("mcp.types")
@@ -285,7 +285,7 @@ class _Language:
         self._envelope: Any = import_module("mcp.shared.message").SessionMessage
 
     def read(self, message: Mapping[str, Any]) -> Any:
-        """Raise ValueError for what is no message."""
+        """Raise ValueError for an invalid message."""
         return self._envelope(self._adapter.validate_python(dict(message)))
 
     def write(self, message: Any) -> Message:

@@ -1,42 +1,192 @@
-"""From what a function returns to the result of a tool, as MCP writes it."""
+"""What a tool can return, and the result in the format of MCP that is made of it."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+import mimetypes
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeGuard
 
 from ..content import Document, Image, Text
 from ..schemas import to_json, to_text
-from ..wire import Base64Source, DocumentBlock, ImageBlock, Source, TextBlock, TextSource, URLSource
-from .contents import ResourceLink, ToolError, ToolFile, ToolResult
+from ..wire import (
+    Base64Source,
+    DocumentBlock,
+    Error,
+    ImageBlock,
+    Source,
+    TextBlock,
+    TextSource,
+    URLSource,
+)
 
-__all__ = ["error_result", "to_result"]
+__all__ = ["ResourceLink", "ToolError", "ToolFile", "ToolResult", "error_result", "to_result"]
 
 Block = dict[str, Any]
 Result = dict[str, Any]
 
+BINARY = "application/octet-stream"
+
+_ALSO_TEXT = {
+    "application/javascript",
+    "application/json",
+    "application/toml",
+    "application/x-sh",
+    "application/xml",
+    "application/yaml",
+    "image/svg+xml",
+}
+"""Media types of text that do not begin with `text/`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFile:
+    """A file as a result: an image or a sound is shown as such, anything else by its content.
+
+    Attributes:
+        data: the bytes.
+        name: its name.
+        media_type: what it is, `image/png` for example.
+        uri: where it is; made from the name by default.
+    """
+
+    data: bytes
+    name: str = "file"
+    media_type: str = BINARY
+    uri: str = ""
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], media_type: str | None = None) -> ToolFile:
+        """Read a file.
+
+        Args:
+            path: where it is.
+            media_type: what it is; by default as its name suggests.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        file = Path(path)
+        guessed = media_type or mimetypes.guess_type(file.name)[0]
+        data = file.read_bytes()
+        return cls(data, file.name, guessed or _guess(data), file.absolute().as_uri())
+
+    def to_block(self) -> Block:
+        """Return it in the format of MCP."""
+        kind = self.media_type.partition("/")[0]
+        if kind in {"image", "audio"} and self.media_type not in _ALSO_TEXT:
+            return {"type": kind, "data": _base64(self.data), "mimeType": self.media_type}
+        resource = {"uri": self.uri or f"file:///{self.name}", "mimeType": self.media_type}
+        text = _text(self.data) if kind == "text" or self.media_type in _ALSO_TEXT else None
+        body = {"blob": _base64(self.data)} if text is None else {"text": text}
+        return {"type": "resource", "resource": {**resource, **body}}
+
+
+def _guess(data: bytes) -> str:
+    return BINARY if _text(data) is None else "text/plain"
+
+
+def _text(data: bytes) -> str | None:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceLink:
+    """A link to something that can be read elsewhere.
+
+    Attributes:
+        uri: where it is.
+        name: its name.
+        title: its name, for people.
+        description: what it is about.
+        media_type: what it is, `text/csv` for example.
+        size: its size in bytes.
+    """
+
+    uri: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    media_type: str | None = None
+    size: int | None = None
+
+    def to_block(self) -> Block:
+        """Return it in the format of MCP."""
+        fields = {
+            "uri": self.uri,
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "mimeType": self.media_type,
+            "size": self.size,
+        }
+        given = {key: value for key, value in fields.items() if value is not None}
+        return {"type": "resource_link", **given}
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """A result in full, where a plain value does not say enough.
+
+    Attributes:
+        content: what the model sees: a string, a file, a link, or a list of them.
+        structured: the same as data, an object. New CLIs show the model only this.
+        is_error: whether the call failed.
+        meta: more for the CLI, as `_meta`.
+    """
+
+    content: Any = ()
+    structured: Mapping[str, Any] | None = None
+    is_error: bool = False
+    meta: Mapping[str, Any] | None = None
+
+
+class ToolError(Error):
+    """Raised or returned by a tool to tell the model that it cannot do what it was asked.
+
+    Args:
+        content: what the model sees: a string, or anything else that a tool can return.
+
+    Attributes:
+        content: what the model sees.
+    """
+
+    def __init__(self, *content: Any) -> None:
+        super().__init__(" ".join(str(part) for part in content))
+        self.content: Sequence[Any] = content
+
+
 _RAW = {"_meta", "content", "isError", "structuredContent"}
-"""The fields of a result that is already written as MCP does."""
+"""The fields of a result that is already in the format of MCP."""
 
 
 def error_result(text: str) -> Result:
-    """Tell the model that it did not work."""
+    """Make a result that tells the model what went wrong."""
     return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
 def to_result(value: Any, *, wrap: bool = False) -> Result:
-    """Write down what a tool returned.
+    """Make the result of what a tool returned.
 
     Args:
         value: what it returned.
         wrap: whether the output schema is of an object with the value in its field `result`.
 
     Raises:
-        TypeError: it is nothing that a tool can return.
+        TypeError: a tool cannot return this.
     """
     if isinstance(value, str) and not wrap:
-        # An empty text is refused by the API.
+        # The API refuses an empty text block.
         return {"content": [{"type": "text", "text": value}] if value else [], "isError": False}
     if isinstance(value, ToolError):
         return {"content": _blocks(value.content), "isError": True}
@@ -59,7 +209,7 @@ def _full(value: ToolResult) -> Result:
 
 
 def _data(value: Any, *, wrap: bool) -> Result:
-    """Give data as JSON, and once more as data, unless it is a single number or the like."""
+    """Return data as text, and as structured content unless it is a single value."""
     if isinstance(value, bytes | bytearray | memoryview):
         raise TypeError("a tool cannot return bytes; return a ToolFile, which says what they are")
     is_scalar = value is None or isinstance(value, bool | int | float | str)
@@ -70,7 +220,7 @@ def _data(value: Any, *, wrap: bool) -> Result:
     if wrap or not is_scalar:
         data = to_json(value)
         is_object = isinstance(data, dict) and not wrap
-        # MCP wants an object here.
+        # MCP requires an object here.
         result["structuredContent"] = data if is_object else {"result": data}
     return result
 
@@ -80,7 +230,7 @@ def _blocks(content: Any) -> list[Block]:
     return [block for part in parts for block in _to_blocks(part)]
 
 
-def _to_blocks(part: Any) -> Iterable[Block]:
+def _to_blocks(part: Any) -> list[Block]:
     if isinstance(part, Mapping) and _is_block(part):
         return [dict(part)]
     block = None if isinstance(part, str | Mapping) else _written(part)
@@ -91,7 +241,7 @@ def _to_blocks(part: Any) -> Iterable[Block]:
 
 
 def _has_content(value: Any) -> bool:
-    """Say whether it is several contents, and not a list of data."""
+    """Whether it is a list of content, and not of data."""
     return isinstance(value, list | tuple) and any(_is_content(part) for part in value)
 
 
@@ -100,7 +250,7 @@ def _is_content(value: Any) -> bool:
 
 
 def _written(value: Any) -> Block | None:
-    """Write a content as MCP does; None if it is none."""
+    """Return content in the format of MCP; None if the value is not content."""
     if callable(getattr(value, "to_block", None)):
         block: Block = value.to_block()
         return block
@@ -109,14 +259,14 @@ def _written(value: Any) -> Block | None:
     if isinstance(value, TextBlock):
         return {"type": "text", "text": value.text}
     if isinstance(value, ImageBlock):
-        return _source(value.source, "picture")
+        return _source(value.source, "image")
     if isinstance(value, DocumentBlock):
         return _source(value.source, value.title or "document")
     return None
 
 
 def _source(source: Source, name: str) -> Block | None:
-    """Write a picture or a document. MCP has links for what is elsewhere."""
+    """Return an image or a document in the format of MCP, which has links for what is elsewhere."""
     if isinstance(source, URLSource):
         return ResourceLink(source.url, name).to_block()
     if isinstance(source, TextSource):
@@ -127,7 +277,7 @@ def _source(source: Source, name: str) -> Block | None:
 
 
 def _is_raw(value: Any) -> TypeGuard[Result]:
-    """Say whether it is a result as MCP writes it, which needs nothing more."""
+    """Whether it is a result in the format of MCP already."""
     if not isinstance(value, dict) or "content" not in value or not value.keys() <= _RAW:
         return False
     content = value["content"]

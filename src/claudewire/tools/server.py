@@ -1,8 +1,8 @@
 """MCP servers inside this process: JSON-RPC in, JSON-RPC out.
 
-A server is a definition, and several sessions may use one at a time; each has a connection of its
-own to it. The CLI sends its messages inside control requests, and every one has to be answered,
-also a notification.
+A server is a definition that several sessions may use at once, each with its own connection. The
+CLI sends messages inside control requests, and each of these has to be answered, even if it carries
+a notification.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from weakref import WeakSet
 import anyio
 
 from .context import Send, ToolContext
-from .definition import Tool, tool
+from .definition import AnyTool, Tool, tool
 
 if TYPE_CHECKING:
     from ..session import Session
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 PROTOCOL_VERSION: Final = "2025-11-25"
-"""For a client that does not say which it speaks."""
+"""For a client that does not say which version it speaks."""
 
 INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
@@ -43,9 +43,8 @@ INTERNAL_ERROR: Final = -32603
 CANCELLED: Final = -32800
 
 THREADS: Final = 32
-"""How many plain functions of one connection run at once. The CLI runs about ten."""
+"""How many plain functions of one connection run at once. The CLI calls about ten."""
 
-AnyTool = Tool[..., Any]
 Message = dict[str, Any]
 
 log: logging.Logger = logging.getLogger("claudewire.tools")
@@ -55,20 +54,17 @@ class SdkConnection(Protocol):
     """One session's connection to a server."""
 
     async def handle(self, message: Mapping[str, Any]) -> Message | None:
-        """Take a message of the CLI and give the response; None if there is nothing to say.
+        """Handle a message of the CLI and return the response; None for a notification.
 
-        It is called in a task of its own for each message and does not raise; when the task is
-        cancelled, so is what it does.
+        It is called in a new task for each message and does not raise; when that task is
+        cancelled, so is the call.
         """
 
     async def run(self) -> None:
-        """Do what there is to do in the background, in one task, until it is closed.
-
-        It does not raise.
-        """
+        """Do the background work in one task, until the connection is closed. It does not raise."""
 
     async def aclose(self) -> None:
-        """End it."""
+        """Close the connection."""
 
 
 @runtime_checkable
@@ -77,21 +73,21 @@ class SdkServer(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the server."""
         ...
 
     def attach(self, send: Send | None = None, session: Session | None = None) -> SdkConnection:
         """Connect a session.
 
         Args:
-            send: takes what the server has to say by itself. It must not wait.
+            send: sends the server's notifications to the CLI. It must not block.
             session: the session, for the tools.
         """
         ...
 
 
 class RpcError(Exception):
-    """A request that cannot be served."""
+    """A request that is answered with an error."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -99,7 +95,7 @@ class RpcError(Exception):
 
 
 def rpc_error(id: Any, code: int, message: str) -> Message:
-    """Refuse a request."""
+    """Make the response that refuses a request."""
     return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}
 
 
@@ -107,13 +103,13 @@ class ToolServer:
     """Tools under one name. The model sees them as `mcp__NAME__TOOL`.
 
     Args:
-        name: what it is called.
+        name: the name of the server.
         tools: its tools, or functions to make them of.
-        version: which version it says it is.
-        instructions: what the model is told about all of them.
+        version: the version that it reports.
+        instructions: what the model is told about all the tools.
         can_change: whether tools may be added and removed while it is used.
-        logs: whether what tools log is sent to the CLI as well.
-        always_load: whether the model is shown all its tools from the start.
+        logs: whether what tools log is also sent to the CLI.
+        always_load: whether the model sees all its tools from the start.
     """
 
     def __init__(
@@ -141,7 +137,7 @@ class ToolServer:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the server."""
         return self._name
 
     @property
@@ -160,10 +156,10 @@ class ToolServer:
         return made
 
     def add(self, each: AnyTool | Callable[..., Any]) -> AnyTool:
-        """Add a tool, and tell all sessions that use the server. Any thread may do so.
+        """Add a tool, and notify all sessions that use the server. Any thread may call this.
 
         Raises:
-            ValueError: there is one of that name, or the server was not made to change.
+            ValueError: there is a tool of that name, or the server was not made to change.
         """
         self._check_can_change()
         made = self._put(each)
@@ -171,7 +167,7 @@ class ToolServer:
         return made
 
     def remove(self, name: str) -> None:
-        """Take a tool away, and tell all sessions that use the server. Any thread may do so.
+        """Remove a tool, and notify all sessions that use the server. Any thread may call this.
 
         Raises:
             ValueError: the server was not made to change.
@@ -196,7 +192,7 @@ class ToolServer:
         """Connect a session.
 
         Args:
-            send: takes what the server has to say by itself. It must not wait.
+            send: sends the server's notifications to the CLI. It must not block.
             session: the session, for the tools.
         """
         connection = ToolConnection(self, send, session, threads=THREADS)
@@ -204,11 +200,11 @@ class ToolServer:
         return connection
 
     async def handle(self, message: Mapping[str, Any]) -> Message | None:
-        """Take a message without any session and give the response, if there is one."""
+        """Handle a message without a session and return the response, if there is one."""
         return await self._loose.handle(message)
 
     def initialize_result(self, protocol: str = PROTOCOL_VERSION) -> Message:
-        """Answer the handshake.
+        """Return the result of the handshake.
 
         Args:
             protocol: the version of MCP that the client speaks.
@@ -226,7 +222,7 @@ class ToolServer:
         return result
 
     def tools_list_result(self) -> Message:
-        """Describe all tools."""
+        """Return the descriptions of all tools."""
         shown = self.always_load
         tools = tuple(self._tools.values())  # another thread may change them meanwhile
         return {"tools": [each.definition(always_load=shown) for each in tools]}
@@ -237,9 +233,9 @@ class ToolConnection:
 
     Args:
         server: the server.
-        send: takes what the server has to say by itself. It must not wait.
+        send: sends the server's notifications to the CLI. It must not block.
         session: the session, for the tools.
-        threads: how many plain functions run at once. None: as many as all others together may.
+        threads: how many plain functions run at once; None for the limit that anyio has for all.
     """
 
     def __init__(
@@ -266,28 +262,28 @@ class ToolConnection:
             self._methods["logging/setLevel"] = self._ping
 
     async def run(self) -> None:
-        """Do nothing: a call is served by whoever brings it."""
+        """Do nothing: a call runs in the task that handles its message."""
 
     async def aclose(self) -> None:
-        """Cancel the calls that are still being served."""
+        """Cancel the calls that are still running."""
         self._send = None
         for scope in self._running.values():
             scope.cancel()
 
     def notify(self, method: str) -> None:
-        """Tell the CLI something."""
+        """Send a notification to the CLI."""
         if self._send is not None:
             self._send({"jsonrpc": "2.0", "method": method})
 
     async def handle(self, message: Mapping[str, Any]) -> Message | None:
-        """Take a message of the CLI and give the response; None for a notification."""
+        """Handle a message of the CLI and return the response; None for a notification."""
         method, params = message.get("method"), message.get("params", {})
         if "id" not in message:
             self._take_note(method, params)
             return None
         id = message["id"]
         if not isinstance(method, str):
-            # The answer to something that was asked here; nothing is.
+            # A response; but this server sends no requests.
             answers = "result" in message or "error" in message
             return None if answers else rpc_error(id, INVALID_REQUEST, "There is no method")
         try:
