@@ -9,27 +9,24 @@ import re
 import stat
 import subprocess
 import sys
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from tests.options.every_option import AGENT, MESSAGE, SCHEMA, SESSION, alone, every_option
+from tests.options.every_option import AGENT, MESSAGE, NAMES, SCHEMA, SESSION, alone, every_option
 
 from claudewire.errors import CLIError, OptionsError
 from claudewire.launch import initialize_request
-from claudewire.launch.argv import FIXED, PrivateFiles, arguments, check_length, redacted
-from claudewire.launch.command_length import LINUX_WORD
-from claudewire.options import CLIOptions, Options, option_of
-from claudewire.options.support import needed_version, needs, unsupported
-from claudewire.options.versions import FIXED_FLAGS, MEASURED, TABLE
+from claudewire.launch.argv import FIXED, LINUX_WORD, arguments, check_length
+from claudewire.launch.private_files import PrivateFiles
+from claudewire.options import DECLARATIONS, Options, option_of, parse_version, unsupported
+from claudewire.options.conflicts import FIXED_FLAGS
+from claudewire.options.versions import MEASURED
 from claudewire.simulator import ARGV
 from claudewire.simulator.flags import OPTIONS as SIMULATED
 from claudewire.simulator.flags import Flags, parse
-from claudewire.wire import Connection, HookMatcher, McpServerManifest, Role, SdkMcpServerConfig
-
-NAMES = [field.name for field in fields(CLIOptions)]
+from claudewire.wire import Connection, HookMatcher, Role
 
 
 def words(**given: Any) -> list[str]:
@@ -205,7 +202,7 @@ def test_places_become_absolute_paths(tmp_path: Path) -> None:
         ({"system_prompt": Path("none")}, "system_prompt: there is no"),
         ({"append_system_prompt": Path()}, "append_system_prompt: .* is a directory"),
         ({"append_subagent_system_prompt": Path("none")}, "append_subagent_system_prompt: there"),
-        ({"settings": "file", "sandbox": {}}, "settings: .*file' is no file of settings"),
+        ({"settings": "file", "sandbox": {}}, "settings: .*file' is not a file of settings"),
         ({"settings": "boxed", "sandbox": {}}, "the sandbox is described twice"),
     ],
 )
@@ -429,16 +426,12 @@ def test_the_opening_takes_hooks_and_servers_of_the_host() -> None:
         Options(title="T"),
         hooks={"PreToolUse": [HookMatcher(["hook_0"], "*")]},
         sdk_mcp_servers=["calc"],
-        sdk_mcp_server_configs={"calc": SdkMcpServerConfig(timeout=5)},
-        sdk_mcp_server_manifests={"calc": McpServerManifest({})},
     )
     sent = json.loads(msgspec.json.encode(request))
 
     assert sent["title"] == "T"
     assert sent["hooks"]["PreToolUse"][0]["hookCallbackIds"] == ["hook_0"]
     assert sent["sdkMcpServers"] == ["calc"]
-    assert sent["sdkMcpServerConfigs"] == {"calc": {"timeout": 5}}
-    assert sent["sdkMcpServerManifests"] == {"calc": {"initializeResult": {}}}
 
 
 def test_the_wire_takes_every_opening() -> None:
@@ -458,20 +451,25 @@ def test_the_simulated_cli_knows_every_flag(name: str, tmp_path: Path) -> None:
     assert isinstance(parse(said), Flags)
 
 
+AWAITS = {"plugin_delivery"}
+"""The option whose flag `managed_settings` needs as well."""
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "extra_args"])
 def test_every_flag_that_is_said_is_in_the_table(name: str, tmp_path: Path) -> None:
     given = alone(every_option(tmp_path), name)
     with PrivateFiles() as files:
         said = arguments(Options(**given), files)[len(FIXED) :]
     for flag in (word.partition("=")[0] for word in said if word.startswith("--")):
-        ways = {way.option for way in TABLE if way.name == flag}
-        assert ways & {*given, *({"allowed_tools"} if name == "skills" else ())}
+        meant = {name for name, it in DECLARATIONS.items() if flag in it.all_flags}
+        also = {"skills": {"allowed_tools"}, "sandbox": {"settings"}, "managed_settings": AWAITS}
+        assert meant & {*given, *also.get(name, ())}
 
 
-def test_the_table_speaks_of_options_and_flags_that_exist() -> None:
-    assert {way.option for way in TABLE} <= set(NAMES)
-    assert {way.since for way in TABLE} <= set(MEASURED)
-    assert {way.name for way in TABLE if way.name.startswith("--")} <= set(SIMULATED)
+def test_options_are_declared_with_flags_and_versions_that_exist() -> None:
+    flags = {flag for declared in DECLARATIONS.values() for flag in declared.all_flags}
+    assert flags <= set(SIMULATED)
+    assert {declared.since for declared in DECLARATIONS.values()} <= set(MEASURED)
     assert {*SIMULATED, "--help"} >= FIXED_FLAGS
     assert option_of("--model") == "model"
     assert option_of("--brief") is None
@@ -500,8 +498,11 @@ def test_the_table_speaks_of_options_and_flags_that_exist() -> None:
     ],
 )
 def test_options_need_a_version(given: dict[str, Any], version: str) -> None:
-    assert needed_version(Options(**given)) == version
-    assert set(needs(Options(**given))) == set(given)
+    options = Options(**given)
+    assert unsupported(options, version) == {}
+    older = MEASURED[: MEASURED.index(version)]
+    for each in older:
+        assert version in unsupported(options, each).values()
 
 
 def test_what_a_version_lacks_is_named() -> None:
@@ -510,6 +511,12 @@ def test_what_a_version_lacks_is_named() -> None:
     assert unsupported(given, "1.0.128 (Claude Code)") == {"agents": "2.1.17", "title": "2.1.325"}
     assert unsupported(given, "2.1.17") == {"title": "2.1.325"}
     assert unsupported(given, "2.1.325") == unsupported(given, "3.0") == {}
+
+
+def test_versions_compare_by_their_numbers() -> None:
+    assert parse_version("2.1.17 (Claude Code)") == (2, 1, 17)
+    assert parse_version("v22.10.0") > parse_version("v22.9.1")
+    assert parse_version(None) == () < parse_version("0.1")
 
 
 # --- length and logs -----------------------------------------------------------------------------
@@ -544,22 +551,3 @@ def test_a_large_prompt_is_not_too_long() -> None:
     with PrivateFiles() as files:
         said = arguments(Options(system_prompt="x" * 10_000_000), files)
     assert sum(map(len, said)) < 2000
-
-
-def test_what_is_logged_holds_no_secret() -> None:
-    shown = redacted(
-        [
-            "claude",
-            "--model=opus",
-            '--mcp-config={"mcpServers":{"a":{"headers":{"X":"hunter2"}}}}',
-            "--settings",
-            '{"env":{"X":"hunter2"}}',
-            "--append-subagent-system-prompt=hunter2",
-            "--api-key=hunter2-hunter2",
-            "--token=sk-ant-api03-hunter2",
-        ]
-    )
-
-    assert "hunter2" not in " ".join(shown)
-    assert shown[:3] == ("claude", "--model=opus", "--mcp-config=<hidden>")
-    assert shown[4] == "<hidden>"

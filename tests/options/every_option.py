@@ -5,6 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from claudewire.options import DECLARATIONS
+
+NAMES = [*DECLARATIONS][: [*DECLARATIONS].index("tools")]
+"""The options that the CLI is asked for; those of the session itself follow."""
+
 SESSION = "f81d4fae-7dec-41d0-a765-00a0c91e6bf6"
 MESSAGE = "0a7f3c1e-5b0e-4d7b-9a52-6d1f0a3a7c11"
 SCHEMA = {"type": "object", "properties": {"files": {"type": "integer"}}}

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from claudewire.errors import Cause, CLIError, OptionsError
-from claudewire.options import Agent, check_agents
-from claudewire.options.agents import define_agents
+from claudewire.options import Agent, Options, check_agents, thaw
+from claudewire.tools import ToolServer
 from claudewire.wire import (
     AgentDefinition,
     AgentInfo,
@@ -100,33 +100,33 @@ def test_an_effort_may_be_a_number() -> None:
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"description": ""}, "The description of an agent is a text, and not ''"),
-        ({"description": None}, "The description of an agent is a text, and not None"),
-        ({"prompt": "  "}, "The prompt of an agent is a text"),
-        ({"tools": "Read"}, "The tools of an agent are a list of texts, not 'Read'"),
-        ({"tools": 5}, "The tools of an agent are a list of texts"),
-        ({"tools": ["Read", ""]}, "The tools of an agent are texts; '' is none"),
-        ({"disallowed_tools": [5]}, "The disallowed tools of an agent are texts; 5 is none"),
+        ({"description": ""}, "Agent.description is empty"),
+        ({"description": None}, "Agent.description must be a string, not None"),
+        ({"prompt": "  "}, "Agent.prompt is empty"),
+        ({"tools": "Read"}, "Agent.tools must be a list of strings; did you mean ['Read']?"),
+        ({"tools": 5}, "Agent.tools must be a list, not 5"),
+        ({"tools": ["Read", ""]}, "Agent.tools[1] is empty"),
+        ({"disallowed_tools": [5]}, "Agent.disallowed_tools[0] must be a string, not 5"),
         (
             {"tools": ["Read", "Bash"], "disallowed_tools": ["Bash"]},
             "cannot have Bash both allowed and disallowed",
         ),
-        ({"model": 5}, "The model of an agent is a text"),
-        ({"skills": [None]}, "The skills of an agent are texts"),
-        ({"max_turns": 0}, "The max turns of an agent is a number from 1 on, not 0"),
-        ({"max_turns": True}, "The max turns of an agent is a number"),
-        ({"max_turns": 1.5}, "The max turns of an agent is a number"),
-        ({"background": "yes"}, "The background of an agent is True or False, and not 'yes'"),
-        ({"memory": "here"}, "is one of user, project, local, and not 'here'"),
-        ({"effort": "huge"}, "is one of low, medium, high, xhigh, max, and not 'huge'"),
-        ({"effort": True}, "is one of low"),
-        ({"effort": 0}, "The effort of an agent is a number from 1 on"),
-        ({"permission_mode": "yolo"}, "The permission mode of an agent is one of default"),
-        ({"mcp_servers": "calc"}, "The MCP servers of an agent are a list"),
-        ({"mcp_servers": {"calc": {}}}, "The MCP servers of an agent are a list"),
-        ({"mcp_servers": [""]}, "The MCP server of an agent is a text"),
-        ({"mcp_servers": [5]}, "The MCP server of an agent is a text"),
-        ({"mcp_servers": [{"": {"command": "x"}}]}, "The MCP server of an agent is a text"),
+        ({"model": 5}, "Agent.model must be a string"),
+        ({"skills": [None]}, "Agent.skills[0] must be a string"),
+        ({"max_turns": 0}, "Agent.max_turns must be 1 or more, not 0"),
+        ({"max_turns": True}, "Agent.max_turns must be a whole number"),
+        ({"max_turns": 1.5}, "Agent.max_turns must be a whole number"),
+        ({"background": "yes"}, "Agent.background must be True or False, not 'yes'"),
+        ({"memory": "here"}, "must be one of 'user', 'project', 'local', not 'here'"),
+        ({"effort": "huge"}, "must be one of 'low', 'medium', 'high', 'xhigh', 'max', not 'huge'"),
+        ({"effort": True}, "Agent.effort must be a whole number"),
+        ({"effort": 0}, "Agent.effort must be 1 or more"),
+        ({"permission_mode": "yolo"}, "Agent.permission_mode must be one of 'default'"),
+        ({"mcp_servers": "calc"}, "Agent.mcp_servers must be a list"),
+        ({"mcp_servers": {"calc": {}}}, "Agent.mcp_servers must be a list"),
+        ({"mcp_servers": [""]}, "a server in Agent.mcp_servers is empty"),
+        ({"mcp_servers": [5]}, "a server in Agent.mcp_servers must be a string, not 5"),
+        ({"mcp_servers": [{"": {"command": "x"}}]}, "a name in Agent.mcp_servers is empty"),
         ({"mcp_servers": [{"calc": {}}]}, "calc of an agent has no configuration: {}"),
         ({"mcp_servers": [{"calc": "x"}]}, "calc of an agent has no configuration: 'x'"),
     ],
@@ -137,38 +137,48 @@ def test_what_the_cli_would_not_take_is_refused(given: dict[str, Any], problem: 
     assert problem in str(caught.value)
 
 
-def test_agents_are_defined_by_name() -> None:
+def options(agents: Any, *servers: str) -> Options:
+    config: dict[str, Any] = {"command": "serve"}
+    return Options(agents=agents, mcp_servers=dict.fromkeys(servers, config))
+
+
+def test_agents_are_given_by_name() -> None:
     raw = AgentDefinition(description="d", prompt="p", memory="somewhere new")
-    defined = define_agents({"reviewer": WHOLE, "raw one": raw}, servers=["calc", "other"])
-    assert defined == {"reviewer": WHOLE.definition(), "raw one": raw}
-    assert define_agents({}) == {}
+    agents = options({"reviewer": WHOLE, "raw one": raw}, "calc", "other").agents
+    assert {name: thaw(it) for name, it in agents.items()} == {
+        "reviewer": WHOLE.definition(),
+        "raw one": raw,
+    }
 
 
 @pytest.mark.parametrize(
     ("agents", "problem"),
     [
-        ({"": WHOLE}, "The name of an agent is a text, and not ''"),
-        ({5: WHOLE}, "The name of an agent is a text, and not 5"),
-        ({"a": {"prompt": "p"}}, "The agent a is an Agent, and not {'prompt': 'p'}"),
+        ({"": WHOLE}, "the name '' in agents is empty"),
+        ({5: WHOLE}, "the name 5 in agents must be a string"),
+        ({"a": {"prompt": "p"}}, "agents['a'] needs a description"),
         ({"a": WHOLE}, "The agent a needs the server calc; give it to the session too"),
     ],
 )
 def test_agents_that_cannot_be_are_refused(agents: Any, problem: str) -> None:
     with pytest.raises(OptionsError) as caught:
-        define_agents(agents, servers=["tickets"])
+        options(agents, "tickets")
     assert problem in str(caught.value)
 
 
-def test_a_server_that_is_misspelt_is_told_from_one_that_is_elsewhere() -> None:
+def test_a_server_that_is_misspelled_is_told_from_one_that_is_elsewhere() -> None:
     agent = Agent(description="d", prompt="p", mcp_servers=["ticket"])
-    assert define_agents({"a": agent}, servers=["calc"])["a"].mcp_servers == ["ticket"]
+    assert thaw(options({"a": agent}, "calc").agents["a"]).mcp_servers == ["ticket"]
     with pytest.raises(OptionsError, match="needs the server ticket; did you mean tickets"):
-        define_agents({"a": agent}, servers=["calc", "tickets"])
+        options({"a": agent}, "calc", "tickets")
 
 
-def test_an_agent_tells_which_servers_the_session_has_to_have() -> None:
-    assert WHOLE.servers == (Server("calc"),)
-    assert Agent(description="d", prompt="p").servers == ()
+def test_an_agent_may_have_the_servers_of_the_session() -> None:
+    server = ToolServer("sums", [len])
+    agent = Agent(description="d", prompt="p", mcp_servers=[server, "claudewire"])
+    for given in ({"tools": [server, max]}, {"mcp_servers": [server]}):
+        (kept,) = Options(agents={"a": agent}, **given).agents.values()
+        assert thaw(kept).mcp_servers == ["sums", "claudewire"]
 
 
 def test_agents_that_the_cli_has_dropped_are_told_of() -> None:

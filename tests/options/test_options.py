@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import os
 import pickle
 import re
@@ -11,33 +12,31 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import pytest
 from hypothesis import given as each
 from hypothesis import strategies as st
-from tests.options.every_option import AGENT, SCHEMA, SESSION, alone, every_option
+from tests.options.every_option import AGENT, NAMES, SCHEMA, SESSION, alone, every_option
 
 from claudewire.errors import Error, OptionsError
-from claudewire.launch.argv import PrivateFiles, arguments
+from claudewire.launch.argv import arguments
+from claudewire.launch.private_files import PrivateFiles
 from claudewire.options import (
-    CLIOptions,
+    DECLARATIONS,
     Options,
     OptionsDict,
+    OptionsWithoutOutput,
     configured_servers,
     hosted_servers,
     thaw,
 )
-from claudewire.options.checks import CHECKS
-from claudewire.options.cli import given
-from claudewire.options.frozen import EMPTY, FrozenMap, NotJSON, freeze
-from claudewire.options.types import CLIOptionsDict
+from claudewire.options.frozen import EMPTY, FrozenMap, freeze
+from claudewire.options.options import given_options
 from claudewire.policy import Policy
 from claudewire.simulator.flags import Flags, parse
 from claudewire.tools import ToolServer
 from claudewire.wire import AgentDefinition, McpHttpServerConfig, PluginConfig
-
-NAMES = [field.name for field in fields(CLIOptions)]
 
 
 def options(**given: Any) -> Options:
@@ -51,36 +50,29 @@ def from_mapping(**given: Any) -> Options:
 # --- the fields ----------------------------------------------------------------------------------
 
 
-def test_the_dict_for_keyword_arguments_mirrors_the_fields_of_the_cli() -> None:
-    hints = get_type_hints(CLIOptionsDict)
-    assert list(hints) == NAMES
-    assert hints == get_type_hints(CLIOptions)
-
-
-def test_the_dict_for_keyword_arguments_mirrors_all_fields() -> None:
+def test_the_dict_for_keyword_arguments_mirrors_the_fields() -> None:
+    hints = {name: hint.__forward_arg__ for name, hint in OptionsDict.__annotations__.items()}
+    assert hints == {field.name: field.type for field in fields(Options)}
+    names = [name for name in DECLARATIONS if name != "output"]
+    assert list(OptionsWithoutOutput.__annotations__) == names
     assert OptionsDict.__required_keys__ == frozenset()
-    assert OptionsDict.__optional_keys__ == {it.name for it in fields(Options)}
-
-
-def test_every_option_is_checked() -> None:
-    assert set(CHECKS) == set(NAMES)
 
 
 def test_every_option_is_documented() -> None:
-    source = Path(__file__).parents[2] / "src" / "claudewire" / "options" / "cli.py"
-    documented = re.findall(r'^    (\w+): .*\n    """', source.read_text(encoding="utf-8"), re.M)
-    assert documented == NAMES
+    source = inspect.getsource(Options)
+    documented = re.findall(r'^    (\w+): .*?\)\n    """', source, re.M | re.S)
+    assert documented == list(DECLARATIONS)
 
 
 def test_there_is_an_example_of_every_option(tmp_path: Path) -> None:
-    assert set(every_option(tmp_path)) == set(NAMES)
+    assert list(every_option(tmp_path)) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_option_is_taken_and_kept(name: str, tmp_path: Path) -> None:
     chosen = options(**alone(every_option(tmp_path), name))
 
-    assert name in dict(given(chosen))
+    assert name in dict(given_options(chosen))
     assert chosen.replace() == chosen
     assert hash(chosen.replace()) == hash(chosen)
     assert chosen != Options()
@@ -102,7 +94,7 @@ def test_an_option_of_a_strange_type_is_refused_by_name(name: str, tmp_path: Pat
 
 
 def test_nothing_is_given_by_default() -> None:
-    assert list(given(Options())) == []
+    assert list(given_options(Options())) == []
     assert Options().system_prompt is None
 
 
@@ -211,14 +203,14 @@ def test_a_frozen_map_is_a_mapping() -> None:
     [
         ({"a": {1, 2}}, r"\$\.a is a set"),
         ({"a": [b"x"]}, r"\$\.a\[0\] is a bytes"),
-        ({1: "a"}, "in JSON a key is a text"),
+        ({1: "a"}, "in JSON a key is a string"),
         ([float("nan")], r"\$\[0\] is nan"),
         ("\ud800", r"half a character \(U\+D800\)"),
         ({"\udfff": 1}, r"half a character \(U\+DFFF\)"),
     ],
 )
 def test_what_json_has_no_form_for_is_named(value: Any, words: str) -> None:
-    with pytest.raises(NotJSON, match=words):
+    with pytest.raises(OptionsError, match=words):
         freeze(value)
 
 
@@ -242,7 +234,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"session_id": "my-session"}, "session_id must be a UUID such as .*not 'my-session'"),
     ({"session_id": SESSION.replace("-", "")}, "session_id must be a UUID"),
     ({"session_id": f"{{{SESSION}}}"}, "session_id must be a UUID"),
-    ({"session_id": 7}, "session_id must be a text, not 7"),
+    ({"session_id": 7}, "session_id must be a string, not 7"),
     ({"session_id": SESSION, "resume": SESSION}, "session_id .* also needs fork_session=True"),
     ({"session_id": SESSION, "continue_conversation": True}, "needs fork_session=True"),
     ({"fork_session": True}, "fork_session needs a conversation"),
@@ -256,7 +248,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"model": "opus", "fallback_model": "haiku,opus"}, "fallback_model must be another"),
     ({"model": "opus", "fallback_model": ["haiku", "opus"]}, "fallback_model must be another"),
     ({"fallback_model": ["a,b"]}, "fallback_model: there is a space or a comma in 'a,b'"),
-    ({"model": 4}, "model must be a text, not 4"),
+    ({"model": 4}, "model must be a string, not 4"),
     ({"model": "a\0b"}, "model contains a NUL"),
     ({"model": "a\ud800"}, "model holds half a character"),
     ({"effort": "huge"}, "effort must be one of 'low', .*'max', not 'huge'"),
@@ -279,9 +271,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"autocompact": "never"}, "autocompact must be one of 'auto'"),
     ({"betas": ["a b"]}, "betas: there is a space or a comma"),
     # prompts
-    ({"system_prompt": {"type": "preset"}}, "system_prompt must be a text or a Path.*own prompt"),
+    ({"system_prompt": {"type": "preset"}}, "system_prompt must be a string or a Path.*own prompt"),
     ({"system_prompt": {"file": 7}}, "system_prompt.file must be a path"),
-    ({"system_prompt": 7}, "system_prompt must be a text"),
+    ({"system_prompt": 7}, "system_prompt must be a string"),
     ({"append_system_prompt": "a\0"}, "append_system_prompt contains a NUL"),
     (
         {"system_prompt": "x", "exclude_dynamic_sections": True},
@@ -291,10 +283,13 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"json_schema": {"enum": {1, 2}}}, "json_schema.enum is a set"),
     ({"json_schema": ITSELF}, "json_schema is nested too deeply, or holds itself"),
     # tools
-    ({"allowed_tools": "Read"}, r"allowed_tools must be a list of texts; did you mean \['Read'\]"),
+    (
+        {"allowed_tools": "Read"},
+        r"allowed_tools must be a list of strings; did you mean \['Read'\]",
+    ),
     ({"allowed_tools": [""]}, r"allowed_tools\[0\] is empty"),
     ({"allowed_tools": b"Read"}, "allowed_tools must be a list"),
-    ({"allowed_tools": [7]}, r"allowed_tools\[0\] must be a text"),
+    ({"allowed_tools": [7]}, r"allowed_tools\[0\] must be a string"),
     ({"allowed_tools": ["Read,Edit"]}, "the rule 'Read,Edit' is not a tool's name"),
     ({"allowed_tools": ["Read Edit"]}, "the rule 'Read Edit' is not a tool's name"),
     ({"disallowed_tools": ["Bash("]}, "disallowed_tools: the rule .* is not"),
@@ -306,11 +301,11 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"disallowed_tools": ["Bash(rm 'x),y')"]}, r"for several rules.*\{'deny': \[…\]\}"),
     ({"builtin_tools": ["Bash(git:*)"]}, "'Bash.*' is not the name of a tool; rules belong into"),
     ({"builtin_tools": ["Read,Edit"]}, "'Read,Edit' is not the name of a tool$"),
-    ({"builtin_tools": "Read"}, "builtin_tools must be a list of texts"),
+    ({"builtin_tools": "Read"}, "builtin_tools must be a list of strings"),
     ({"permission_mode": "yolo"}, "permission_mode must be one of 'default'"),
     ({"permission_mode": "bypassPermissions", "restricted": True}, "restricted refuses"),
     ({"restricted": True, "allow_dangerously_skip_permissions": True}, "restricted refuses allow"),
-    ({"tool_aliases": {"Bash": 1}}, r"tool_aliases\['Bash'\] must be a text"),
+    ({"tool_aliases": {"Bash": 1}}, r"tool_aliases\['Bash'\] must be a string"),
     ({"skills": ["a b"]}, "skills: 'a b' is not the name of a skill"),
     ({"skills": ["x),Bash(rm:*"]}, "is not the name of a skill"),
     ({"skills": ["--flag"]}, "is not the name of a skill"),
@@ -327,9 +322,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"mcp_servers": {"": {"command": "x"}}}, "the name '' in mcp_servers is empty"),
     ({"mcp_servers": {"a": ["x"]}}, r"mcp_servers\['a'\] must be a mapping"),
     ({"mcp_servers": ["x"]}, r"mcp_servers\[0\] is not a ToolServer"),
-    ({"mcp_servers": {"a": {"url": "x", "headers": ["y"]}}}, "must be a mapping from texts"),
-    ({"mcp_servers": {"a": McpHttpServerConfig("x", {1: "y"})}}, "in JSON a key is a text"),  # type: ignore[dict-item]
-    ({"allowed_tools": {1, "Read"}}, "must be a text, not 1"),
+    ({"mcp_servers": {"a": {"url": "x", "headers": ["y"]}}}, "must be a mapping from strings"),
+    ({"mcp_servers": {"a": McpHttpServerConfig("x", {1: "y"})}}, "in JSON a key is a string"),  # type: ignore[dict-item]
+    ({"allowed_tools": {1, "Read"}}, "must be a string, not 1"),
     ({"mcp_config": "servers.json"}, "mcp_config must be a list of paths; did you mean"),
     ({"mcp_config": 7}, "mcp_config must be a list of paths, not 7"),
     ({"agents": {"a": {"prompt": "x"}}}, r"agents\['a'\] needs a description"),
@@ -338,8 +333,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"agents": {"a": AgentDefinition("d", 7)}}, "agents.* is wrong: Expected `str"),  # type: ignore[arg-type]
     ({"agents": {"a": AgentDefinition("d", "p", tools={1})}}, "tools is a set"),  # type: ignore[arg-type]
     ({"agents": {"a": {**AGENT, "tools": {"Read"}}}}, "tools is a set"),
-    ({"agents": {"a": "poet"}}, "must be an AgentDefinition or a mapping"),
-    ({"agents": {7: AGENT}}, "the name 7 in agents must be a text"),
+    ({"agents": {"a": "poet"}}, "must be an Agent or a mapping"),
+    ({"agents": {7: AGENT}}, "the name 7 in agents must be a string"),
     ({"plugins": "dir"}, "plugins must be a list"),
     ({"plugins": [7]}, r"plugins\[0\] must be the path of a plugin"),
     ({"plugins": [{"type": "npm", "path": "x"}]}, "there are only local plugins, not 'npm'"),
@@ -347,14 +342,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     # settings
     ({"setting_sources": ["managed"]}, r"setting_sources\[0\] must be one of 'user', 'project'"),
     ({"setting_sources": "user"}, "setting_sources must be a list"),
-    ({"settings": '{"a": '}, "settings looks like JSON, but is none"),
+    ({"settings": '{"a": '}, "settings looks like JSON, but is not"),
     ({"settings": ["x"]}, "settings must be a path"),
     ({"settings": {"sandbox": {}}, "sandbox": {}}, "the sandbox is described twice"),
     ({"settings": "s.json", "sandbox": {}, "remote": True}, "a file that is not here"),
     # the environment and the command line
     ({"env": {"A=B": "x"}}, "the name of a variable cannot hold '=': 'A=B'"),
     ({"env": {"": "x"}}, "the name '' in env is empty"),
-    ({"env": {"A": 1}}, r"env\['A'\] must be a text, or None"),
+    ({"env": {"A": 1}}, r"env\['A'\] must be a string, or None"),
     ({"env": {"A": "x\0"}}, r"env\['A'\] contains a NUL"),
     ({"env": ["A=B"]}, "env must be a mapping"),
     ({"cli": []}, "cli is an empty command"),
@@ -364,15 +359,18 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"cwd": "a\ud800"}, "cwd must be a path"),
     ({"env": {"A": "a\ud800"}}, r"env\['A'\] contains a NUL or half"),
     ({"cwd": b"x"}, "cwd must be a path, not b'x'"),
-    ({"cwd": Bytes()}, "cwd must be a path as a text, not as bytes: b'x'"),
-    ({"extra_args": {"--brief": None}}, "'--brief' is no flag; it is written without its dashes"),
-    ({"extra_args": {"brief=x": None}}, "is no flag"),
-    ({"extra_args": {"brief": True}}, r"extra_args\['brief'\] must be a text"),
-    ({"extra_args": {"brief": {"a": 1}}}, r"extra_args\['brief'\] must be a text"),
+    ({"cwd": Bytes()}, "cwd must be a path as a string, not as bytes: b'x'"),
+    (
+        {"extra_args": {"--brief": None}},
+        "'--brief' is not a flag; it is written without its dashes",
+    ),
+    ({"extra_args": {"brief=x": None}}, "is not a flag"),
+    ({"extra_args": {"brief": True}}, r"extra_args\['brief'\] must be a string"),
+    ({"extra_args": {"brief": {"a": 1}}}, r"extra_args\['brief'\] must be a string"),
     ({"extra_args": {"model": "opus"}}, "for --model there is the option model"),
     ({"extra_args": {"system-prompt": "x"}}, "there is the option system_prompt"),
-    ({"extra_args": {"output-format": "text"}}, "--output-format is how we talk to the CLI"),
-    ({"extra_args": {"permission-prompt-tool": "x"}}, "is how we talk to the CLI"),
+    ({"extra_args": {"output-format": "text"}}, "--output-format is set by the session"),
+    ({"extra_args": {"permission-prompt-tool": "x"}}, "is set by the session"),
     ({"include_partial_messages": 1}, "include_partial_messages must be True or False, not 1"),
     ({"persist_session": None}, "persist_session must be True or False, not None"),
     ({"debug": 2}, "debug must be True or False"),
@@ -413,7 +411,7 @@ def test_whatever_an_option_is_given_it_is_taken_or_refused_with_its_name(
     name: str, value: Any
 ) -> None:
     try:
-        chosen = CLIOptions(**{name: value})
+        chosen = options(**{name: value})
     except OptionsError as error:
         refused = str(error)
         assert name in refused
@@ -572,8 +570,8 @@ def test_allow_ask_and_deny_make_a_policy() -> None:
     ("rules", "words"),
     [
         ({"allow": ["Read"], "policy": Policy()}, "policy and allow, ask or deny both say"),
-        ({"allow": "Read"}, r"allow must be a list of texts; did you mean \['Read'\]"),
-        ({"deny": [7]}, r"deny\[0\] must be a text"),
+        ({"allow": "Read"}, r"allow must be a list of strings; did you mean \['Read'\]"),
+        ({"deny": [7]}, r"deny\[0\] must be a string"),
         ({"ask": None}, "ask must be a list"),
         ({"allow": ["Bash("]}, r"Bash\("),
     ],
@@ -590,8 +588,11 @@ def test_rules_that_make_no_policy_are_refused(rules: dict[str, Any], words: str
     [
         ("sytem_prompt", "did you mean system_prompt or append_system_prompt"),
         ("cli_path", "no option 'cli_path'; here it is cli$"),
-        ("output_format", "here it is json_schema"),
+        ("output_format", "here it is output, a type or a JSON schema"),
         ("functions", "here it is tools$"),
+        ("maxTurns", "no option 'maxTurns'; here it is max_turns$"),
+        ("canUseTool", "here it is on_permission"),
+        ("add-dirs", "here it is add_dirs$"),
         ("colour", "There is no option 'colour'$"),
     ],
 )

@@ -11,7 +11,6 @@ from tests.helpers.real_clis import NEWEST, VERSIONS, real_cli, why_not
 
 from claudewire.errors import CLIError
 from claudewire.options import Agent, check_agents
-from claudewire.options.agents import define_agents
 from claudewire.simulator import ARGV
 from claudewire.testing.api import APIRequest, APIScript, APIToolUse
 from claudewire.testing.cage import Cage
@@ -33,7 +32,7 @@ REVIEWER = Agent(
     max_turns=3,
     effort="low",
 )
-AGENTS = define_agents({"reviewer": REVIEWER}, servers=["calc"])
+AGENTS = {"reviewer": REVIEWER.definition()}
 HAND_OVER = APIToolUse(
     "Task",
     {"description": "Review", "prompt": "Review this, please.", "subagent_type": "reviewer"},

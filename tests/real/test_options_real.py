@@ -19,10 +19,10 @@ from tests.options.every_option import AGENT, SCHEMA, SESSION, alone, every_opti
 from claudewire.content import Document, Image, Prompt, to_content
 from claudewire.errors import OptionsError
 from claudewire.launch import initialize_request
-from claudewire.launch.argv import PrivateFiles, arguments
+from claudewire.launch.argv import arguments
 from claudewire.launch.environment import environment
-from claudewire.options import Options
-from claudewire.options.support import unsupported
+from claudewire.launch.private_files import PrivateFiles
+from claudewire.options import Options, unsupported
 from claudewire.testing.api import APIRequest, APIScript, structured_output
 from claudewire.testing.cage import Cage
 from claudewire.wire import (

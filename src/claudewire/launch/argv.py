@@ -1,13 +1,13 @@
 """The command line of the CLI.
 
 A value is one word with its flag, `--flag=value`, so that it cannot be taken for a flag. What is
-large or secret is not there: it goes through `initialize`, or into a file that only we and the CLI
-can read.
+large or secret is not there: it goes through `initialize`, or into a file that only this user can
+read. How most options are written is declared with them, in `options`; the others are here.
 
 Measured on 1.0.128, 2.1.17 and 2.1.325, and the reason for what is done here:
 
-* `--settings=…` and `--setting-sources=…` as one word are ignored by 1.0.128, in silence. As two
-  words all understand them, so these two are.
+* 1.0.128 ignores `--settings=…` and `--setting-sources=…` as one word, without a message. All
+  versions understand two words.
 * Several betas, tools or rules are given by repeating the flag. Betas joined with commas count as
   one with a strange name, and a rule may itself hold a comma.
 * `--system-prompt-file` is known to all; `initialize` can bring the system prompt since 2.1.17, and
@@ -23,20 +23,21 @@ Measured on 1.0.128, 2.1.17 and 2.1.325, and the reason for what is done here:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from ..errors import OptionsError, Redactor
-from ..options import CLIOptions, check_files, configured_servers, thaw
+from ..errors import OptionsError
+from ..options import DECLARATIONS, Options, configured_servers, option_of, thaw
 from ..wire import PluginConfig
-from .command_length import check_length
 from .initialize import text_of_prompt
 from .private_files import PrivateFiles
 
-__all__ = ["FIXED", "PrivateFiles", "arguments", "check_length", "redacted"]
+__all__ = ["FIXED", "arguments", "check_length"]
 
 FIXED = (
     "--output-format=stream-json",
@@ -44,73 +45,30 @@ FIXED = (
     "--verbose",
     "--permission-prompt-tool=stdio",
 )
-"""How we talk to the CLI, whatever the options are."""
+"""How a session talks to the CLI, whatever the options are."""
 
-_VALUES = {
-    "model": "--model",
-    "effort": "--effort",
-    "thinking_display": "--thinking-display",
-    "max_turns": "--max-turns",
-    "max_budget_usd": "--max-budget-usd",
-    "task_budget": "--task-budget",
-    "autocompact": "--autocompact",
-    "advisor": "--advisor",
-    "permission_prompts": "--permission-prompts",
-    "agent": "--agent",
-    "project_config_root": "--project-config-root",
-    "resume": "--resume",
-    "session_id": "--session-id",
-    "resume_session_at": "--resume-session-at",
-    "resume_drops_turn": "--resume-drops-turn",
-    "debug_file": "--debug-file",
-}
+LINUX_WORD = 128 * 1024 - 1
+"""Bytes in one argument or variable: 32 pages, of which one byte is for the end."""
 
-_SWITCHES = {
-    "allow_dangerously_skip_permissions": "--allow-dangerously-skip-permissions",
-    "strict_mcp_config": "--strict-mcp-config",
-    "disable_slash_commands": "--disable-slash-commands",
-    "bare": "--bare",
-    "safe_mode": "--safe-mode",
-    "restricted": "--restricted",
-    "continue_conversation": "--continue",
-    "fork_session": "--fork-session",
-    "session_mirror": "--session-mirror",
-    "exclude_dynamic_sections": "--exclude-dynamic-system-prompt-sections",
-    "include_partial_messages": "--include-partial-messages",
-    "include_hook_events": "--include-hook-events",
-    "forward_subagent_text": "--forward-subagent-text",
-    "replay_user_messages": "--replay-user-messages",
-    "prompt_suggestions": "--prompt-suggestions",
-    "enable_auth_status": "--enable-auth-status",
-}
+_POINTER = 8
+_HEADROOM = 2048
+"""What POSIX advises to leave free for changes that a program makes."""
 
-_LISTS = {
-    "add_dirs": "--add-dir",
-    "betas": "--betas",
-    "mcp_config": "--mcp-config",
-    "plugin_urls": "--plugin-url",
-    "disallowed_tools": "--disallowedTools",
-}
-
-_PROMPTS = {
-    "system_prompt": "--system-prompt-file",
-    "append_system_prompt": "--append-system-prompt-file",
-    "append_subagent_system_prompt": "--append-subagent-system-prompt-file",
-}
+_ADVICE = "What is long can be given in settings, or in files"
 
 
-def arguments(options: CLIOptions, files: PrivateFiles) -> tuple[str, ...]:
-    """Give the words that follow the name of the CLI.
+def arguments(options: Options, files: PrivateFiles) -> tuple[str, ...]:
+    """Give the arguments of the CLI, without its own name.
 
     Args:
         options: what the CLI is asked for.
         files: takes what is large or secret. They must stay until the CLI has exited.
 
     Raises:
-        OptionsError: a file that options name is not there, or something is too long.
+        OptionsError: a file that options name does not exist, or something is too long.
         CLIError: a file cannot be written.
     """
-    check_files(options)
+    _check_places(options)
     words = [
         *FIXED,
         *_simple(options),
@@ -127,19 +85,21 @@ def arguments(options: CLIOptions, files: PrivateFiles) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _simple(options: CLIOptions) -> Iterator[str]:
-    for name, flag in _VALUES.items():
-        if (value := getattr(options, name)) is not None:
-            yield f"{flag}={value}"
-    for name, flag in _SWITCHES.items():
-        if getattr(options, name):
+def _simple(options: Options) -> Iterator[str]:
+    """Write the options that are a flag, or a flag and its value."""
+    for name, declared in DECLARATIONS.items():
+        flag, value = declared.flag, getattr(options, name)
+        if flag is None or value is None or value is False:
+            continue
+        if value is True:
             yield flag
-    for name, flag in _LISTS.items():
-        for value in getattr(options, name):
-            yield f"{flag}={value}"
+        else:
+            yield from (
+                f"{flag}={each}" for each in (value if isinstance(value, tuple) else [value])
+            )
 
 
-def _about_the_model(options: CLIOptions) -> Iterator[str]:
+def _about_the_model(options: Options) -> Iterator[str]:
     if (thinking := options.thinking) is not None:
         flag = "--thinking" if isinstance(thinking, str) else "--max-thinking-tokens"
         yield f"{flag}={thinking}"
@@ -147,7 +107,7 @@ def _about_the_model(options: CLIOptions) -> Iterator[str]:
         yield f"--fallback-model={fallback if isinstance(fallback, str) else ','.join(fallback)}"
 
 
-def _about_tools(options: CLIOptions) -> Iterator[str]:
+def _about_tools(options: Options) -> Iterator[str]:
     if (tools := options.builtin_tools) is not None:
         names = [tools] if isinstance(tools, str) else tools or [""]
         yield from (f"--tools={name}" for name in names)
@@ -157,20 +117,20 @@ def _about_tools(options: CLIOptions) -> Iterator[str]:
         yield f"--permission-mode={'default' if mode == 'manual' else mode}"
 
 
-def _skills(options: CLIOptions) -> list[str]:
+def _skills(options: Options) -> list[str]:
     if options.skills == "all":
         return ["Skill"]
     return [f"Skill({name})" for name in options.skills or ()]
 
 
-def _about_plugins(options: CLIOptions) -> Iterator[str]:
+def _about_plugins(options: Options) -> Iterator[str]:
     if options.plugin_delivery == "initialize" or options.managed_settings is not None:
         yield "--await-initialize"
     if options.managed_settings is not None:
         yield "--managed-settings-in-initialize"
     if options.plugin_delivery == "flags":
         for plugin in options.plugins:
-            assert isinstance(plugin, PluginConfig)  # it has become one when it was checked
+            assert isinstance(plugin, PluginConfig)  # the check has made it one
             flag = "--plugin-dir-no-mcp" if plugin.skip_mcp_discovery else "--plugin-dir"
             yield f"{flag}={plugin.path}"
 
@@ -178,25 +138,26 @@ def _about_plugins(options: CLIOptions) -> Iterator[str]:
 # --- what is large or secret ---------------------------------------------------------------------
 
 
-def _prompts(options: CLIOptions, files: PrivateFiles) -> Iterator[str]:
-    for name, flag in _PROMPTS.items():
+def _prompts(options: Options, files: PrivateFiles) -> Iterator[str]:
+    for name, declared in DECLARATIONS.items():
         prompt = getattr(options, name)
-        if not isinstance(prompt, str | Path):
+        if declared.place != "prompt" or not isinstance(prompt, str | Path):
             continue  # there is none, or it has several blocks
+        in_file, in_words = declared.flags
         if not options.remote:
             place = prompt if isinstance(prompt, Path) else files.write(f"{name}.txt", prompt)
-            yield f"{flag}={place}"
+            yield f"{in_file}={place}"
         elif name == "append_subagent_system_prompt":  # initialize has no field for it
-            yield f"--append-subagent-system-prompt={text_of_prompt(prompt)}"
+            yield f"{in_words}={text_of_prompt(prompt)}"
 
 
-def _servers(options: CLIOptions, files: PrivateFiles) -> Iterator[str]:
+def _servers(options: Options, files: PrivateFiles) -> Iterator[str]:
     if servers := configured_servers(options):
         text = _json({"mcpServers": servers})
         yield f"--mcp-config={text if options.remote else files.write('mcp-servers.json', text)}"
 
 
-def _settings(options: CLIOptions, files: PrivateFiles) -> Iterator[str]:
+def _settings(options: Options, files: PrivateFiles) -> Iterator[str]:
     if options.setting_sources is not None:
         yield from ("--setting-sources", ",".join(options.setting_sources))
     settings = _with_sandbox(options)
@@ -207,8 +168,8 @@ def _settings(options: CLIOptions, files: PrivateFiles) -> Iterator[str]:
         yield from ("--settings", text if options.remote else files.write("settings.json", text))
 
 
-def _with_sandbox(options: CLIOptions) -> str | dict[str, Any] | None:
-    """Give the settings, as a path if they can be left in their file."""
+def _with_sandbox(options: Options) -> str | dict[str, Any] | None:
+    """Give the settings, as a path if they can stay in their file."""
     settings = options.settings
     if options.sandbox is None:
         return settings if isinstance(settings, str) else thaw(settings)
@@ -217,7 +178,7 @@ def _with_sandbox(options: CLIOptions) -> str | dict[str, Any] | None:
         raise OptionsError(f"the sandbox is described twice: in sandbox and in {settings!r}")
     sandbox = thaw(options.sandbox)
     if sandbox.get("enabled"):
-        # By itself the CLI would go on without: whoever asked for a sandbox relies on it.
+        # By itself the CLI would go on without the sandbox that was asked for.
         sandbox.setdefault("failIfUnavailable", True)
     return {**loaded, "sandbox": sandbox}
 
@@ -226,7 +187,7 @@ def _load(path: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(Path(path).read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.DecodeError) as error:
-        raise OptionsError(f"settings: {path!r} is no file of settings: {error}") from error
+        raise OptionsError(f"settings: {path!r} is not a file of settings: {error}") from error
 
 
 def _json(value: Any) -> str:
@@ -236,17 +197,14 @@ def _json(value: Any) -> str:
 # --- the rest ------------------------------------------------------------------------------------
 
 
-def _others(options: CLIOptions) -> Iterator[str]:
+def _others(options: Options) -> Iterator[str]:
     if options.system_prompt_snapshot is not None:
         yield f"--system-prompt-snapshot={'on' if options.system_prompt_snapshot else 'off'}"
     if not options.persist_session:
         yield "--no-session-persistence"
-    for flag, value in (("--worktree", options.worktree), ("--debug", options.debug)):
-        if value:
-            yield flag if value is True else f"{flag}={value}"
 
 
-def _extra(options: CLIOptions) -> Iterator[str]:
+def _extra(options: Options) -> Iterator[str]:
     for name, value in options.extra_args.items():
         if value is None:
             yield f"--{name}"
@@ -255,16 +213,106 @@ def _extra(options: CLIOptions) -> Iterator[str]:
             yield from (f"--{name}={each}" for each in values)
 
 
-def redacted(argv: Sequence[str]) -> tuple[str, ...]:
-    """Give a command line as it may be logged: without JSON, prompts and secrets."""
-    clean = Redactor()
-    return tuple(_shown(word, clean) for word in argv)
+# --- places that options name --------------------------------------------------------------------
 
 
-def _shown(word: str, clean: Redactor) -> str:
-    flag, equals, value = word.partition("=")
-    if word.startswith("{"):
-        return "<hidden>"
-    if equals and (value.lstrip().startswith("{") or flag.endswith("-prompt")):
-        return f"{flag}=<hidden>"
-    return clean(word)
+def _check_places(options: Options) -> None:
+    """Check that the files and directories exist that options name.
+
+    If they do not, the CLI ignores some of them without a word, and exits because of others.
+    """
+    for name, declared in DECLARATIONS.items():
+        is_here = name == "cwd" or declared.place == "prompt" or not options.remote
+        if declared.place is not None and is_here:
+            for place in _places(getattr(options, name), declared.place):
+                _check_place(name, place, declared.place)
+
+
+def _places(value: Any, kind: str) -> Iterator[str]:
+    """Give the paths that an option holds."""
+    for each in value if isinstance(value, tuple) else [value]:
+        if isinstance(each, Path | PluginConfig):
+            yield str(each.path if isinstance(each, PluginConfig) else each)
+        elif isinstance(each, str) and kind != "prompt":
+            yield os.path.dirname(each) if kind == "new file" else each
+
+
+def _check_place(option: str, place: str, kind: str) -> None:
+    if not os.path.exists(place):
+        raise OptionsError(f"{option}: there is no {place!r}")
+    if kind in ("directory", "new file") and not os.path.isdir(place):
+        raise OptionsError(f"{option}: {place!r} is not a directory")
+    if kind in ("file", "prompt") and os.path.isdir(place):
+        raise OptionsError(f"{option}: {place!r} is a directory, not a file")
+    if kind in ("file", "prompt") and not os.access(place, os.R_OK):
+        raise OptionsError(f"{option}: {place!r} cannot be read")
+
+
+# --- length --------------------------------------------------------------------------------------
+
+
+def check_length(
+    argv: Sequence[str],
+    env: Mapping[str, str] | None = None,
+    *,
+    platform: str = sys.platform,
+    total: int | None = None,
+) -> None:
+    """Check that a command is short enough for the system to start it.
+
+    Args:
+        argv: the command, or the part of it that is known.
+        env: its environment, which takes the same space.
+        platform: the system.
+        total: how many bytes there are for both; what the system says unless given.
+
+    Raises:
+        OptionsError: it is too long; the message says what takes the space.
+    """
+    sizes = [(_name(word), len(os.fsencode(word))) for word in argv]
+    for name, value in (env or {}).items():
+        sizes.append((f"env[{name!r}]", len(os.fsencode(f"{name}={value}"))))
+    if platform == "linux":
+        _check_words(sizes)
+    _check_total(sizes, _system_total() if total is None else total)
+
+
+def _check_words(sizes: Sequence[tuple[str, int]]) -> None:
+    for name, size in sizes:
+        if size > LINUX_WORD:
+            raise OptionsError(
+                f"{name} is too long for a command line: it has {size:,} bytes, and on Linux one "
+                f"argument or variable may have {LINUX_WORD:,}. {_ADVICE}"
+            )
+
+
+def _check_total(sizes: Sequence[tuple[str, int]], total: int) -> None:
+    needed = sum(size + 1 + _POINTER for _, size in sizes) + _HEADROOM
+    if needed > total:
+        raise OptionsError(
+            f"The command line and the environment are too long: {needed:,} bytes, and the system "
+            f"takes {total:,}. Most of it is {_largest(sizes)}. {_ADVICE}"
+        )
+
+
+def _system_total() -> int:
+    limit = os.sysconf("SC_ARG_MAX")
+    return limit if limit > 0 else sys.maxsize
+
+
+def _name(word: str) -> str:
+    """Name an argument, by its option if it has one."""
+    flag = word.partition("=")[0]
+    if not flag.startswith("--"):
+        return f"{word[:20]!r}…" if len(word) > 20 else repr(word)
+    option = option_of(flag)
+    return flag if option is None else f"{option} ({flag})"
+
+
+def _largest(sizes: Sequence[tuple[str, int]]) -> str:
+    """Name what takes most of the space; what is given several times counts together."""
+    sums: dict[str, int] = {}
+    for name, size in sizes:
+        sums[name] = sums.get(name, 0) + size
+    first = sorted(sums, key=lambda name: sums[name], reverse=True)[:3]
+    return ", ".join(f"{name} with {sums[name]:,}" for name in first)

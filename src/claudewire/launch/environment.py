@@ -3,10 +3,10 @@
 It is, each step over the one before:
 
 1. what this process has, or with `clean_env` only what any program needs (`NEEDED`);
-2. without what a CLI, or an SDK, has set for the programs it started (`NOT_INHERITED`): one of
-   them may have started us, and a CLI that finds these takes itself for a part of the other;
+2. without what a CLI, or an SDK, has set for the programs that it started (`NOT_INHERITED`): this
+   process may be one of them, and a CLI that finds these takes itself for a part of the other;
 3. with what tells the CLI who has started it, and what some options stand for;
-4. with `env`, which wins: a text sets a variable, None takes it away.
+4. with `env`, which wins: a string sets a variable, None removes it.
 
 So `CLAUDE_CONFIG_DIR`, `ANTHROPIC_API_KEY`, `CLAUDE_CODE_OAUTH_TOKEN` and all other variables that
 configure the CLI are passed on, but with `clean_env` only if they are in `env`. Without
@@ -20,7 +20,7 @@ import os
 from collections.abc import Mapping
 
 from .._package import __version__
-from ..options import CLIOptions
+from ..options import DECLARATIONS, Options
 
 __all__ = ["NEEDED", "NOT_INHERITED", "environment"]
 
@@ -64,10 +64,10 @@ NOT_INHERITED = (
     "DEBUG",
     "NODE_OPTIONS",
 )
-"""What is not handed on. To have one of these all the same, give it in `env`."""
+"""What is not passed on. To pass one of these all the same, give it in `env`."""
 
 
-def environment(options: CLIOptions, base: Mapping[str, str] | None = None) -> dict[str, str]:
+def environment(options: Options, base: Mapping[str, str] | None = None) -> dict[str, str]:
     """Give the environment for the CLI.
 
     Args:
@@ -84,13 +84,13 @@ def environment(options: CLIOptions, base: Mapping[str, str] | None = None) -> d
     return variables
 
 
-def _inherited(options: CLIOptions, base: Mapping[str, str]) -> dict[str, str]:
+def _inherited(options: Options, base: Mapping[str, str]) -> dict[str, str]:
     if not options.clean_env:
         return {name: base[name] for name in base if name not in NOT_INHERITED}
     return {name: base[name] for name in NEEDED if name in base}
 
 
-def _told(options: CLIOptions) -> dict[str, str]:
+def _told(options: Options) -> dict[str, str]:
     told = {
         "CLAUDE_CODE_ENTRYPOINT": "sdk-py",
         "CLAUDE_AGENT_SDK_VERSION": __version__,
@@ -99,10 +99,8 @@ def _told(options: CLIOptions) -> dict[str, str]:
     }
     if options.cwd is not None:
         told["PWD"] = str(options.cwd)
-    if options.client_app is not None:
-        told["CLAUDE_AGENT_SDK_CLIENT_APP"] = options.client_app
-    if options.question_preview_format is not None:
-        told["CLAUDE_CODE_QUESTION_PREVIEW_FORMAT"] = options.question_preview_format
-    if options.enable_file_checkpointing:
-        told["CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING"] = "true"
+    for name, declared in DECLARATIONS.items():
+        value = getattr(options, name)
+        if declared.variable is not None and value:
+            told[declared.variable] = "true" if value is True else str(value)
     return told

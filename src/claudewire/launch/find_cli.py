@@ -1,7 +1,7 @@
-"""Finds the CLI: where it was said to be, or where it usually is.
+"""Finds the CLI: where the options say, or where it usually is.
 
-It looks at a few dozen files at most. Who may not wait even for those, on a slow network drive for
-example, calls it in a thread.
+It looks at a few dozen files at most. Where even those may be slow, as on a network drive, call it
+in a thread.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..errors import CLINotFoundError, OptionsError
+from ..options import parse_version
 
 __all__ = ["CLI_VARIABLE", "find_cli"]
 
@@ -87,7 +88,7 @@ class _Search:
 
     def anywhere(self) -> tuple[str, ...]:
         if told := self._env.get(CLI_VARIABLE):
-            # Whoever says where it is does not want another one.
+            # No other CLI will do.
             return self.given(told, f"{CLI_VARIABLE} says {told}, but")
         self._looked.append(f"the environment variable {CLI_VARIABLE}, which is not set")
         found = self._in_path(_NAME) or self._first(self._usual(), _NAME)
@@ -125,7 +126,7 @@ class _Search:
         home = self._home()
         if name[0] == "~" and name[1:2] in ("", "/", os.sep) and home is not None:
             return Path(f"{home}{name[1:]}").absolute()
-        # Absolute, because the CLI may run in another directory than we do.
+        # Absolute, because the CLI may run in another directory than this process.
         return Path(name).expanduser().absolute()
 
     # --- where it may be -------------------------------------------------------------------------
@@ -139,12 +140,9 @@ class _Search:
         for folder in folders:
             if note:
                 self._looked.append(str(folder))
-            if self._is_program(folder / name):
+            if _is_program(folder / name):
                 return folder / name
         return None
-
-    def _is_program(self, path: Path) -> bool:
-        return path.is_file() and (path.suffix in _SCRIPTS or os.access(path, os.X_OK))
 
     def _home(self) -> Path | None:
         home = self._env.get("HOME")
@@ -156,7 +154,8 @@ class _Search:
                 yield Path(self._env[name], "bin")
         if (home := self._home()) is not None:
             yield from (home / folder for folder in _HOMES)
-            yield from sorted(home.glob(".nvm/versions/node/*/bin"), key=_version, reverse=True)
+            nodes = home.glob(".nvm/versions/node/*/bin")
+            yield from sorted(nodes, key=lambda it: parse_version(it.parent.name), reverse=True)
         yield from map(Path, _SYSTEM)
         yield Path("node_modules", ".bin").absolute()
 
@@ -165,7 +164,7 @@ class _Search:
     def _command(self, path: Path) -> tuple[str, ...]:
         if path.suffix.lower() in _SCRIPTS:
             return (self._node(path), str(path))
-        if not self._is_program(path):
+        if not _is_program(path):
             advice = f"Make it executable: chmod +x {path}"
             raise CLINotFoundError(f"{path} is not executable", advice=advice)
         return (str(path),)
@@ -186,7 +185,5 @@ class _Search:
         )
 
 
-def _version(folder: Path) -> list[int]:
-    """Order v9 before v10."""
-    digits = folder.parent.name.removeprefix("v").split(".")
-    return [int(part) if part.isdigit() else -1 for part in digits]
+def _is_program(path: Path) -> bool:
+    return path.is_file() and (path.suffix in _SCRIPTS or os.access(path, os.X_OK))

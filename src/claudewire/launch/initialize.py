@@ -1,8 +1,8 @@
 """The first request of a session: what the CLI is told through `initialize`.
 
-Whatever is large goes this way and not on the command line. An old CLI ignores what it does not
-know of it: measured, 1.0.128 looks at hooks and servers alone, and 2.1.17 at agents, schema and
-the system prompt as well, but takes that as a text only.
+What is large goes this way, and not on the command line. An old CLI ignores fields that it does not
+know: measured, 1.0.128 reads hooks and servers only, and 2.1.17 also agents, the schema and the
+system prompt, which it takes as one string only.
 """
 
 from __future__ import annotations
@@ -12,45 +12,39 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OptionsError
-from ..options import CLIOptions, thaw
-from ..wire import HookMatcher, Initialize, McpServerManifest, SdkMcpServerConfig
+from ..options import DECLARATIONS, Options, thaw
+from ..wire import HookMatcher, Initialize
 
 __all__ = ["ManagedInitialize", "initialize_request", "text_of_prompt"]
 
 
 class ManagedInitialize(Initialize, tag="initialize", rename="camel", kw_only=True):
-    """The opening that also brings settings of an administrator.
+    """An `initialize` that also brings the settings of an administrator.
 
-    It is not among the declared fields: the CLI takes it only if a flag has announced it.
+    They are not among the declared fields: the CLI takes them only if a flag has announced them.
     """
 
     managed_settings: dict[str, Any]
 
 
 def initialize_request(
-    options: CLIOptions,
+    options: Options,
     *,
     hooks: Mapping[str, Sequence[HookMatcher]] | None = None,
     sdk_mcp_servers: Sequence[str] = (),
-    sdk_mcp_server_configs: Mapping[str, SdkMcpServerConfig] | None = None,
-    sdk_mcp_server_manifests: Mapping[str, McpServerManifest] | None = None,
 ) -> Initialize:
     """Make the request that opens a session.
 
     Args:
         options: what the CLI is asked for.
-        hooks: what the host wants to be told of, by event.
-        sdk_mcp_servers: the names of MCP servers inside the host.
-        sdk_mcp_server_configs: what else is to be said about those.
-        sdk_mcp_server_manifests: what they would say about themselves.
+        hooks: what the application wants to be told of, by event.
+        sdk_mcp_servers: the names of MCP servers inside this process.
     """
     fields: dict[str, Any] = {
         **_prompts(options),
         **_from_options(options),
         "hooks": {event: list(matchers) for event, matchers in (hooks or {}).items()},
         "sdk_mcp_servers": list(sdk_mcp_servers),
-        "sdk_mcp_server_configs": dict(sdk_mcp_server_configs or {}),
-        "sdk_mcp_server_manifests": dict(sdk_mcp_server_manifests or {}),
     }
     # An empty system prompt says something; an empty list of hooks does not.
     said = {name: it for name, it in fields.items() if it or name == "system_prompt"}
@@ -59,18 +53,12 @@ def initialize_request(
     return Initialize(**said)
 
 
-def _from_options(options: CLIOptions) -> dict[str, Any]:
-    names = (
-        "json_schema",
-        "plan_mode_instructions",
-        "tool_aliases",
-        "agents",
-        "title",
-        "agent_progress_summaries",
-        "per_task_stop_affordance",
-        "supported_dialog_kinds",
-    )
-    fields = {name: thaw(getattr(options, name)) for name in names}
+def _from_options(options: Options) -> dict[str, Any]:
+    fields = {
+        name: thaw(getattr(options, name))
+        for name, declared in DECLARATIONS.items()
+        if declared.initialize
+    }
     if options.plugin_delivery == "initialize":
         fields["plugins"] = list(options.plugins)
     if options.skills != "all":
@@ -78,8 +66,8 @@ def _from_options(options: CLIOptions) -> dict[str, Any]:
     return fields
 
 
-def _prompts(options: CLIOptions) -> dict[str, Any]:
-    """Give the prompts that cannot be handed over in files."""
+def _prompts(options: Options) -> dict[str, Any]:
+    """Give the prompts that cannot be passed in files."""
     prompts: dict[str, Any] = {}
     if isinstance(options.system_prompt, tuple):
         prompts["system_prompt"] = list(options.system_prompt)
@@ -91,10 +79,10 @@ def _prompts(options: CLIOptions) -> dict[str, Any]:
 
 
 def text_of_prompt(prompt: str | Path) -> str:
-    """Give a prompt as a text.
+    """Give a prompt as a string.
 
     Raises:
-        OptionsError: it is in a file that is no text.
+        OptionsError: its file cannot be read, or is not UTF-8.
     """
     if isinstance(prompt, str):
         return prompt

@@ -1,22 +1,30 @@
 """What a session can be asked for, checked before anything starts.
 
-`Options` holds every option, frozen; a wrong value raises `OptionsError`. It uses `people`,
-`hooks`, `tools` and what is below them. Start with `options`, then `cli` for what reaches the CLI.
+`Options` declares every option once and is frozen; a wrong value raises `OptionsError`. It uses
+`people`, `hooks`, `tools` and what is below them. Start with `options`, then `declaration`.
 """
 
 from __future__ import annotations
 
-from .agents import Agent, check_agents, define_agents
-from .cli import CLIOptions, configured_servers, hosted_servers
-from .conflicts import check_files
+from .agents import Agent, check_agents
 from .frozen import thaw
 from .limits import Patience, Timeouts, Unread, WaitingFor
-from .options import Options, OptionsDict, OptionsWithoutOutput
-from .versions import option_of
+from .options import (
+    DECLARATIONS,
+    TOOLS_SERVER,
+    Options,
+    OptionsDict,
+    OptionsWithoutOutput,
+    configured_servers,
+    hosted_servers,
+    option_of,
+)
+from .versions import parse_version, unsupported
 
 __all__ = [
+    "DECLARATIONS",
+    "TOOLS_SERVER",
     "Agent",
-    "CLIOptions",
     "Options",
     "OptionsDict",
     "OptionsWithoutOutput",
@@ -25,10 +33,10 @@ __all__ = [
     "Unread",
     "WaitingFor",
     "check_agents",
-    "check_files",
     "configured_servers",
-    "define_agents",
     "hosted_servers",
     "option_of",
+    "parse_version",
     "thaw",
+    "unsupported",
 ]

@@ -1,84 +1,338 @@
-"""What each option may be: one check per option, in one table."""
+"""Checks of options: each takes the name of an option and a value, and returns what is kept.
+
+They raise an `OptionsError` that names the option, the value and what is allowed. A value that may
+be secret is not quoted.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import msgspec
 
 from ..errors import OptionsError
-from ..wire import AgentDefinition, PermissionMode, PluginConfig
-from . import types as types
-from .agents import Agent
-from .frozen import EMPTY, thaw
-from .values import (
-    Check,
-    choice,
-    dollars,
-    either,
-    encodable,
-    flag,
-    frozen,
-    json_object,
-    mapping_of,
-    path,
-    prompt,
-    quoted,
-    session_uuid,
-    struct,
-    text,
-    texts,
-    whole_number,
-)
+from ..wire import PluginConfig
+from .frozen import EMPTY, FrozenMap, freeze, thaw
+from .types import SettingSource
 
-if TYPE_CHECKING:
-    from .cli import CLIOptions
+__all__ = [
+    "Check",
+    "absolute",
+    "boolean",
+    "budgets",
+    "builtin_tools",
+    "choice",
+    "command",
+    "dollars",
+    "either",
+    "encodable",
+    "environment",
+    "extra_arguments",
+    "function",
+    "inbox",
+    "instance",
+    "items",
+    "json_object",
+    "literal",
+    "mapping",
+    "mapping_of",
+    "mcp_servers",
+    "name_or_names",
+    "names",
+    "optional",
+    "path",
+    "paths",
+    "plugins",
+    "policy",
+    "prompt",
+    "prompt_blocks",
+    "quoted",
+    "rules",
+    "seconds",
+    "session_uuid",
+    "setting_sources",
+    "settings",
+    "skills",
+    "string",
+    "strings",
+    "struct",
+    "thinking",
+    "tools",
+    "whole_number",
+]
 
-__all__ = ["CHECKS", "checked"]
-
-_LEAST_THINKING = 1024
-"""The API refuses less."""
+Check = Callable[[str, Any], Any]
 
 _RULE = re.compile(r"[^\s,()]+(\(.*\))?", re.DOTALL)
 _SKILL = re.compile(r"[A-Za-z0-9][\w.:-]*", re.ASCII)
 _FLAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
 
-
-def checked(options: CLIOptions) -> Iterator[tuple[str, Any]]:
-    """Check every option by itself, and yield its value as it is to be kept."""
-    for field in fields(options):
-        value = getattr(options, field.name)
-        check = CHECKS.get(field.name)
-        if check is None or (value is None and field.default is None):
-            continue
-        kept = check(field.name, value)
-        # What is on the machine that the CLI runs on is none of ours.
-        local = field.name in _PATHS and not options.remote
-        ours = local or field.name == "cwd" or isinstance(kept, Path)
-        yield field.name, _absolute(kept) if ours else kept
+_QUOTED = 80
+"""Characters of a wrong value that are quoted: enough to find it."""
 
 
-def _absolute(value: Any) -> Any:
-    """Make paths independent of what the current directory will be later on."""
+def quoted(value: object) -> str:
+    """Quote a value in an error, cut short if it is long."""
+    words = repr(value)
+    return words if len(words) <= _QUOTED else f"{words[:_QUOTED]}…"
+
+
+# --- strings, numbers and flags ------------------------------------------------------------------
+
+
+def string(name: str, value: Any) -> str:
+    """Take a string that is not empty and can be passed to a program."""
+    if not isinstance(value, str):
+        raise OptionsError(f"{name} must be a string, not {quoted(value)}")
+    if not value.strip():
+        raise OptionsError(f"{name} is empty; leave it out if there is nothing to say")
+    if "\0" in value:
+        raise OptionsError(f"{name} contains a NUL character, which no program can be passed")
+    return str(freeze(value, name))
+
+
+def strings(name: str, value: Any) -> tuple[str, ...]:
+    """Take a list of strings, and not a single one, which Python takes for a list of letters."""
+    if isinstance(value, str):
+        raise OptionsError(f"{name} must be a list of strings; did you mean [{quoted(value)}]?")
+    return tuple(string(f"{name}[{i}]", each) for i, each in enumerate(items(name, value)))
+
+
+def items(name: str, value: Any) -> Sequence[Any]:
+    """Take a list, a tuple or a set."""
+    if not isinstance(value, Sequence | set | frozenset) or isinstance(value, str | bytes):
+        raise OptionsError(f"{name} must be a list, not {quoted(value)}")
+    return value if isinstance(value, Sequence) else sorted(value, key=repr)
+
+
+def boolean(name: str, value: Any) -> bool:
+    """Take True or False, and nothing that is merely truthy."""
+    if not isinstance(value, bool):
+        raise OptionsError(f"{name} must be True or False, not {quoted(value)}")
+    return value
+
+
+def whole_number(least: int, most: int | None = None, why: str = "") -> Check:
+    """Make a check for a whole number in a range."""
+    allowed = f"{least} or more" if most is None else f"{least} to {most}"
+
+    def check(name: str, value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise OptionsError(f"{name} must be a whole number ({allowed}), not {quoted(value)}")
+        if value < least or (most is not None and value > most):
+            raise OptionsError(f"{name} must be {allowed}, not {value}{why and f': {why}'}")
+        return value
+
+    return check
+
+
+def dollars(name: str, value: Any) -> float:
+    """Take an amount of money."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise OptionsError(f"{name} must be a number of dollars, not {quoted(value)}")
+    if not math.isfinite(value) or value <= 0:
+        raise OptionsError(f"{name} must be more than 0, not {value}")
+    return value
+
+
+def seconds(name: str, value: Any) -> float:
+    """Take a time, which may be infinite."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise OptionsError(f"{name} must be a number of seconds, not {quoted(value)}")
+    if math.isnan(value) or value <= 0:
+        raise OptionsError(f"{name} must be more than 0 seconds, not {value}")
+    return value
+
+
+def choice(*allowed: str) -> Check:
+    """Make a check for one of several words."""
+
+    def check(name: str, value: Any) -> str:
+        if not isinstance(value, str) or value not in allowed:
+            words = ", ".join(map(repr, allowed))
+            raise OptionsError(f"{name} must be one of {words}, not {quoted(value)}")
+        return value
+
+    return check
+
+
+def literal(kind: Any) -> Check:
+    """Make a check for one of the words of a `Literal`."""
+    return choice(*get_args(kind))
+
+
+def either(kind: type[Any], first: Check, otherwise: Check) -> Check:
+    """Make a check that takes values of a type in one way, and all others in another."""
+
+    def check(name: str, value: Any) -> Any:
+        return (first if isinstance(value, kind) else otherwise)(name, value)
+
+    return check
+
+
+string_or_boolean = either(str, string, boolean)
+
+
+def session_uuid(name: str, value: Any) -> str:
+    """Take a UUID in the form in which the CLI takes it."""
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    written = string(name, value)
+    try:
+        if str(uuid.UUID(written)) == written.lower():
+            return written
+    except ValueError:
+        pass
+    example = "f81d4fae-7dec-41d0-a765-00a0c91e6bf6"
+    raise OptionsError(f"{name} must be a UUID such as {example}, not {quoted(value)}")
+
+
+# --- paths ---------------------------------------------------------------------------------------
+
+
+def path(name: str, value: Any) -> str:
+    """Take a path. Whether something is there is checked before the CLI is started."""
+    if not isinstance(value, str | os.PathLike):
+        raise OptionsError(f"{name} must be a path, not {quoted(value)}")
+    place = os.fspath(value)
+    if not isinstance(place, str):
+        raise OptionsError(f"{name} must be a path as a string, not as bytes: {quoted(place)}")
+    if not place or "\0" in place or not encodable(place):
+        raise OptionsError(f"{name} must be a path, not {quoted(place)}")
+    return place
+
+
+def paths(name: str, value: Any) -> tuple[str, ...]:
+    """Take a list of paths."""
+    if isinstance(value, str | os.PathLike):
+        raise OptionsError(f"{name} must be a list of paths; did you mean [{quoted(value)}]?")
+    if not isinstance(value, list | tuple):
+        raise OptionsError(f"{name} must be a list of paths, not {quoted(value)}")
+    return tuple(path(f"{name}[{i}]", each) for i, each in enumerate(value))
+
+
+def encodable(value: str) -> bool:
+    """Tell whether a string can be passed to the system; it may hold bytes that are not UTF-8."""
+    try:
+        os.fsencode(value)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def absolute(value: Any) -> Any:
+    """Make paths independent of later changes of the current directory."""
     if isinstance(value, tuple):
-        return tuple(map(_absolute, value))
+        return tuple(map(absolute, value))
     if isinstance(value, PluginConfig):
-        return msgspec.structs.replace(value, path=_absolute(value.path))
-    if isinstance(value, Path):
-        return Path(_absolute(str(value)))
+        return msgspec.structs.replace(value, path=absolute(value.path))
     return os.path.abspath(os.path.expanduser(value)) if isinstance(value, str) else value
+
+
+def prompt(name: str, value: Any) -> str | Path:
+    """Take a string, which may be empty, or a `Path` to it (in a TOML file: `{file = …}`)."""
+    if isinstance(value, Mapping):
+        if list(value) != ["file"]:
+            advice = "the CLI's own prompt is kept if you give append_system_prompt alone"
+            raise OptionsError(f"{name} must be a string or a Path, not {quoted(value)}; {advice}")
+        return Path(absolute(path(f"{name}.file", value["file"])))
+    if isinstance(value, os.PathLike):
+        return Path(absolute(path(name, value)))
+    is_blank = isinstance(value, str) and not value.strip()
+    return value if is_blank else string(name, value)
+
+
+# --- objects -------------------------------------------------------------------------------------
+
+
+def instance(kind: type[Any]) -> Check:
+    """Make a check for an object of a class."""
+
+    def check(name: str, value: Any) -> Any:
+        if not isinstance(value, kind):
+            raise OptionsError(f"{name} must be {kind.__name__}(…), not {quoted(value)}")
+        return value
+
+    return check
+
+
+def optional(check: Check) -> Check:
+    """Make a check that also takes None, where None is not the default."""
+
+    def check_given(name: str, value: Any) -> Any:
+        return None if value is None else check(name, value)
+
+    return check_given
+
+
+def function(name: str, value: Any) -> Any:
+    """Take something that can be called."""
+    if not callable(value):
+        raise OptionsError(f"{name} must be a function, not {quoted(value)}")
+    return value
+
+
+def mapping(name: str, value: Any) -> Mapping[str, Any]:
+    """Take a mapping as it is."""
+    if not isinstance(value, Mapping):
+        raise OptionsError(f"{name} must be a mapping, not {quoted(value)}")
+    return value
+
+
+def json_object(name: str, value: Any) -> FrozenMap[str, Any]:
+    """Take a JSON object."""
+    frozen: FrozenMap[str, Any] = freeze(mapping(name, value), name)
+    return frozen
+
+
+def mapping_of(check: Check) -> Check:
+    """Make a check for a mapping from names to what another check takes."""
+
+    def check_all(name: str, value: Any) -> FrozenMap[str, Any]:
+        given = mapping(name, value)
+        keys = {key: string(f"the name {key!r} in {name}", key) for key in given}
+        return FrozenMap({keys[key]: check(f"{name}[{key!r}]", given[key]) for key in given})
+
+    return check_all
+
+
+def struct(name: str, value: Mapping[str, Any], kind: type[msgspec.Struct]) -> Any:
+    """Make a struct from a mapping whose keys are spelled as in Python or as on the wire."""
+    value = thaw(freeze(value, name))
+    spellings = dict(zip(kind.__struct_encode_fields__, kind.__struct_fields__, strict=True))
+    known = set(kind.__struct_fields__)
+    given = {spellings.get(key, key): item for key, item in value.items()}
+    if unknown := sorted(set(given) - known):
+        raise OptionsError(f"{name} has no {unknown[0]!r}; it may have {', '.join(sorted(known))}")
+    wire = {old: given[new] for old, new in spellings.items() if new in given}
+    try:
+        return msgspec.convert(wire, kind)
+    except msgspec.ValidationError as error:
+        raise OptionsError(f"{name} is wrong: {error}") from None
+
+
+# --- the model -----------------------------------------------------------------------------------
+
+thinking = either(
+    str,
+    choice("adaptive", "disabled"),
+    whole_number(1024, why="the API refuses less; 'disabled' turns thinking off"),
+)
+autocompact = either(str, choice("auto"), whole_number(100_000, 1_000_000))
 
 
 # --- rules and names -----------------------------------------------------------------------------
 
 
-def _rules(name: str, value: Any) -> tuple[str, ...]:
-    return tuple(_rule(name, rule.strip()) for rule in texts(name, value))
+def rules(name: str, value: Any) -> tuple[str, ...]:
+    """Take rules that go onto the command line of the CLI."""
+    return tuple(_rule(name, rule.strip()) for rule in strings(name, value))
 
 
 def _rule(name: str, rule: str) -> str:
@@ -104,80 +358,83 @@ def _rule(name: str, rule: str) -> str:
     return rule
 
 
-def _builtin_tools(name: str, value: Any) -> tuple[str, ...] | str:
+def builtin_tools(name: str, value: Any) -> tuple[str, ...] | str:
+    """Take the names of built-in tools, or `default` for all of them."""
     if value == "default":
         return "default"
-    names = texts(name, value)
-    for each in names:
+    found = strings(name, value)
+    for each in found:
         if not re.fullmatch(r"[^\s,()]+", each):
             advice = "; rules belong into allowed_tools or disallowed_tools" if "(" in each else ""
             raise OptionsError(f"{name}: {quoted(each)} is not the name of a tool{advice}")
-    return names
+    return found
 
 
-def _skills(name: str, value: Any) -> tuple[str, ...] | str:
+def skills(name: str, value: Any) -> tuple[str, ...] | str:
+    """Take the names of skills, or `all`."""
     if value == "all":
         return "all"
-    names = texts(name, value)
-    for each in names:
+    found = strings(name, value)
+    for each in found:
         if not _SKILL.fullmatch(each):
             form = "letters, digits, and any of . : _ - behind the first"
             raise OptionsError(f"{name}: {quoted(each)} is not the name of a skill ({form})")
-    return names
+    return found
 
 
-def _names(name: str, value: Any) -> tuple[str, ...]:
+def names(name: str, value: Any) -> tuple[str, ...]:
     """Take names that are joined with commas on the command line."""
-    names = texts(name, value)
-    for each in names:
+    found = strings(name, value)
+    for each in found:
         if re.search(r"[\s,]", each):
             raise OptionsError(f"{name}: there is a space or a comma in {quoted(each)}")
-    return names
+    return found
 
 
-def _sources(name: str, value: Any) -> tuple[str, ...]:
-    check = choice(*get_args(types.SettingSource))
-    return tuple(check(f"{name}[{i}]", each) for i, each in enumerate(texts(name, value)))
+def name_or_names(name: str, value: Any) -> str | tuple[str, ...]:
+    """Take one name, or several that are joined with commas on the command line."""
+    return string(name, value) if isinstance(value, str) else names(name, value)
 
 
-def _paths(name: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str | os.PathLike):
-        raise OptionsError(f"{name} must be a list of paths; did you mean [{quoted(value)}]?")
-    if not isinstance(value, list | tuple):
-        raise OptionsError(f"{name} must be a list of paths, not {quoted(value)}")
-    return tuple(path(f"{name}[{i}]", each) for i, each in enumerate(value))
+def setting_sources(name: str, value: Any) -> tuple[str, ...]:
+    """Take the names of settings files."""
+    check = literal(SettingSource)
+    return tuple(check(f"{name}[{i}]", each) for i, each in enumerate(strings(name, value)))
 
 
-# --- objects -------------------------------------------------------------------------------------
+# --- the CLI, its arguments and its environment --------------------------------------------------
 
 
-def _cli(name: str, value: Any) -> str | tuple[str, ...]:
+def command(name: str, value: Any) -> str | tuple[str, ...]:
+    """Take a program, or a command of several words."""
     if isinstance(value, str | os.PathLike):
         return path(name, value)
-    command = texts(name, value)
-    if not command:
+    words = strings(name, value)
+    if not words:
         raise OptionsError(f"{name} is an empty command; leave it out to have the CLI looked for")
-    return command
+    return words
 
 
-def _environment(name: str, value: Any) -> Any:
+def environment(name: str, value: Any) -> Any:
+    """Take environment variables. Their values are never quoted."""
     variables = mapping_of(lambda _, item: item)(name, value)
     for key, item in variables.items():
         if "=" in key:
             raise OptionsError(f"{name}: the name of a variable cannot hold '=': {quoted(key)}")
         if item is not None and not isinstance(item, str):
-            raise OptionsError(f"{name}[{key!r}] must be a text, or None to take it away")
+            raise OptionsError(f"{name}[{key!r}] must be a string, or None to remove it")
         if item is not None and ("\0" in item or not encodable(item)):
             raise OptionsError(f"{name}[{key!r}] contains a NUL or half a character")
     return variables
 
 
-def _extra_arguments(name: str, value: Any) -> Any:
+def extra_arguments(name: str, value: Any) -> Any:
+    """Take flags without their dashes, and their values."""
     extra = mapping_of(_extra_value)(name, value)
     for key in extra:
         if not _FLAG.fullmatch(key):
             form = "written without its dashes and without a value: {'flag': 'value'}"
-            raise OptionsError(f"{name}: {quoted(key)} is no flag; it is {form}")
+            raise OptionsError(f"{name}: {quoted(key)} is not a flag; it is {form}")
     return extra
 
 
@@ -185,30 +442,33 @@ def _extra_value(name: str, value: Any) -> str | tuple[str, ...] | None:
     if value is None:
         return None
     if isinstance(value, str):
-        return "" if value == "" else text(name, value)
+        return "" if value == "" else string(name, value)
     if isinstance(value, bool | int | float | Mapping):
-        raise OptionsError(f"{name} must be a text, a list of texts, or None for no value")
-    return texts(name, value)
+        raise OptionsError(f"{name} must be a string, a list of strings, or None for no value")
+    return strings(name, value)
 
 
-def _server(name: str, value: Any) -> Any:
-    if isinstance(value, msgspec.Struct):
-        value = msgspec.to_builtins(thaw(frozen(name, value)))
-    if not isinstance(value, Mapping) and isinstance(getattr(value, "name", None), str):
-        return value  # a server inside this process; the session connects to it
-    if isinstance(value, Mapping) and value.get("type") == "sdk":
-        raise OptionsError(f"{name} is inside this process: give the server object itself")
-    server = json_object(name, value)
-    if not isinstance(server.get("command", server.get("url")), str):
-        raise OptionsError(f"{name} needs a command that starts the server, or its url")
-    for key in ("env", "headers"):
-        items = server.get(key, EMPTY)
-        if not isinstance(items, Mapping) or not all(isinstance(it, str) for it in items.values()):
-            raise OptionsError(f"{name}[{key!r}] must be a mapping from texts to texts")
-    return server
+def settings(name: str, value: Any) -> Any:
+    """Take an object, a path, or JSON, which begins with a brace."""
+    if not isinstance(value, str) or not value.lstrip().startswith("{"):
+        return (json_object if isinstance(value, Mapping) else path)(name, value)
+    try:
+        return json_object(name, msgspec.json.decode(value))
+    except msgspec.DecodeError as error:
+        raise OptionsError(f"{name} looks like JSON, but is not: {error}") from None
 
 
-def _servers(name: str, value: Any) -> Any:
+def prompt_blocks(name: str, value: Any) -> Any:
+    """Take one prompt, or several blocks."""
+    one = isinstance(value, str | os.PathLike | Mapping | bool | int | float | bytes)
+    return (prompt if one else strings)(name, value)
+
+
+# --- servers and plugins -------------------------------------------------------------------------
+
+
+def mcp_servers(name: str, value: Any) -> Any:
+    """Take MCP servers by name: configurations, and servers inside this process."""
     if isinstance(value, str | os.PathLike):
         raise OptionsError(f"{name} must be a mapping; a file goes to mcp_config=[{quoted(value)}]")
     if isinstance(value, list | tuple):
@@ -232,17 +492,28 @@ def _by_name(name: str, servers: Sequence[Any]) -> dict[str, Any]:
     return found
 
 
-def _agent(name: str, value: Any) -> AgentDefinition:
-    if isinstance(value, Agent):
-        value = value.definition()
-    if isinstance(value, AgentDefinition):
-        value = msgspec.to_builtins(thaw(frozen(name, value)))  # a record may hold anything
-    if not isinstance(value, Mapping):
-        raise OptionsError(f"{name} must be an AgentDefinition or a mapping, not {quoted(value)}")
-    agent: AgentDefinition = frozen(name, struct(name, value, AgentDefinition))
-    if not agent.description or not agent.prompt:
-        raise OptionsError(f"{name} needs a description, for when to use it, and a prompt")
-    return agent
+def _server(name: str, value: Any) -> Any:
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.to_builtins(thaw(freeze(value, name)))
+    if not isinstance(value, Mapping) and isinstance(getattr(value, "name", None), str):
+        return value  # a server inside this process; the session connects to it
+    if isinstance(value, Mapping) and value.get("type") == "sdk":
+        raise OptionsError(f"{name} is inside this process: give the server object itself")
+    server = json_object(name, value)
+    if not isinstance(server.get("command", server.get("url")), str):
+        raise OptionsError(f"{name} needs a command that starts the server, or its url")
+    for key in ("env", "headers"):
+        pairs = server.get(key, EMPTY)
+        if not isinstance(pairs, Mapping) or not all(isinstance(it, str) for it in pairs.values()):
+            raise OptionsError(f"{name}[{key!r}] must be a mapping from strings to strings")
+    return server
+
+
+def plugins(name: str, value: Any) -> tuple[PluginConfig, ...]:
+    """Take plugins, most of which are paths."""
+    if not isinstance(value, list | tuple):
+        raise OptionsError(f"{name} must be a list of plugins, not {quoted(value)}")
+    return tuple(_plugin(f"{name}[{i}]", each) for i, each in enumerate(value))
 
 
 def _plugin(name: str, value: Any) -> PluginConfig:
@@ -257,123 +528,44 @@ def _plugin(name: str, value: Any) -> PluginConfig:
     return plugin
 
 
-def _plugins(name: str, value: Any) -> tuple[PluginConfig, ...]:
-    if not isinstance(value, list | tuple):
-        raise OptionsError(f"{name} must be a list of plugins, not {quoted(value)}")
-    return tuple(_plugin(f"{name}[{i}]", each) for i, each in enumerate(value))
+# --- what the CLI never sees ---------------------------------------------------------------------
 
 
-def _settings(name: str, value: Any) -> Any:
-    """Take an object, a path, or JSON, which can be told by its bracket."""
-    if not isinstance(value, str) or not value.lstrip().startswith("{"):
-        return (json_object if isinstance(value, Mapping) else path)(name, value)
-    try:
-        return json_object(name, msgspec.json.decode(value))
-    except msgspec.DecodeError as error:
-        raise OptionsError(f"{name} looks like JSON, but is none: {error}") from None
+def tools(name: str, value: Any) -> tuple[Any, ...]:
+    """Take functions, tools and tool servers. What cannot be a tool, `tools` refuses."""
+    if callable(value) or hasattr(value, "tools"):
+        raise OptionsError(f"{name} must be a list; did you mean [{quoted(value)}]?")
+    found = tuple(items(name, [value] if isinstance(value, str) else value))
+    for each in found:
+        if isinstance(each, str):
+            raise OptionsError(
+                f"{name} are functions of this program, not {quoted(each)}; "
+                "names of built-in tools go into builtin_tools"
+            )
+    return found
 
 
-_thinking = either(
-    str,
-    choice("adaptive", "disabled"),
-    whole_number(_LEAST_THINKING, why="the API refuses less; 'disabled' turns thinking off"),
-)
+def budgets(name: str, value: Any) -> tuple[Any, ...]:
+    """Take a list of budgets."""
+    from ..tracking import Budget
 
-_one_prompt = (str, os.PathLike, Mapping, bool, int, float, bytes)
-
-
-def _prompt_blocks(name: str, value: Any) -> Any:
-    return (prompt if isinstance(value, _one_prompt) else texts)(name, value)
+    if isinstance(value, Budget):
+        raise OptionsError(f"{name} must be a list; did you mean [{quoted(value)}]?")
+    check = instance(Budget)
+    return tuple(check(f"{name}[{i}]", each) for i, each in enumerate(items(name, value)))
 
 
-CHECKS: dict[str, Check] = {
-    "cli": _cli,
-    "cwd": path,
-    "add_dirs": _paths,
-    "worktree": either(str, text, flag),
-    "project_config_root": path,
-    "env": _environment,
-    "client_app": text,
-    "extra_args": _extra_arguments,
-    "model": text,
-    "fallback_model": either(str, text, _names),
-    "effort": choice(*get_args(types.Effort)),
-    "thinking": _thinking,
-    "thinking_display": choice(*get_args(types.ThinkingDisplay)),
-    "max_turns": whole_number(1),
-    "max_budget_usd": dollars,
-    "task_budget": whole_number(1),
-    "autocompact": either(str, choice("auto"), whole_number(100_000, 1_000_000)),
-    "advisor": text,
-    "betas": _names,
-    "system_prompt": _prompt_blocks,
-    "append_system_prompt": prompt,
-    "append_subagent_system_prompt": prompt,
-    "plan_mode_instructions": text,
-    "json_schema": json_object,
-    "builtin_tools": _builtin_tools,
-    "allowed_tools": _rules,
-    "disallowed_tools": _rules,
-    "permission_mode": choice(*get_args(PermissionMode)),
-    "permission_prompts": choice(*get_args(types.PermissionPrompts)),
-    "tool_aliases": mapping_of(text),
-    "question_preview_format": choice(*get_args(types.PreviewFormat)),
-    "mcp_servers": _servers,
-    "mcp_config": _paths,
-    "agent": text,
-    "agents": mapping_of(_agent),
-    "plugins": _plugins,
-    "plugin_urls": _names,
-    "plugin_delivery": choice(*get_args(types.PluginDelivery)),
-    "skills": _skills,
-    "setting_sources": _sources,
-    "settings": _settings,
-    "managed_settings": json_object,
-    "sandbox": json_object,
-    "resume": text,
-    "session_id": session_uuid,
-    "resume_session_at": text,
-    "resume_drops_turn": text,
-    "title": text,
-    "supported_dialog_kinds": texts,
-    "debug": either(str, text, flag),
-    "debug_file": path,
-    **dict.fromkeys(
-        (
-            "remote",
-            "clean_env",
-            "exclude_dynamic_sections",
-            "system_prompt_snapshot",
-            "verbatim_prompts",
-            "allow_dangerously_skip_permissions",
-            "strict_mcp_config",
-            "disable_slash_commands",
-            "bare",
-            "safe_mode",
-            "restricted",
-            "continue_conversation",
-            "fork_session",
-            "persist_session",
-            "session_mirror",
-            "enable_file_checkpointing",
-            "include_partial_messages",
-            "include_hook_events",
-            "forward_subagent_text",
-            "replay_user_messages",
-            "prompt_suggestions",
-            "agent_progress_summaries",
-            "per_task_stop_affordance",
-            "enable_auth_status",
-        ),
-        flag,
-    ),
-}
+def policy(name: str, value: Any) -> Any:
+    """Take anything that decides as a `Policy` does."""
+    if not callable(getattr(value, "decide", None)) or isinstance(value, type):
+        raise OptionsError(
+            f"{name} must be a Policy, such as Policy(allow=['Read']), not {quoted(value)}"
+        )
+    return value
 
-_PATHS = {
-    "add_dirs",
-    "project_config_root",
-    "mcp_config",
-    "plugins",
-    "settings",
-    "debug_file",
-}
+
+def inbox(name: str, value: Any) -> Any:
+    """Take an inbox."""
+    from ..people import Inbox
+
+    return instance(Inbox)(name, value)

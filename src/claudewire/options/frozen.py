@@ -1,6 +1,6 @@
-"""Values that nobody can change any more: what JSON can hold, copied and frozen.
+"""Values that cannot change: what JSON can hold, copied and frozen.
 
-Whoever hands over a list or a dict may go on changing it. What is kept here is a copy in which a
+A caller may go on changing a list or a dict after passing it. What is kept is a copy in which a
 list has become a tuple and a dict a `FrozenMap`, at every depth; it can be compared and hashed.
 """
 
@@ -12,14 +12,16 @@ from typing import Any, TypeVar
 
 import msgspec
 
-__all__ = ["EMPTY", "FrozenMap", "NotJSON", "freeze", "thaw"]
+from ..errors import OptionsError
+
+__all__ = ["EMPTY", "FrozenMap", "freeze", "thaw"]
 
 KeyT = TypeVar("KeyT")
 ValueT_co = TypeVar("ValueT_co", covariant=True)
 
 
 class FrozenMap(Mapping[KeyT, ValueT_co]):
-    """A mapping that stays as it is. It equals any mapping with the same items."""
+    """A mapping that cannot change. It equals any mapping with the same items."""
 
     __slots__ = ("_hash", "_items")
 
@@ -48,20 +50,23 @@ class FrozenMap(Mapping[KeyT, ValueT_co]):
 EMPTY: FrozenMap[Any, Any] = FrozenMap({})
 
 
-class NotJSON(ValueError):
-    """Something that JSON has no form for; the message says where and what."""
-
-
 def freeze(value: Any, path: str = "$") -> Any:
-    """Copy what JSON can hold, so that it cannot change. Records stay records.
+    """Copy what JSON can hold, so that it cannot change. Structs stay structs.
 
     Args:
         value: the value.
         path: where it is, for the error.
 
     Raises:
-        NotJSON: there is something in it that JSON has no form for.
+        OptionsError: it holds something that JSON cannot express; the message says where and what.
     """
+    try:
+        return _freeze(value, path)
+    except RecursionError:
+        raise OptionsError(f"{path} is nested too deeply, or holds itself") from None
+
+
+def _freeze(value: Any, path: str) -> Any:
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, str):
@@ -70,13 +75,13 @@ def freeze(value: Any, path: str = "$") -> Any:
         return _finite(value, path)
     if isinstance(value, msgspec.Struct):
         fields = {name: getattr(value, name) for name in value.__struct_fields__}
-        frozen = {name: freeze(item, f"{path}.{name}") for name, item in fields.items()}
+        frozen = {name: _freeze(item, f"{path}.{name}") for name, item in fields.items()}
         return msgspec.structs.replace(value, **frozen)
     if isinstance(value, Mapping):
-        return FrozenMap({_key(key, path): freeze(value[key], f"{path}.{key}") for key in value})
+        return FrozenMap({_key(key, path): _freeze(value[key], f"{path}.{key}") for key in value})
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
-        return tuple(freeze(item, f"{path}[{index}]") for index, item in enumerate(value))
-    raise NotJSON(f"{path} is a {type(value).__name__}, which JSON has no form for")
+        return tuple(_freeze(item, f"{path}[{index}]") for index, item in enumerate(value))
+    raise OptionsError(f"{path} is a {type(value).__name__}, which JSON cannot express")
 
 
 def thaw(value: Any) -> Any:
@@ -93,7 +98,7 @@ def thaw(value: Any) -> Any:
 
 def _key(key: Any, path: str) -> str:
     if not isinstance(key, str):
-        raise NotJSON(f"{path} has the key {key!r}; in JSON a key is a text")
+        raise OptionsError(f"{path} has the key {key!r}; in JSON a key is a string")
     return _writable(key, path)
 
 
@@ -102,11 +107,11 @@ def _writable(text: str, path: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         code = ord(text[error.start])
-        raise NotJSON(f"{path} holds half a character (U+{code:04X}), no valid text") from None
+        raise OptionsError(f"{path} holds half a character (U+{code:04X})") from None
     return str(text)
 
 
 def _finite(number: float, path: str) -> float:
     if not math.isfinite(number):
-        raise NotJSON(f"{path} is {number}, which JSON has no form for")
+        raise OptionsError(f"{path} is {number}, which JSON cannot express")
     return number

@@ -1,4 +1,4 @@
-"""How a session behaves on our side of the pipe: bounds, limits, and who is asked."""
+"""How long a session waits for things, and what it does with messages that are not read."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Literal
 
-from ..errors import OptionsError
+from .checks import choice, optional, seconds
 
 __all__ = ["Patience", "Timeouts", "Unread", "WaitingFor"]
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long things may take, in seconds. There is no call without a bound.
+    """How long things may take, in seconds. No call is without a bound.
 
     Attributes:
         start: from the start of the CLI to its first answer.
@@ -22,7 +22,7 @@ class Timeouts:
         interrupt: for a turn to stop.
         exit: for the CLI to exit by itself, after its input or its output has ended.
         terminate: to exit after SIGTERM, before it is killed.
-        kill: for a killed process to be gone.
+        kill: for a killed process to disappear.
         drain: for the rest of its output, when it has exited.
     """
 
@@ -36,9 +36,7 @@ class Timeouts:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            seconds = getattr(self, field.name)
-            if not seconds > 0:
-                raise OptionsError(f"timeouts.{field.name} has to be more than 0, not {seconds!r}")
+            seconds(f"timeouts.{field.name}", getattr(self, field.name))
 
 
 class WaitingFor(StrEnum):
@@ -80,14 +78,9 @@ class Patience:
     grace: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.action not in ("warn", "interrupt", "restart"):
-            raise OptionsError(
-                f"patience.action is one of warn, interrupt, restart, not {self.action!r}"
-            )
+        choice("warn", "interrupt", "restart")("patience.action", self.action)
         for name in ("first_token", "next_token", "tool", "person", "answer"):
-            seconds = getattr(self, name)
-            if seconds is not None and not seconds > 0:
-                raise OptionsError(f"patience.{name} has to be more than 0, not {seconds!r}")
+            optional(seconds)(f"patience.{name}", getattr(self, name))
 
     def limit(self, what: WaitingFor) -> float:
         """Give the patience for something, infinity if there is no limit."""
@@ -119,5 +112,4 @@ class Unread:
     policy: Literal["keep", "drop_partial"] = "keep"
 
     def __post_init__(self) -> None:
-        if self.policy not in ("keep", "drop_partial"):
-            raise OptionsError(f"unread.policy is keep or drop_partial, not {self.policy!r}")
+        choice("keep", "drop_partial")("unread.policy", self.policy)

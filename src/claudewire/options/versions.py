@@ -1,140 +1,60 @@
-"""How each option reaches the CLI, and since when the CLI knows it.
-
-A version is the oldest of those measured (1.0.128, 2.1.17, 2.1.325) in which the option has its
-effect. An older CLI that does not know a flag refuses to start; a field of `initialize` or a
-variable that it does not know it ignores in silence.
-"""
+"""Versions of the CLI: how they compare, and which options one of them may not know."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import re
+from typing import Any
 
-__all__ = ["FIXED_FLAGS", "MEASURED", "TABLE", "Way", "option_of"]
+from .options import DECLARATIONS, Options, given_options
+
+__all__ = ["MEASURED", "parse_version", "unsupported"]
 
 MEASURED = ("1.0.128", "2.1.17", "2.1.325")
-"""The versions that were looked at, from the oldest to the newest."""
+"""The versions that were measured, from the oldest to the newest."""
 
-FIXED_FLAGS = frozenset(
-    {
-        "--await-claim",
-        "--help",
-        "--input-format",
-        "--output-format",
-        "--permission-prompt-tool",
-        "--print",
-        "--sdk-url",
-        "--verbose",
-        "--version",
-    }
-)
-"""Flags that decide how the CLI talks, or whether it does."""
-
-_ROWS = """
-add_dirs                            --add-dir                             1.0.128
-worktree                            --worktree                            2.1.325
-project_config_root                 --project-config-root                 2.1.325
-client_app                          CLAUDE_AGENT_SDK_CLIENT_APP           2.1.325
-model                               --model                               1.0.128
-fallback_model                      --fallback-model                      1.0.128
-effort                              --effort                              2.1.325
-thinking                            --max-thinking-tokens                 2.1.17
-thinking                            --thinking                            2.1.325
-thinking_display                    --thinking-display                    2.1.325
-max_turns                           --max-turns                           1.0.128
-max_budget_usd                      --max-budget-usd                      2.1.17
-task_budget                         --task-budget                         2.1.325
-autocompact                         --autocompact                         2.1.325
-advisor                             --advisor                             2.1.325
-betas                               --betas                               2.1.17
-system_prompt                       --system-prompt-file                  1.0.128
-system_prompt                       --system-prompt                       1.0.128
-append_system_prompt                --append-system-prompt-file           2.1.17
-append_system_prompt                --append-system-prompt                1.0.128
-append_subagent_system_prompt       --append-subagent-system-prompt-file  2.1.325
-append_subagent_system_prompt       --append-subagent-system-prompt       2.1.325
-exclude_dynamic_sections            --exclude-dynamic-system-prompt-sections 2.1.325
-system_prompt_snapshot              --system-prompt-snapshot              2.1.325
-plan_mode_instructions              planModeInstructions                  2.1.325
-plan_mode_instructions              --plan-mode-instructions              2.1.325
-json_schema                         jsonSchema                            2.1.17
-json_schema                         --json-schema                         2.1.17
-verbatim_prompts                    client_composed                       2.1.325
-builtin_tools                       --tools                               2.1.17
-allowed_tools                       --allowedTools                        1.0.128
-allowed_tools                       --allowed-tools                       1.0.128
-disallowed_tools                    --disallowedTools                     1.0.128
-disallowed_tools                    --disallowed-tools                    1.0.128
-permission_mode                     --permission-mode                     1.0.128
-permission_mode                     --dangerously-skip-permissions        1.0.128
-allow_dangerously_skip_permissions  --allow-dangerously-skip-permissions  2.1.17
-permission_prompts                  --permission-prompts                  2.1.325
-tool_aliases                        toolAliases                           2.1.325
-question_preview_format             CLAUDE_CODE_QUESTION_PREVIEW_FORMAT   2.1.325
-mcp_servers                         --mcp-config                          1.0.128
-mcp_config                          --mcp-config                          1.0.128
-strict_mcp_config                   --strict-mcp-config                   1.0.128
-agent                               --agent                               2.1.17
-agents                              agents                                2.1.17
-agents                              --agents                              1.0.128
-plugins                             --plugin-dir                          2.1.17
-plugins                             --plugin-dir-no-mcp                   2.1.325
-plugin_urls                         --plugin-url                          2.1.325
-plugin_delivery                     --await-initialize                    2.1.325
-skills                              skills                                2.1.325
-disable_slash_commands              --disable-slash-commands              2.1.17
-setting_sources                     --setting-sources                     1.0.128
-settings                            --settings                            1.0.128
-managed_settings                    --managed-settings-in-initialize      2.1.325
-managed_settings                    --await-initialize                    2.1.325
-managed_settings                    --managed-settings                    2.1.325
-sandbox                             --settings                            2.1.325
-bare                                --bare                                2.1.325
-safe_mode                           --safe-mode                           2.1.325
-restricted                          --restricted                          2.1.325
-resume                              --resume                              1.0.128
-continue_conversation               --continue                            1.0.128
-fork_session                        --fork-session                        1.0.128
-session_id                          --session-id                          1.0.128
-resume_session_at                   --resume-session-at                   2.1.17
-resume_drops_turn                   --resume-drops-turn                   2.1.325
-persist_session                     --no-session-persistence              2.1.17
-session_mirror                      --session-mirror                      2.1.325
-title                               title                                 2.1.325
-enable_file_checkpointing           CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING 2.1.17
-include_partial_messages            --include-partial-messages            1.0.128
-include_hook_events                 --include-hook-events                 2.1.325
-forward_subagent_text               --forward-subagent-text               2.1.325
-replay_user_messages                --replay-user-messages                1.0.128
-prompt_suggestions                  --prompt-suggestions                  2.1.325
-agent_progress_summaries            agentProgressSummaries                2.1.325
-per_task_stop_affordance            perTaskStopAffordance                 2.1.325
-supported_dialog_kinds              supportedDialogKinds                  2.1.325
-enable_auth_status                  --enable-auth-status                  2.1.17
-debug                               --debug                               1.0.128
-debug_file                          --debug-file                          2.1.325
-"""
+_OLD, _MIDDLE, _NEW = MEASURED
 
 
-class Way(NamedTuple):
-    """A way by which an option reaches the CLI.
+def parse_version(version: str | None) -> tuple[int, ...]:
+    """Give the numbers of a version, which compare: those of `2.1.17 (Claude Code)`, of `v22.1.0`.
 
-    Attributes:
-        option: the option.
-        name: a flag, a variable in capitals, or else a field of a message.
-        since: the oldest measured version that knows it.
+    An empty version, or None, is older than any other.
     """
-
-    option: str
-    name: str
-    since: str
+    return tuple(map(int, re.findall(r"\d+", version or "")[:3]))
 
 
-TABLE = tuple(Way(*row.split()) for row in _ROWS.strip().splitlines())
-"""Every way that the CLI has. Where there are several, the first is the one that is used."""
+def unsupported(options: Options, version: str | None) -> dict[str, str]:
+    """Say which of the given options a CLI may not know, and the version that each of them needs.
 
-_BY_FLAG = {way.name: way.option for way in reversed(TABLE) if way.name.startswith("--")}
+    A flag that a CLI does not know makes it exit with a message; whatever else it does not know, it
+    ignores without a word. A version between two measured ones may know more than is said here.
+
+    Args:
+        options: the options.
+        version: of the CLI, such as `2.1.17` or `2.1.17 (Claude Code)`.
+    """
+    needed = {name: _needed(options, name, value) for name, value in given_options(options)}
+    has = parse_version(version)
+    return {name: since for name, since in needed.items() if parse_version(since) > has}
 
 
-def option_of(flag: str) -> str | None:
-    """Say which option a flag of the CLI stands for; None if there is none."""
-    return _BY_FLAG.get(flag)
+def _needed(options: Options, name: str, value: Any) -> str:
+    since = DECLARATIONS[name].since
+    return max(since, _needed_by_value(options, name, value), key=parse_version)
+
+
+def _needed_by_value(options: Options, name: str, value: Any) -> str:
+    """Say what a value needs beyond what its option does."""
+    if name == "system_prompt" and isinstance(value, tuple):
+        return _NEW
+    if name == "system_prompt" and options.remote:
+        return _MIDDLE
+    if name == "thinking" and isinstance(value, str):
+        return _NEW
+    if name == "permission_mode":
+        return {"dontAsk": _MIDDLE, "auto": _NEW}.get(value, _OLD)
+    if name == "fallback_model" and (not isinstance(value, str) or "," in value):
+        return _NEW
+    if name == "plugins" and any(plugin.skip_mcp_discovery for plugin in value):
+        return _NEW
+    return _OLD

@@ -18,7 +18,7 @@ import msgspec
 
 from ..concurrency import RunSoon, run_soon
 from ..errors import Error, OptionsError, RequestError, RequestTimeout, UnsupportedRequest
-from ..options import CLIOptions, Options, configured_servers, hosted_servers
+from ..options import TOOLS_SERVER, Options, configured_servers, hosted_servers
 from ..wire import McpMessage, McpSetServers, McpToggle, Request
 from .link import Link
 
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     from ..tools import ServerHost
     from .session import Session
 
-__all__ = ["FUNCTIONS", "Servers"]
-
-FUNCTIONS = "claudewire"
-"""The server that functions belong to which were given without one."""
+__all__ = ["Servers"]
 
 SET = "mcp_set_servers"
 
@@ -245,7 +242,7 @@ def _inside(options: Options) -> dict[str, Any]:
         groups = [it for it in options.tools if isinstance(it, ToolServer)]
         functions = [it for it in options.tools if not isinstance(it, ToolServer)]
         if functions:
-            groups.append(ToolServer(FUNCTIONS, functions))
+            groups.append(ToolServer(TOOLS_SERVER, functions))
     except (TypeError, ValueError) as error:
         if isinstance(error, Error):
             raise
@@ -259,7 +256,7 @@ def _inside(options: Options) -> dict[str, Any]:
 
 def _config(name: str, server: Any) -> dict[str, Any]:
     """Check a server outside, as the options do, and write it as the CLI wants it."""
-    config: dict[str, Any] = configured_servers(CLIOptions(mcp_servers={name: server}))[name]
+    config: dict[str, Any] = configured_servers(Options(mcp_servers={name: server}))[name]
     # Without a list of arguments, even an empty one, 2.1.325 fails over it.
     return {"args": [], **config} if "command" in config else config
 

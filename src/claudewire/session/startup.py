@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from ..errors import (
     UnsupportedRequest,
 )
 from ..launch import Connect, open_transport
-from ..options import Options
+from ..options import Options, parse_version
 from ..transport import Transport
 from ..wire import Connection, InitializeResult, Role
 from .events import SessionState
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from .core import Core
     from .requests import Desk
 
-__all__ = ["LETS_WITHDRAW", "Beginner", "is_at_least", "options_to_resume"]
+__all__ = ["LETS_WITHDRAW", "Beginner", "options_to_resume"]
 
 LETS_WITHDRAW = (2, 1, 325)
 """The oldest CLI that is known to take `control_cancel_request`. 1.0.128 and 2.1.17 exit at it."""
@@ -115,7 +114,7 @@ class Beginner:
             raise CLIError(error.message, cause=Cause.REFUSED, evidence=error.evidence) from error
         except TransportClosed:
             raise await self._core.reason(link) from None
-        link.may_withdraw = is_at_least(info.claude_code_version, LETS_WITHDRAW)
+        link.may_withdraw = parse_version(info.claude_code_version) >= LETS_WITHDRAW
         self._desk.check(info)
         try:
             await self._desk.restore()
@@ -146,9 +145,3 @@ def _why_not_begun(error: BaseException) -> Error:
     why = CLIError(f"The CLI could not be started: {error}")
     why.__cause__ = error
     return why
-
-
-def is_at_least(version: str | None, least: tuple[int, ...]) -> bool:
-    """Compare what a CLI says to be; one that says nothing is old."""
-    numbers = re.findall(r"\d+", version or "")
-    return tuple(map(int, numbers[: len(least)])) >= least

@@ -1,0 +1,67 @@
+"""How an option is declared: its default, its check, and the way in which it reaches the CLI.
+
+Each option is declared once, as a field of `Options`. The checks, the command line, the environment
+and the `initialize` request follow from the declarations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from .checks import Check, absolute
+
+__all__ = ["Declaration", "option"]
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What is known about one option.
+
+    Attributes:
+        default: its value if it is not given.
+        check: takes its name and a value, and returns the value that is kept.
+        flag: the flag of the CLI that is written: once with the value, once for each value of a
+            list, or alone if the value is True.
+        flags: other flags that mean this option, and are not written like that, or not at all.
+        variable: the environment variable that is set to its value.
+        initialize: whether it is the field of the same name of the `initialize` request.
+        since: the oldest of the measured versions of the CLI (1.0.128, 2.1.17, 2.1.325) in which
+            the option has its effect.
+        place: what its paths lead to: a `directory`, a `file`, a `new file` or `any` of them, on
+            the machine of the CLI but for `cwd`; or a `prompt`, which is a path only if it is a
+            `Path`, to a file on this machine.
+        is_secret: whether it may hold secrets, so that `repr` shows only the keys of a mapping.
+    """
+
+    default: Any = None
+    check: Check | None = None
+    flag: str | None = None
+    flags: tuple[str, ...] = ()
+    variable: str | None = None
+    initialize: bool = False
+    since: str = "1.0.128"
+    place: Literal["directory", "file", "new file", "any", "prompt"] | None = None
+    is_secret: bool = False
+
+    @property
+    def all_flags(self) -> tuple[str, ...]:
+        """All flags that mean this option."""
+        return self.flags if self.flag is None else (self.flag, *self.flags)
+
+    def kept(self, name: str, value: Any, *, remote: bool) -> Any:
+        """Check a value, and return it as it is kept.
+
+        Raises:
+            OptionsError: the option cannot have this value.
+        """
+        if self.check is None or (value is None and self.default is None):
+            return value
+        checked = self.check(name, value)
+        has_path = self.place not in (None, "prompt")
+        return absolute(checked) if has_path and (name == "cwd" or not remote) else checked
+
+
+def option(default: Any, check: Check | None = None, flag: str | None = None, **how: Any) -> Any:
+    """Declare an option: a field of `Options`. The keywords are those of `Declaration`."""
+    return field(default=default, metadata={"option": Declaration(default, check, flag, **how)})
