@@ -42,7 +42,7 @@ def on_the_wire(prompt: Prompt) -> Any:
     return json.loads(line)["message"]["content"]
 
 
-# --- pictures ------------------------------------------------------------------------------------
+# --- images --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def on_the_wire(prompt: Prompt) -> Any:
         (WEBP, "image/webp"),
     ],
 )
-def test_a_picture_is_known_by_its_first_bytes(data: bytes, kind: str, tmp_path: Path) -> None:
+def test_a_image_is_known_by_its_first_bytes(data: bytes, kind: str, tmp_path: Path) -> None:
     path = tmp_path / "picture.dat"  # its name says nothing
     path.write_bytes(data)
     expected = Image(Base64Source(kind, encoded(data)))
@@ -65,14 +65,14 @@ def test_a_picture_is_known_by_its_first_bytes(data: bytes, kind: str, tmp_path:
     assert Image.of(f"data:{kind};base64,{encoded(data)}") == expected
 
 
-def test_a_picture_in_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_image_in_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     (tmp_path / "a.png").write_bytes(PNG)
     assert Image.of("~/a.png") == Image.of(PNG)
 
 
-def test_a_picture_at_an_address_is_fetched_by_the_api() -> None:
+def test_a_image_at_an_address_is_fetched_by_the_api() -> None:
     assert Image.of("https://example.org/a.png").source == URLSource("https://example.org/a.png")
 
 
@@ -83,15 +83,15 @@ def test_a_picture_at_an_address_is_fetched_by_the_api() -> None:
         (".", "'.' is a directory, not a file"),
         ("empty.png", "'empty.png' is empty"),
         (b"", "The data is empty"),
-        (b"BM bitmap", "The data must be a PNG, JPEG, GIF or WebP picture; it is something else"),
+        (b"BM bitmap", "The data must be a PNG, JPEG, GIF or WebP image; it is something else"),
         (PDF, "must be a PNG, .*; it is application/pdf"),
-        ("data:image/png,abc", "A data: URL must be like data:image/png;base64,"),
-        ("data:image/png;base64,a", "A data: URL must be like"),
+        ("data:image/png,abc", "A data: URL must have the form data:image/png;base64,"),
+        ("data:image/png;base64,a", "A data: URL must have the form"),
         ("nul\0.png", "cannot be read"),
-        (7, "A path, bytes or an address is needed, not a int"),
+        (7, "Expected a path, bytes or a URL, not a int"),
     ],
 )
-def test_what_is_no_picture_is_refused_in_words(
+def test_what_is_no_image_is_refused_in_words(
     what: Any, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -100,7 +100,7 @@ def test_what_is_no_picture_is_refused_in_words(
         Image.of(what)
 
 
-def test_a_picture_that_is_not_what_it_is_said_to_be_is_refused() -> None:
+def test_a_image_that_is_not_what_it_is_said_to_be_is_refused() -> None:
     with pytest.raises(OptionsError, match="it is image/png, not image/jpeg"):
         Image.of(PNG, media_type="image/jpeg")
 
@@ -109,7 +109,7 @@ def test_what_cannot_arrive_is_not_read(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(content, "MOST_BYTES", 100)
     path = tmp_path / "large.png"
     path.write_bytes(PNG + bytes(100))
-    with pytest.raises(OptionsError, match=r"large\.png' is too large: 0\.0 MB .* takes 0 MB"):
+    with pytest.raises(OptionsError, match=r"large\.png' is too large: 0\.0 MB .* accepts 0 MB"):
         Image.of(path)
     with pytest.raises(OptionsError, match="The data is too large"):
         Image.of(PNG + bytes(60))  # it is the encoded form that goes to the API
@@ -150,9 +150,9 @@ def test_a_text_is_a_document(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("what", "given", "words"),
     [
-        (PNG, {}, "must be a PDF or a text; it is image/png; for a picture there is Image.of"),
-        (b"\xff\xfe\x00", {}, "The data is neither a PDF nor a text in UTF-8"),
-        (b"a\0b", {}, "there are NUL characters"),
+        (PNG, {}, r"must be a PDF or plain text; it is image/png\nUse Image.of for an image"),
+        (b"\xff\xfe\x00", {}, "The data is neither a PDF nor text in UTF-8"),
+        (b"a\0b", {}, "it contains NUL characters"),
         (b"text", {"media_type": "application/pdf"}, "it is something else, not application/pdf"),
         (PDF, {"media_type": "text/plain"}, "it is application/pdf, not text/plain"),
         (b"", {}, "The data is empty"),
@@ -222,9 +222,9 @@ def test_a_block_as_the_api_has_it_goes_as_it_is() -> None:
         (" \n", "must not be empty or blank"),
         (["Hi", ""], "must not be empty or blank"),
         ([], "The prompt is empty"),
-        ([Path("a.png")], r"not of a \w*Path; Image.of\(path\) and Document.of"),
-        (Path("a.png"), r"not of a \w*Path; Image.of"),
-        (PNG, "not of a bytes; Image.of"),
+        ([Path("a.png")], r"not of a \w*Path\nUse Image.of or Document.of"),
+        (Path("a.png"), r"not of a \w*Path\nUse Image.of"),
+        (PNG, "not of a bytes\nUse Image.of"),
         ([None], "not of a NoneType$"),
         ([{"text": "x"}], "not of a dict"),
         (7, "not of a int"),

@@ -1,4 +1,4 @@
-"""What a prompt is made of: text, pictures and documents, from files, bytes or addresses.
+"""What a prompt is made of: text, images and documents, from files, bytes or URLs.
 
     await claude.send(["What is wrong here?", Image.of("screen.png"), Document.of("spec.pdf")])
 
@@ -32,11 +32,11 @@ from .wire import (
 __all__ = ["Document", "Image", "Part", "Prompt", "Text", "to_content"]
 
 MOST_BYTES = 32 * 1000 * 1000
-"""The Messages API takes no larger request. A CLI makes large pictures smaller on the way (2.1.17
-does not, and refuses them above 5 MB), but what is larger than this cannot arrive."""
+"""The Messages API accepts no larger request. Most CLIs shrink large images (2.1.17 does not, and
+refuses them above 5 MB), but what is larger than this cannot arrive."""
 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-"""The pictures that the model can see."""
+"""The kinds of images that the model can see."""
 
 PDF = "application/pdf"
 PLAIN = "text/plain"
@@ -52,46 +52,44 @@ class Text:
     text: str
 
     def block(self) -> TextBlock:
-        """Give it as it goes over the wire.
+        """Return it as it goes over the wire.
 
         Raises:
-            OptionsError: there is nothing in it, which the API does not take.
+            OptionsError: it is empty or blank, which the API refuses.
         """
         if not self.text.strip():
-            raise OptionsError("A text in a prompt must not be empty or blank: the API refuses it")
+            raise OptionsError("Text in a prompt must not be empty or blank: the API refuses it")
         return TextBlock(self.text)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Image:
-    """A picture for the model to see. `Image.of` makes one."""
+    """An image for the model to see. `Image.of` makes one."""
 
     source: Base64Source | URLSource
 
     @classmethod
     def of(cls, what: StrPath | Bytes, *, media_type: str | None = None) -> Image:
-        """Make a picture of a file, of bytes, or of an address that the API can reach.
+        """Make an image from a file, from bytes, or from a URL that the API can reach.
 
         Args:
-            what: a path, the bytes of a picture, an `https:` address, or a `data:` URL.
-            media_type: what kind of picture it is; seen from its first bytes if not given.
+            what: a path, the bytes of an image, an `https:` URL, or a `data:` URL.
+            media_type: what kind of image it is; taken from its first bytes if not given.
 
         Raises:
-            OptionsError: there is no such file, or it is no picture that the model can see.
+            OptionsError: there is no such file, or it is not an image that the model can see.
         """
-        if (url := _address(what)) is not None:
+        if (url := _url(what)) is not None:
             return cls(URLSource(url))
         data, name = _bytes(what)
         found = _kind(data)
         if found not in IMAGES or media_type not in (None, found):
-            shown = f"is {found or 'something else'}" + (
-                f", not {media_type}" if media_type else ""
-            )
-            raise OptionsError(f"{name} must be a PNG, JPEG, GIF or WebP picture; it {shown}")
+            shown = _found(found, media_type)
+            raise OptionsError(f"{name} must be a PNG, JPEG, GIF or WebP image; it is {shown}")
         return cls(Base64Source(found, _encoded(data, name)))
 
     def block(self) -> ImageBlock:
-        """Give it as it goes over the wire."""
+        """Return it as it goes over the wire."""
         return ImageBlock(self.source)
 
     def __repr__(self) -> str:
@@ -100,13 +98,13 @@ class Image:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Document:
-    """A document for the model to read. `Document.of` makes one of a file.
+    """A document for the model to read. `Document.of` makes one from a file.
 
     Attributes:
         source: what is in it.
         title: what it is called.
-        context: what else the model is to know about it.
-        citations: whether the model is to say which passages it relies on.
+        context: what else the model should know about it.
+        citations: whether the model should cite the passages it relies on.
     """
 
     source: Base64Source | TextSource | URLSource
@@ -124,20 +122,19 @@ class Document:
         citations: bool = False,
         media_type: str | None = None,
     ) -> Document:
-        """Make a document of a file, of bytes, or of a PDF at an address that the API can reach.
+        """Make a document from a file, from bytes, or from the URL of a PDF that the API can reach.
 
         Args:
-            what: a path, the bytes of a PDF or of a text in UTF-8, an `https:` address, or a
-                `data:` URL.
+            what: a path, the bytes of a PDF or of text in UTF-8, an `https:` URL, or a `data:` URL.
             title: what it is called; the name of the file if not given.
-            context: what else the model is to know about it.
-            citations: whether the model is to say which passages it relies on.
-            media_type: `application/pdf` or `text/plain`; seen from its first bytes if not given.
+            context: what else the model should know about it.
+            citations: whether the model should cite the passages it relies on.
+            media_type: `application/pdf` or `text/plain`; taken from its first bytes if not given.
 
         Raises:
-            OptionsError: there is no such file, or it is neither a PDF nor a text.
+            OptionsError: there is no such file, or it is neither a PDF nor text.
         """
-        if (url := _address(what)) is not None:
+        if (url := _url(what)) is not None:
             return cls(URLSource(url), title, context, citations)
         data, name = _bytes(what)
         if title is None and not isinstance(what, Bytes) and name != _DATA_URL:
@@ -154,11 +151,11 @@ class Document:
         context: str | None = None,
         citations: bool = False,
     ) -> Document:
-        """Make a document of a text."""
+        """Make a document from a string."""
         return cls(TextSource(PLAIN, text), title, context, citations)
 
     def block(self) -> DocumentBlock:
-        """Give it as it goes over the wire."""
+        """Return it as it goes over the wire."""
         cited = {"enabled": True} if self.citations else None
         return DocumentBlock(self.source, self.title, self.context, cited)
 
@@ -171,23 +168,23 @@ Part = str | Text | Image | Document | Block | Mapping[str, Any]
 """A part of a prompt. A mapping is a content block as the Messages API has it."""
 
 Prompt = Part | Sequence[Part]
-"""What can be said: a text, a picture, a document, or several of them."""
+"""What can be sent: text, an image, a document, or several of them."""
 
 
 def to_content(prompt: Prompt) -> Content:
-    """Give a prompt as it goes over the wire.
+    """Return a prompt as it goes over the wire.
 
     Raises:
-        OptionsError: it is empty, or something in it cannot be said.
+        OptionsError: it is empty, or a part of it cannot be sent.
     """
     if isinstance(prompt, str):
-        Text(prompt).block()  # to have it checked; a single text needs no block
+        Text(prompt).block()  # checks it; a single string needs no block
         return prompt
     parts: object = prompt
     if not isinstance(parts, Sequence) or isinstance(parts, Bytes):
         return [_block(parts)]
     if not parts:
-        raise OptionsError("The prompt is empty: there is nothing to say")
+        raise OptionsError("The prompt is empty")
     return [_block(part) for part in parts]
 
 
@@ -200,47 +197,46 @@ def _block(part: object) -> Block:
         return part
     if isinstance(part, Mapping) and isinstance(part.get("type"), str):
         return UnknownBlock(copy.deepcopy(dict(part)))  # written as it is, with all its fields
-    advice = "; Image.of(path) and Document.of(path) read files"
-    advice = advice if isinstance(part, os.PathLike | Bytes) else ""
-    kind = type(part).__name__
+    is_file = isinstance(part, os.PathLike | Bytes)
     raise OptionsError(
-        f"A prompt is made of texts, pictures and documents, not of a {kind}{advice}"
+        f"A prompt is made of text, images and documents, not of a {type(part).__name__}",
+        advice="Use Image.of or Document.of for a file." if is_file else "",
     )
 
 
-# --- files, bytes, addresses ---------------------------------------------------------------------
+# --- files, bytes, URLs --------------------------------------------------------------------------
 
 _DATA_URL = "The data: URL"
 
 
-def _address(what: StrPath | Bytes) -> str | None:
-    is_address = isinstance(what, str) and what.lower().startswith(("https://", "http://"))
-    return str(what) if is_address else None
+def _url(what: StrPath | Bytes) -> str | None:
+    is_url = isinstance(what, str) and what.lower().startswith(("https://", "http://"))
+    return str(what) if is_url else None
 
 
 def _bytes(what: StrPath | Bytes) -> tuple[bytes, str]:
-    """Give what is to be sent, and what to call it in an error."""
+    """Return the bytes, and what to call them in an error."""
     if isinstance(what, Bytes):
         data, name = bytes(what), "The data"
     elif isinstance(what, str) and what.startswith("data:"):
-        data, name = _unpacked(what), _DATA_URL
+        data, name = _decoded_url(what), _DATA_URL
     elif isinstance(what, str | os.PathLike):
         data, name = _read(Path(what).expanduser()), repr(os.fspath(what))
     else:
-        raise OptionsError(f"A path, bytes or an address is needed, not a {type(what).__name__}")
+        raise OptionsError(f"Expected a path, bytes or a URL, not a {type(what).__name__}")
     if not data:
         raise OptionsError(f"{name} is empty")
     return data, name
 
 
-def _unpacked(url: str) -> bytes:
+def _decoded_url(url: str) -> bytes:
     head, comma, body = url.partition(",")
     try:
         if comma and head.endswith(";base64"):
             return base64.b64decode(body, validate=True)
     except binascii.Error:
         pass
-    raise OptionsError("A data: URL must be like data:image/png;base64,… to be understood")
+    raise OptionsError("A data: URL must have the form data:image/png;base64,…")
 
 
 def _read(path: Path) -> bytes:
@@ -265,8 +261,8 @@ def _encoded(data: bytes, name: str) -> str:
 
 def _too_large(name: str, size: int) -> str:
     return (
-        f"{name} is too large: {size / 1e6:.1f} MB on the way to the API, "
-        f"which takes {MOST_BYTES / 1e6:.0f} MB"
+        f"{name} is too large: {size / 1e6:.1f} MB in a request to the API, "
+        f"which accepts {MOST_BYTES / 1e6:.0f} MB"
     )
 
 
@@ -277,9 +273,14 @@ def _document_source(data: bytes, name: str, media_type: str | None) -> Base64So
         return Base64Source(PDF, _encoded(data, name))
     if kind.startswith("text/") and found is None:
         return TextSource(PLAIN, _decoded(data, name))
-    advice = "; for a picture there is Image.of" if found in IMAGES else ""
-    shown = f"is {found or 'something else'}" + (f", not {media_type}" if media_type else "")
-    raise OptionsError(f"{name} must be a PDF or a text; it {shown}{advice}")
+    advice = "Use Image.of for an image." if found in IMAGES else ""
+    shown = _found(found, media_type)
+    raise OptionsError(f"{name} must be a PDF or plain text; it is {shown}", advice=advice)
+
+
+def _found(kind: str | None, media_type: str | None) -> str:
+    """Say what data is, and what it is not."""
+    return f"{kind or 'something else'}{f', not {media_type}' if media_type else ''}"
 
 
 def _decoded(data: bytes, name: str) -> str:
@@ -288,14 +289,14 @@ def _decoded(data: bytes, name: str) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise OptionsError(f"{name} is neither a PDF nor a text in UTF-8: {error}") from None
+        raise OptionsError(f"{name} is neither a PDF nor text in UTF-8: {error}") from None
     if "\0" in text:
-        raise OptionsError(f"{name} is neither a PDF nor a text: there are NUL characters in it")
+        raise OptionsError(f"{name} is neither a PDF nor text: it contains NUL characters")
     return text
 
 
 def _kind(data: bytes) -> str | None:
-    """Tell a file by its first bytes."""
+    """Recognise data by its first bytes."""
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         return "image/webp"
     for start, kind in _STARTS.items():
