@@ -11,7 +11,7 @@ from tests.helpers.api_messages import result, whole
 
 from claudewire.errors import OptionsError
 from claudewire.tracking import Alert, Budget, BudgetWatch, UsageTracker
-from claudewire.tracking.budgets import METRICS, check
+from claudewire.tracking.budgets import METRICS
 from claudewire.wire import ModelUsage, Usage
 
 
@@ -25,6 +25,12 @@ def spend(
     ledger.note(result({"m": used}, model_usage_since_last_result=since), turn)
     assert before is None or ledger.models["m"].output_tokens >= before.output_tokens
     return ledger
+
+
+def check(
+    budgets: list[Budget], ledger: UsageTracker, *, turn: object | None = None
+) -> list[Alert]:
+    return BudgetWatch(budgets).check(ledger, turn=turn)
 
 
 def levels(alerts: list[Alert]) -> list[tuple[str, str, float]]:
@@ -113,18 +119,18 @@ def test_a_watch_without_budgets_says_nothing() -> None:
 
 def test_what_was_given_before_is_not_given_again() -> None:
     budgets = [Budget(output_tokens=10), Budget(output_tokens=10, hard=False)]
-    ledger = spend(UsageTracker(), 10)
-    one, two = check(budgets, ledger)
-    assert check(budgets, ledger, given={one.key}) == [two]
+    watch, ledger = BudgetWatch(budgets), UsageTracker()
+    assert [alert.budget for alert in watch.check(spend(ledger, 10))] == budgets
+    assert watch.check(spend(ledger, 10)) == []
 
 
 @pytest.mark.parametrize(
     ("fields", "word"),
     [
         ({}, "limits nothing"),
-        ({"cost_usd": 0}, "not more than 0"),
-        ({"tokens": -1}, "not more than 0"),
-        ({"cost_usd": float("nan")}, "not more than 0"),
+        ({"cost_usd": 0}, "must be more than 0"),
+        ({"tokens": -1}, "must be more than 0"),
+        ({"cost_usd": float("nan")}, "must be more than 0"),
         ({"tokens": 1, "warn_at": (1.0,)}, "between 0 and 1"),
         ({"tokens": 1, "warn_at": (0.0,)}, "between 0 and 1"),
         ({"turns": 1, "per": "turn"}, "calls instead"),

@@ -1,8 +1,8 @@
-"""Blocks out of a turn's messages: pieces put together, and replaced by what the CLI then says.
+"""Assembling a turn's messages into blocks.
 
-With partial messages the CLI first streams a block in pieces and then writes it as a whole, as a
-rule before it says that the block has ended; without them there is only the whole. Either way each
-block is one `LiveBlock`, which is there once and stays the same object.
+With partial messages the CLI first streams a block in pieces and then sends it as a whole, usually
+before it says that the block has ended; without them there is only the whole. Either way each block
+is one `LiveBlock`, which stays the same object.
 """
 
 from __future__ import annotations
@@ -129,15 +129,15 @@ class _Stream:
 
 
 class Assembler:
-    """Puts a turn's messages together to blocks.
+    """Assembles a turn's messages into blocks.
 
         assembler = Assembler()
         for message in messages:
             for block in assembler.note(message):
                 print(block.change, block.kind, block.added)
 
-    A block that an interrupt cuts off stays, `aborted`. One whose message the CLI gave up and asked
-    for again, or took back, is removed: what replaces it comes as a block of its own.
+    A block that an interrupt cuts off stays, `aborted`. A block whose message the CLI gave up and
+    requested again, or retracted, is removed: what replaces it comes as a new block.
     """
 
     def __init__(self) -> None:
@@ -164,9 +164,9 @@ class Assembler:
     # --- what happens ----------------------------------------------------------------------------
 
     def note(self, message: Message) -> Changed:
-        """Take in the next message; give the blocks that it has changed.
+        """Take the next message; return the blocks that it has changed.
 
-        Each tells how, in `change` and `added`, until it changes again.
+        Each shows how, in `change` and `added`, until it changes again.
         """
         handler = _HANDLERS.get(type(message))
         return () if handler is None else handler(self, message)

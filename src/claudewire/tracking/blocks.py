@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from msgspec.structs import replace
@@ -47,79 +48,52 @@ BlockChange = Literal["started", "grew", "completed", "result", "cut", "removed"
 _ToolUse = ToolUseBlock | ServerToolUseBlock | McpToolUseBlock
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class LiveBlock:
     """A block of a message: while it is being written, and once it is complete.
 
     Attributes:
         id: names the block within its turn, and never changes.
         kind: text, thinking, tool_use, …: the `type` of the block.
-        agent: the tool call that started the subagent which says this; None in the main
+        agent: the tool call that started the subagent which writes this; None in the main
             conversation.
         message_id: the API's id of the message; None as long as it is not known.
         index: the place of the block in its message.
         complete: whether all of it is there, or as much as there will ever be.
         aborted: it was cut off: by an interrupt, an error, or the end of the turn.
-        confirmed: the CLI has written it as a whole, and that is what counts.
-        block: the block as it stands on the wire; None until it is complete.
+        confirmed: the CLI has sent it as a whole, which counts more than the pieces.
+        block: the block as it is on the wire; None until it is complete.
         name: the name of the tool, for a tool call.
         tool_use_id: the id of the call, for a tool call.
-        result: what came of the call, as the model sees it; None until it is there.
-        output: all that the tool returned, where the CLI tells; a string for an error.
+        result: the result of the call, as the model sees it; None until there is one.
+        output: all that the tool returned, if the CLI sends it; a string for an error.
         deltas: pieces of a kind that this version does not know.
         change: what happened last.
         added: the text, or the JSON, that the last change has added, if any.
     """
 
-    __slots__ = (
-        "_citations",
-        "_encrypted",
-        "_json",
-        "_parts",
-        "_signature",
-        "_start",
-        "aborted",
-        "added",
-        "agent",
-        "block",
-        "change",
-        "complete",
-        "confirmed",
-        "deltas",
-        "id",
-        "index",
-        "kind",
-        "message_id",
-        "name",
-        "output",
-        "result",
-        "tool_use_id",
-    )
-
-    def __init__(
-        self, id: str, kind: str, agent: str | None, message_id: str | None, index: int
-    ) -> None:
-        self.id: str = id
-        self.kind: str = kind
-        self.agent: str | None = agent
-        self.message_id: str | None = message_id
-        self.index: int = index
-        self.complete: bool = False
-        self.aborted: bool = False
-        self.confirmed: bool = False
-        self.block: Block | None = None
-        self.name: str | None = None
-        self.tool_use_id: str | None = None
-        self.result: Block | None = None
-        self.output: Any = None
-        self.deltas: list[dict[str, Any]] = []
-        self.change: BlockChange = "started"
-        self.added: str = ""
-        self._start: Block | None = None
-        self._parts: list[str] = []
-        self._json: list[str] = []
-        self._signature = ""
-        self._citations: list[Any] = []
-        self._encrypted: str | None = None
+    id: str
+    kind: str
+    agent: str | None
+    message_id: str | None
+    index: int
+    complete: bool = False
+    aborted: bool = False
+    confirmed: bool = False
+    block: Block | None = None
+    name: str | None = None
+    tool_use_id: str | None = None
+    result: Block | None = None
+    output: Any = None
+    deltas: list[dict[str, Any]] = field(default_factory=list)
+    change: BlockChange = "started"
+    added: str = ""
+    _start: Block | None = None
+    _parts: list[str] = field(default_factory=list)
+    _json: list[str] = field(default_factory=list)
+    _signature: str = ""
+    _citations: list[Any] = field(default_factory=list)
+    _encrypted: str | None = None
 
     def __repr__(self) -> str:
         state = "aborted" if self.aborted else "complete" if self.complete else "growing"
@@ -128,7 +102,7 @@ class LiveBlock:
 
     @property
     def text(self) -> str:
-        """What is said, or thought, so far; empty for a block that has no text."""
+        """The text or the thinking so far; empty for a block that has none."""
         return _joined(self._parts)
 
     @property
@@ -143,7 +117,7 @@ class LiveBlock:
 
 
 def _joined(parts: list[str]) -> str:
-    # Joined when somebody looks, so that many small pieces do not cost the square of their number.
+    # Joined on access, so that many small pieces do not cost the square of their number.
     if len(parts) > 1:
         parts[:] = ["".join(parts)]
     return parts[0] if parts else ""
@@ -162,31 +136,31 @@ _DELTAS: dict[type[Delta], str] = {
 
 
 def kind_of(block: Block) -> str:
-    """Give the `type` of a block."""
+    """Return the `type` of a block."""
     if isinstance(block, UnknownBlock):
         return str(block.raw.get("type"))
     return str(type(block).__struct_config__.tag)
 
 
 def kind_of_delta(delta: Delta) -> str:
-    """Say what kind of block a piece belongs to, as far as the piece tells."""
+    """Return the kind of block that a piece belongs to, if the piece shows it."""
     return _DELTAS.get(type(delta), "unknown")
 
 
 def may_be(live: LiveBlock, kind: str) -> bool:
-    """Say whether a block can turn out to be of a kind; without its beginning that is a guess."""
+    """Whether a block can turn out to be of a kind; without its beginning that is a guess."""
     if live._start is None and live.kind in ("tool_use", "unknown"):
         return live.kind == "unknown" or kind.endswith("tool_use")
     return live.kind == kind
 
 
 def tool_use_id_of(block: Block) -> str | None:
-    """Give the id of a tool call; None if the block is something else."""
+    """Return the id of a tool call; None if the block is something else."""
     return block.id if isinstance(block, _ToolUse) else None
 
 
 def text_in(block: Block) -> str:
-    """Give what a block says or thinks; empty if it does neither."""
+    """Return the text or the thinking of a block; empty if it has none."""
     if isinstance(block, TextBlock):
         return block.text
     if isinstance(block, ThinkingBlock):
@@ -198,13 +172,13 @@ def text_in(block: Block) -> str:
 
 
 def begin(live: LiveBlock, block: Block) -> None:
-    """Let it begin, as a rule empty."""
+    """Begin it, usually empty."""
     live._start = block
     _describe(live, block)
 
 
 def confirm(live: LiveBlock, block: Block, *, aborted: bool = False) -> None:
-    """Let it be what the CLI says that it is, whatever the pieces were."""
+    """Replace it by the whole block that the CLI has sent, whatever the pieces were."""
     before = live.text
     _describe(live, block)
     text = live.text
@@ -274,7 +248,7 @@ _GROW: dict[type[Delta], Callable[[LiveBlock, Any], str]] = {
 
 
 def finish(live: LiveBlock) -> bool:
-    """Make the block of its pieces, after the last one; tell whether that can be done."""
+    """Make the block from its pieces, after the last one; return whether that was possible."""
     # Without its beginning a text is still a text, but a tool call has no name.
     start = live._start or _EMPTY.get(live.kind)
     made = None if start is None else _MAKE.get(type(start), _make_of_start)(live, start)

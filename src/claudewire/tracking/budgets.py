@@ -1,12 +1,12 @@
-"""Limits of our own on what a session, or a turn, may use.
+"""The application's limits on what a session, or a turn, can use.
 
-They know what the ledger knows. While a turn runs that is an estimate: its cost is known only if
-the prices are, from a table or from an earlier turn, and its output only with partial messages.
+They rest on the ledger. While a turn runs that is an estimate: its cost is known only if the prices
+are, from a table or from an earlier turn, and its output only with partial messages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,7 +14,7 @@ from ..errors import OptionsError
 from .ledger import Ledger
 from .totals import Totals
 
-__all__ = ["Alert", "Budget", "BudgetWatch", "Level", "Metric", "check"]
+__all__ = ["Alert", "Budget", "BudgetWatch", "Level", "Metric"]
 
 Metric = Literal["cost_usd", "tokens", "output_tokens", "turns", "calls"]
 """What is limited: dollars, all tokens, written tokens, turns, or messages of the model."""
@@ -35,7 +35,7 @@ _WORDS: dict[Metric, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What may be used. Have several, for a soft limit and a hard one or for different scopes.
+    """A limit on usage. Use several, for a soft limit and a hard one or for different scopes.
 
     Attributes:
         cost_usd: dollars, by estimate.
@@ -43,8 +43,8 @@ class Budget:
         output_tokens: tokens that the model writes.
         turns: turns, in a session.
         calls: messages of the model.
-        per: whether each turn may use so much, or the session.
-        hard: whether to interrupt when a limit is reached; else it is only said.
+        per: whether the limits are for each turn, or for the session.
+        hard: whether to interrupt when a limit is reached; otherwise it is only reported.
         warn_at: the parts of a limit at which to warn, each less than 1.
 
     Raises:
@@ -63,15 +63,15 @@ class Budget:
     def __post_init__(self) -> None:
         limits = [limit for _, limit in self.limits]
         if not limits:
-            raise OptionsError(f"A budget limits nothing; give it one of {', '.join(METRICS)}")
+            raise OptionsError(f"The budget limits nothing; give it one of {', '.join(METRICS)}")
         if any(not limit > 0 for limit in limits):
-            raise OptionsError("A limit of a budget is not more than 0")
+            raise OptionsError("Each limit of a budget must be more than 0")
         if any(not 0 < part < 1 for part in self.warn_at):
-            raise OptionsError(f"warn_at are parts of a limit, between 0 and 1: {self.warn_at}")
+            raise OptionsError(f"Each of warn_at must be between 0 and 1, not {self.warn_at}")
         if self.per not in ("session", "turn"):
-            raise OptionsError(f"A budget is per session or turn, not per {self.per!r}")
+            raise OptionsError(f"per must be session or turn, not {self.per!r}")
         if self.turns is not None and self.per == "turn":
-            raise OptionsError("A turn has no number of turns; limit its calls instead")
+            raise OptionsError("A budget per turn cannot limit turns; limit calls instead")
 
     @property
     def limits(self) -> Iterator[tuple[Metric, float]]:
@@ -92,7 +92,7 @@ class Alert:
         level: warning, soft or hard.
         part: the part of the limit that was passed; 1 is the limit itself.
         used: how much was used.
-        limit: how much may be used.
+        limit: how much can be used.
         turn: the turn, if the limit is for each turn.
         estimated: whether what was used is an estimate.
     """
@@ -108,7 +108,7 @@ class Alert:
 
     @property
     def key(self) -> Hashable:
-        """What makes this the same alert as another one."""
+        """Equal for alerts that are the same."""
         return (self.budget, self.metric, self.part, self.turn)
 
     def __str__(self) -> str:
@@ -116,30 +116,6 @@ class Alert:
         about = "about " if self.estimated else ""
         scope = "session" if self.budget.per == "session" else "turn"
         return f"The {scope} has used {about}{amounts}"
-
-
-def check(
-    budgets: Iterable[Budget],
-    ledger: Ledger,
-    *,
-    turn: Hashable | None = None,
-    given: Collection[Hashable] = (),
-) -> list[Alert]:
-    """Say which limits are near or reached.
-
-    Args:
-        budgets: the limits.
-        ledger: what was used.
-        turn: the turn that runs, as the ledger knows it; None to leave out limits of a turn.
-        given: keys of the alerts that were given before, which are not given again.
-    """
-    return [
-        alert
-        for budget in budgets
-        if budget.per == "session" or turn is not None
-        for alert in _alerts(budget, ledger, turn)
-        if alert.key not in given
-    ]
 
 
 def _alerts(budget: Budget, ledger: Ledger, turn: Hashable | None) -> Iterator[Alert]:
@@ -154,13 +130,13 @@ def _alerts(budget: Budget, ledger: Ledger, turn: Hashable | None) -> Iterator[A
 
 
 def _passed(budget: Budget, metric: Metric, used: Totals, limit: float) -> float | None:
-    """Give the largest part of a limit that has been used, of those that matter."""
+    """Return the largest part of a limit that was passed: one of `warn_at`, or 1."""
     amount = getattr(used, metric) or 0
     return max((part for part in (*budget.warn_at, 1.0) if amount >= part * limit), default=None)
 
 
 class BudgetWatch:
-    """Gives each alert once."""
+    """Checks budgets, and gives each alert once."""
 
     def __init__(self, budgets: Iterable[Budget]) -> None:
         self.budgets: tuple[Budget, ...] = tuple(budgets)
@@ -168,13 +144,24 @@ class BudgetWatch:
         self._seen: object = None
 
     def check(self, ledger: Ledger, *, turn: Hashable | None = None) -> list[Alert]:
-        """Say which limits have become near, or been reached, since the last call."""
+        """Return alerts for the limits that are near, or reached, since the last call.
+
+        Args:
+            ledger: what was used.
+            turn: the turn that runs, as the ledger knows it; None to leave out limits of a turn.
+        """
         seen = (ledger.changes, turn)
         if not self.budgets or seen == self._seen:
             return []
         self._seen = seen
-        alerts = check(self.budgets, ledger, turn=turn, given=self._given)
-        # Alerts about earlier turns are of no use any more.
+        alerts = [
+            alert
+            for budget in self.budgets
+            if budget.per == "session" or turn is not None
+            for alert in _alerts(budget, ledger, turn)
+            if alert.key not in self._given
+        ]
+        # Alerts about earlier turns are no longer needed.
         self._given = {key: of for key, of in self._given.items() if of is None or of == turn}
         self._given.update((alert.key, alert.turn) for alert in alerts)
         return alerts

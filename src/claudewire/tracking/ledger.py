@@ -141,7 +141,7 @@ class Ledger:
         return dict(self._agents)
 
     def turn(self, turn: Hashable) -> Totals:
-        """Give what a turn has used, with all subagents that worked meanwhile."""
+        """Return what a turn has used, with all subagents that worked meanwhile."""
         return self._settled.turns.get(turn, NOTHING) + self._live.turns.get(turn, NOTHING)
 
 
@@ -149,13 +149,13 @@ class UsageTracker(Ledger):
     """Keeps the ledger of a session up to date: it is given each message once."""
 
     def note(self, message: Message, turn: Turn = None) -> None:
-        """Take in the next message of the session, and which turn it belongs to."""
+        """Take the next message of the session, and the turn that it belongs to."""
         handler = _HANDLERS.get(type(message))
         if handler is not None:
             handler(self, message, turn)
 
     def note_context(self, report: ContextUsageResult | ContextUsage) -> None:
-        """Take in what the CLI says about the context when it is asked."""
+        """Take the CLI's answer to a question about its context."""
         window = report.raw_max_tokens
         if window is None and isinstance(report, ContextUsageResult):
             window = report.max_tokens
@@ -164,8 +164,8 @@ class UsageTracker(Ledger):
     def restarted(self) -> None:
         """Note that another process continues the session.
 
-        Some CLIs then report what the session has used, others what the process has: that is told
-        apart by the first report.
+        Some CLIs then report what the session has used, others what the process has: the first
+        report shows which.
         """
         for model, used in self._live.models.items():
             _add(self._settled.models, model, used)
@@ -215,7 +215,7 @@ class UsageTracker(Ledger):
             self.retry = None
 
     def _user(self, message: UserMessage, turn: Turn) -> None:
-        """Count a subagent's last message, which is told of only here."""
+        """Count a subagent's last message, which is reported only here."""
         output = message.tool_use_result
         if not isinstance(output, dict) or not isinstance(message.content, list):
             return
@@ -286,7 +286,7 @@ class UsageTracker(Ledger):
         self.context = replace(self.context, window=self._window(self._main_model))
 
     def _unpriced(self, models: Models, cost: float | None) -> Models:
-        """Give sums of messages without estimates of a cost that is known as a whole."""
+        """Drop the estimated costs of messages if the cost is known as a whole."""
         if cost is None:
             return dict(models)
         return {model: replace(used, cost_usd=None) for model, used in models.items()}
@@ -326,7 +326,7 @@ class UsageTracker(Ledger):
                 if used.context_window is not None:
                     self._windows[name] = used.context_window
 
-    # --- what else is said -----------------------------------------------------------------------
+    # --- context and limits ----------------------------------------------------------------------
 
     def _retry(self, message: APIRetryMessage, turn: Turn) -> None:
         self.retry = Retry.said_by(message)
@@ -361,9 +361,9 @@ class _Reports:
     def read(
         self, message: ResultMessage, main: Totals | None
     ) -> tuple[Models | None, float | None]:
-        """Give what each model has used since the last report, and what is in no model's cost.
+        """Return what each model has used since the last report, and the cost of no model.
 
-        None instead of the models: nothing was reported.
+        None instead of the models if nothing was reported.
         """
         since = _convert(message.model_usage_since_last_result, dict[str, ModelUsage])
         now = {model: Totals.of_model(it) for model, it in (message.model_usage or {}).items()}
@@ -398,7 +398,7 @@ def _since(now: Totals, before: Totals | None) -> Totals:
 
 
 def _rest(cost: float | None, models: Models) -> float | None:
-    """Give the cost that is in no model's."""
+    """Return the part of a cost that belongs to no model."""
     if cost is None:
         return None
     rest = cost - sum(used.cost_usd or 0.0 for used in models.values())
@@ -418,7 +418,7 @@ def _convert(value: Any, kind: Any) -> Any:
 
 
 def _beyond(one: Totals | None, other: Totals) -> Totals:
-    """Give what one is more than another, of each kind of tokens."""
+    """Return by how much one exceeds the other, for each kind of tokens."""
     return NOTHING if one is None else replace(other.at_least(one) - other, calls=0, cost_usd=None)
 
 

@@ -1,9 +1,8 @@
 """What runs beside the conversation: shells in the background, subagents, workflows.
 
-A new CLI says which tasks run in the background whenever that changes; this counts, whatever else
-was said or left unsaid. Of tasks in the foreground, and where a CLI does not say it, a task is
-known by its beginning and its end, each told in one of several ways; and of subagents of older
-CLIs, only by the tool call and its result.
+A new CLI lists the tasks in the background whenever that changes, and this list is what counts. A
+task in the foreground, or of a CLI that sends no list, is known by its beginning and its end, each
+reported in one of several ways; a subagent of an older CLI, only by the tool call and its result.
 
 `TaskTable` is what the application reads, `TaskTracker` what the session feeds.
 """
@@ -61,8 +60,8 @@ class BackgroundTask:
     """Something that runs, or ran, beside the conversation.
 
     Attributes:
-        id: the CLI's id of the task, with which it can be stopped; as long as the CLI has not told
-            it, the id of the tool call.
+        id: the CLI's id of the task, with which it can be stopped; until that is known, the id of
+            the tool call.
         kind: local_bash, local_agent, local_workflow, …
         description: what it does, in a few words.
         status: pending, running, paused; completed, failed, killed, stopped; or a newer word.
@@ -70,8 +69,8 @@ class BackgroundTask:
         parent: the id of the task that started it; None if the main conversation did.
         subagent_type: what kind of subagent it is, if it is one.
         background: whether the conversation goes on without it; None if that is not known.
-        reported: the CLI says itself how the task fares. Of one that is known by its tool call
-            alone, an older CLI never tells the end.
+        reported: the CLI itself reports on the task. If it is known by its tool call alone, an
+            older CLI never reports its end.
         ambient: it does not count as activity.
         run: the CLI's id of the run; a task that is resumed runs again.
         started: the place of its beginning in the order of all that happened to tasks.
@@ -170,9 +169,9 @@ class TaskTable:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is under way, as far as the CLI tells.
+        """Whether nothing is under way, as far as the CLI reports.
 
-        Ambient tasks do not count, nor those of which the CLI would never tell the end.
+        Ambient tasks do not count, nor those whose end the CLI would never report.
         """
         busy = any(task.running and task.reported and not task.ambient for task in self)
         return not busy and self.state in (None, "idle")
@@ -182,7 +181,7 @@ class TaskTracker(TaskTable):
     """Keeps the table of tasks up to date: it is given each message once."""
 
     def note(self, message: Message) -> Changed:
-        """Take in the next message of the session; give the tasks that it has changed."""
+        """Take the next message of the session; return the tasks that it has changed."""
         handler = _HANDLERS.get(type(message))
         return () if handler is None else handler(self, message)
 
@@ -224,7 +223,7 @@ class TaskTracker(TaskTable):
         return replace(known, started=min(known.started, called.started), parent=parent)
 
     def _owner(self, tool_use_id: str | None) -> str | None:
-        """Give the id of the subagent that has made a tool call."""
+        """Return the id of the subagent that has made a tool call."""
         agent = None if tool_use_id is None else self._callers.get(tool_use_id)
         return None if agent is None else self._names.get(agent, agent)
 
@@ -360,7 +359,7 @@ class TaskTracker(TaskTable):
         self._tasks[task.id] = task = replace(task, retry=retry, last=message)
         return (task,)
 
-    # --- what the conversation tells -------------------------------------------------------------
+    # --- what the conversation shows -------------------------------------------------------------
 
     def _assistant(self, message: AssistantMessage) -> Changed:
         changed = self._speaker(message)
@@ -398,7 +397,7 @@ class TaskTracker(TaskTable):
             del self._callers[next(iter(self._callers))]
 
     def _call(self, block: ToolUseBlock, message: AssistantMessage) -> BackgroundTask:
-        """A subagent is to be started."""
+        """Note that a subagent is about to start."""
         asked = block.input.get("run_in_background")
         return self._begin(
             block.id,
@@ -435,7 +434,7 @@ class TaskTracker(TaskTable):
         return (self._end(called, "failed" if block.is_error else "completed", last=message),)
 
     def _over(self, message: ResultMessage) -> Changed:
-        """A turn has ended, and with it whatever it waited for."""
+        """End the tasks that a turn was waiting for, with the turn."""
         return [self._end(task, ENDED) for task in self.running if self._is_waited_for(task)]
 
     def _is_waited_for(self, task: BackgroundTask) -> bool:
@@ -451,7 +450,7 @@ class TaskTracker(TaskTable):
 
 
 def _launched_by(output: Any) -> tuple[str, str] | None:
-    """Give the id and the kind of what a tool call has started and not waited for."""
+    """Return the id and the kind of a task that a tool call has started in the background."""
     if not isinstance(output, dict):
         return None
     shell, agent = output.get("backgroundTaskId"), output.get("agentId")

@@ -1,4 +1,4 @@
-"""How much was used: tokens and money that can be added up, and what tokens cost."""
+"""Usage that can be added up, in tokens and money, and the prices of tokens."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Totals(Struct, frozen=True, gc=False):
         cache_read_tokens: what was read from the cache.
         cache_creation_tokens: what was read and put into the cache.
         cost_usd: what it cost. Always an estimate, by the CLI's list prices or by a table of the
-            user's, and never a bill; None if nobody has said.
+            user's, and never a bill; None if it is not known.
         turns: how many turns have ended.
         calls: how many messages of the model were seen.
         estimated: some of it was added up from messages rather than reported by the CLI at the end
-            of a turn. A newer CLI tells the output of a message only in partial messages: without
+            of a turn. A newer CLI reports the output of a message only in partial messages: without
             them it is too low until the turn ends.
     """
 
@@ -131,7 +131,7 @@ class Price(Struct, frozen=True, gc=False):
     cache_creation: float
 
     def of(self, totals: Totals) -> float:
-        """Say what so many tokens cost."""
+        """Return what so many tokens cost."""
         return (
             totals.input_tokens * self.input
             + totals.output_tokens * self.output
