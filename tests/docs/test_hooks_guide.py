@@ -65,7 +65,7 @@ def test_the_table_of_events_says_what_each_can_be_matched_by_and_answered() -> 
 
 
 def test_the_table_of_results_says_at_which_events_they_can_be_given() -> None:
-    rows = table("hooks.md", "| result | events | what it says |")
+    rows = table("hooks.md", "| result | events | what it does |")
     said = {names(cell)[0].partition("(")[0]: events for cell, events, _ in rows}
     assert {*said} == {*RESULTS, "set_fields"}
     assert {*said} <= {*hooks.__all__}

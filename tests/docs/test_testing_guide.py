@@ -99,8 +99,9 @@ def test_the_example_with_a_cage_runs(folder: Path, monkeypatch: pytest.MonkeyPa
     assert "1 passed" in run("pytest -p no:cacheprovider test_offline.py", folder)
 
 
-def test_there_are_three_complete_examples() -> None:
+def test_there_are_four_complete_examples() -> None:
     assert [fence.code.split()[-1] for fence in COMMANDS] == [
+        "test_review.py",
         "test_summary.py",
         "ask.test.mjs",
         "test_live.py",
@@ -144,7 +145,7 @@ def test_the_table_of_versions_is_complete() -> None:
 
 
 def test_the_table_of_verbs_is_complete() -> None:
-    rows = table(GUIDE, "| verb | what it does | beside it |")
+    rows = table(GUIDE, "| verb | what it does | other keys |")
     assert {names(verb)[0]: tuple(names(beside)) for verb, _, beside in rows} == {
         verb: (*(field for field in needed if field != verb), *optional)
         for verb, (_, needed, optional) in _VERBS.items()
