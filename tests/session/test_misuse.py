@@ -99,8 +99,8 @@ def test_a_setting_that_makes_no_sense_is_refused(make: Callable[[], object], wo
     ("wrong", "kind", "words"),
     [
         ({"scenario": "hello"}, TypeError, "an async function of a Chat, not 'hello'"),
-        ({"faults": "kill@3"}, TypeError, r"`parse_faults\('kill@3'\)` makes one"),
-        ({"version": "9"}, ValueError, "No persona for CLI '9'; there are"),
+        ({"faults": "kill@3"}, TypeError, r"use parse_faults\('kill@3'\) to make one"),
+        ({"version": "9"}, ValueError, "No persona for CLI '9'; the versions are"),
     ],
 )
 def test_a_simulated_cli_is_refused_where_it_is_made(

@@ -584,9 +584,9 @@ async def test_the_program_waits_as_long_as_a_scenario_says(tmp_path: Path) -> N
     [
         ({"CLAUDEWIRE_SIM_SCENARIO": "missing.toml"}, "missing.toml"),
         ({"CLAUDEWIRE_SIM_VERSION": "9.9"}, "No persona for CLI '9.9'"),
-        ({"CLAUDEWIRE_SIM_DIALECT": "klingon"}, "There is no dialect 'klingon'"),
+        ({"CLAUDEWIRE_SIM_DIALECT": "klingon"}, "Unknown dialect 'klingon'"),
         ({"CLAUDEWIRE_SIM_FAULTS": "earthquake"}, "earthquake"),
-        ({"CLAUDEWIRE_SIM_FAULTS": "slow(-1)"}, "'slow(-1)' makes no sense"),
+        ({"CLAUDEWIRE_SIM_FAULTS": "slow(-1)"}, "Invalid fault 'slow(-1)'"),
     ],
 )
 async def test_a_program_that_is_set_up_wrongly_says_so(env: dict[str, str], why: str) -> None:

@@ -68,7 +68,7 @@ async def ask(chat: Chat) -> None:
 def test_there_is_a_persona_for_each_version_that_was_measured() -> None:
     assert list(PERSONAS) == VERSIONS
     assert persona("2.1.325") is LATEST
-    with pytest.raises(ValueError, match=r"No persona for CLI '3\.0'; there are 1\.0\.128, "):
+    with pytest.raises(ValueError, match=r"for CLI '3\.0'; the versions are 1\.0\.128, "):
         persona("3.0")
 
 

@@ -550,7 +550,7 @@ def test_a_mistake_in_a_file_is_explained(tmp_path: Path, content: str, where: s
     [APIScript().on(lambda _: True, "x"), APIScript.of(iter(["x"])), APIScript.of(lambda _: "x")],
 )
 def test_what_is_a_function_cannot_be_written_down(script: APIScript) -> None:
-    with pytest.raises(ValueError, match="cannot be written down"):
+    with pytest.raises(ValueError, match="cannot be written to a file"):
         script.to_data()
 
 

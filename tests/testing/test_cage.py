@@ -184,7 +184,7 @@ def test_the_script_may_be_a_file(tmp_path: Path) -> None:
 
 
 def test_a_script_that_cannot_be_written_down_is_refused() -> None:
-    with pytest.raises(ValueError, match="cannot be written down"):
+    with pytest.raises(ValueError, match="cannot be written to a file"):
         Cage(APIScript().on(lambda _: True, APIStatus(400)))
 
 
@@ -353,7 +353,7 @@ def test_nothing_is_run_without_an_api(cage: Cage) -> None:
     done = run(cage, "echo", "run")
 
     assert (done.returncode, done.stdout) == (125, "")
-    assert "script.json is no script" in done.stderr
+    assert "script.json is not a valid script" in done.stderr
 
 
 def test_it_says_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -470,7 +470,7 @@ def test_a_warden_that_cannot_start_says_why(
     with subprocess.Popen(["sleep", "60"]) as program:
         watch(cage, program, reports)
 
-    assert "script.json is no script" in reports[0]
+    assert "script.json is not a valid script" in reports[0]
 
 
 @pytest.mark.parametrize(

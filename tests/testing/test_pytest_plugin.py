@@ -163,7 +163,7 @@ def test_a_program_is_made_that_can_stand_for_claude(pytester: pytest.Pytester) 
         assert done.returncode == -11
 
     def test_nonsense(claudewire_sim):
-        with pytest.raises(ValueError, match="no fault"):
+        with pytest.raises(ValueError, match="Unknown fault"):
             claudewire_sim(faults="nonsense")
 
     def test_that_fails(claudewire_sim):

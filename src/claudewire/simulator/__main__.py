@@ -1,6 +1,7 @@
-"""`claudewire-sim`: the simulated CLI as a program, usable wherever a `claude` is asked for.
+"""`claudewire-sim`, or `python -m claudewire.simulator`: the simulated CLI as a program.
 
-It loads as little as it can: tests start it by the thousand.
+It can be used wherever a `claude` is expected. It imports as little as possible, because tests
+start it by the thousand.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ STDIN, STDOUT, STDERR = 0, 1, 2
 
 
 class Host:
-    """Gives an engine the pipes of this process.
+    """Connects an engine to the pipes of this process.
 
     Args:
-        engine: what is to be run.
-        log: a file descriptor to which all that passes is noted, in a form for programs.
+        engine: the engine to run.
+        log: a file descriptor for a machine-readable log of all traffic.
     """
 
     def __init__(self, engine: Engine, log: int | None = None) -> None:
@@ -47,7 +48,7 @@ class Host:
             self.serve()
 
     def serve(self) -> None:
-        """Wait for input, or for the time at which the engine wants to go on."""
+        """Wait for input, or until the engine is due."""
         ended = self.input_ended or self.engine.input_ended
         inputs = [STDIN] if self.reading and not ended else []
         ready, _, _ = select.select(inputs, [], [], self.engine.due_in)
@@ -76,7 +77,7 @@ class Host:
             misbehave(action)
 
     def note(self, direction: str, data: bytes) -> None:
-        """Write to the log: one line, in one go, since others may write there as well."""
+        """Write a line to the log, in one write, since other processes share it."""
         if self.log is not None and data:
             write(self.log, f"{os.getpid()} {direction} {data.hex()}\n".encode())
 
@@ -103,7 +104,7 @@ def misbehave(action: Action) -> None:
 
 
 def die(number: int) -> None:
-    """Let a signal end this process, whatever it does about it otherwise, without a core dump."""
+    """End this process by a signal, without a core dump."""
     import resource
     import signal
 
@@ -114,7 +115,7 @@ def die(number: int) -> None:
 
 
 def leave_grandchild(seconds: float) -> None:
-    """Start a process that has our stdout and nothing else of ours, and tell its id."""
+    """Start a process that inherits only stdout, and print its id."""
     import subprocess
 
     sleep = f"import time; time.sleep({seconds})"
@@ -152,7 +153,7 @@ def main() -> None:
     try:
         sys.exit(Host(engine, log).run())
     except BrokenPipeError:
-        os._exit(1)  # nobody reads; there is nothing left to flush
+        os._exit(1)  # the reader is gone; there is nothing left to flush
     except KeyboardInterrupt:
         import signal
 

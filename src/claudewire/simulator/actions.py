@@ -1,7 +1,7 @@
-"""What a simulated CLI does to the world: a queue of actions that its host carries out.
+"""What a simulated CLI does: a queue of actions that its host carries out.
 
-The engine itself does no I/O. A host is whatever gives it pipes: the executable, or an in-memory
-transport. Faults are functions from actions to actions, so they work alike in both.
+The engine itself does no I/O. Its host is the program or the in-memory transport. Faults are
+functions from actions to actions, so they work alike in both.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ class WriteError(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """Do nothing for a while; None for ever."""
+    """Do nothing for some seconds; None means for ever."""
 
     seconds: float | None
 
 
 class Exit(NamedTuple):
-    """End the process with a status, once what is written has gone out."""
+    """Exit with a status, after all output has been written."""
 
     status: int
 
 
 class Kill(NamedTuple):
-    """Die by a signal, at once."""
+    """Be killed by a signal, at once."""
 
     signal: int
 
 
 class CloseOutput(NamedTuple):
-    """Close stdout and go on living."""
+    """Close stdout without exiting."""
 
 
 class StopInput(NamedTuple):
-    """Read no more from stdin, so that the pipe fills up."""
+    """Stop reading stdin, so that the pipe fills up."""
 
 
 class ResumeInput(NamedTuple):

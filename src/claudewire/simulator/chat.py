@@ -43,7 +43,7 @@ Scenario = Callable[["Chat"], Awaitable[None]]
 
 
 class ToolOutcome(NamedTuple):
-    """What became of a tool: whether it ran, with which input, and what the model was told."""
+    """The outcome of a tool use: whether it ran, with which input, and what the model was told."""
 
     allowed: bool
     input: dict[str, Any]
@@ -54,11 +54,11 @@ class ToolOutcome(NamedTuple):
 class Chat:
     """One turn, handed to a scenario.
 
-    A prompt that comes while a tool runs is read in the same turn: the scenario is then played
-    once more, for that prompt. So it is when a Stop hook does not let the agent stop.
+    A prompt that comes while a tool runs is answered in the same turn: the scenario is then played
+    once more, for that prompt. The same happens when a Stop hook does not let the agent stop.
 
     Attributes:
-        text: the user's words, or the hook's; empty in a turn that nobody asked for.
+        text: the user's words, or the hook's; empty in a turn without a prompt.
         session: the session: its mode, model, history, flags.
     """
 
@@ -92,11 +92,11 @@ class Chat:
         await self.pause()
 
     async def pause(self) -> None:
-        """Let others go first: what has arrived meanwhile is dealt with, an interrupt too."""
+        """Give way, so that what has arrived is handled first, such as an interrupt."""
         await Wait(seconds=0.0)
 
     async def sleep(self, seconds: float) -> None:
-        """Let time pass, as a slow model does."""
+        """Wait, as for a slow model."""
         if seconds:
             await Wait(seconds=seconds)
 
@@ -120,7 +120,7 @@ class Chat:
         Args:
             name: the tool.
             input: what it is called with.
-            run: does the work, with the input as it was allowed; what it raises is a tool error.
+            run: does the work, with the input as it was allowed; an exception is a tool error.
             result: what the tool gives, if `run` is not given.
             seconds: how long the tool takes.
         """
@@ -144,7 +144,7 @@ class Chat:
         return block
 
     async def _may_run(self, block: ToolUseBlock) -> tuple[Decision, bool]:
-        """Ask the hooks, then whoever else decides; also whether a hook ends the turn after it."""
+        """Ask the hooks, the rules, the SDK; also whether a hook ends the turn after the tool."""
         name, input = block.name, block.input
         hooks = await self.hook(
             "PreToolUse", name, tool_name=name, tool_input=input, tool_use_id=block.id
@@ -167,7 +167,7 @@ class Chat:
         )
 
     async def plan(self, text: str) -> ToolOutcome:
-        """Propose a plan and wait for the verdict."""
+        """Propose a plan and wait for the answer."""
         words = "User has approved your plan. You can now start coding."
         return await self.use("ExitPlanMode", {"plan": text}, result=words)
 
@@ -219,7 +219,7 @@ class Chat:
     def _tool_result(
         self, block: ToolUseBlock, output: Any, is_error: bool, decision: Decision
     ) -> None:
-        """Tell the model what a tool gave; then go on, if there is another turn to be had."""
+        """Tell the model the result of a tool; then take in queued prompts, if limits allow."""
         content = output if isinstance(output, str | list) else _as_text(output)
         whole = f"Error: {_as_text(output)}" if is_error else self._whole(block, decision, output)
         self.tool_result(block.id, content, is_error, whole, decision.meta)
@@ -229,7 +229,7 @@ class Chat:
             self._absorb()
 
     def _whole(self, block: ToolUseBlock, decision: Decision, output: Any) -> Any:
-        """All that a tool has given: more than the model is told."""
+        """The complete result of a tool, of which the model sees only a part."""
         if block.name == "Bash" and isinstance(output, str):
             streams = {"stdout": output, "stderr": ""}
             return {**streams, "interrupted": False, "isImage": False, "noOutputExpected": False}
@@ -249,14 +249,14 @@ class Chat:
         whole: Any = None,
         meta: dict[str, Any] | None = None,
     ) -> None:
-        """Tell the model what a tool gave."""
+        """Tell the model the result of a tool."""
         in_shell = self.tool is not None and self.tool.name == "Bash"
         result = ToolResultBlock(id, content, is_error if in_shell or is_error else None)
         metas = [{"id": id, **meta}] if meta and self.session.persona.narrates else None
         self.as_user(result, tool_use_result=whole, tool_result_meta=metas)
 
     def as_user(self, block: Block, **fields: Any) -> None:
-        """Tell the model something in the user's name."""
+        """Send the model something as a message of the user."""
         self.rounds += 1
         self.emit(
             UserMessage(
@@ -269,7 +269,7 @@ class Chat:
         )
 
     def _absorb(self) -> None:
-        """Take in what the user has said meanwhile: it is read together with the tool's result."""
+        """Take in queued prompts: the model reads them together with the tool's result."""
         for message in self.engine.take_queued():
             self.session.remember("user", message.text)
             if self.session.flags.replay_user_messages:
@@ -289,7 +289,7 @@ class Chat:
         return await call_hooks(self.engine, event, subject, **fields)
 
     async def elicit(self, server: str, message: str, schema: dict[str, Any]) -> ElicitationResult:
-        """Let an MCP server ask the user for something."""
+        """Ask the user for something on behalf of an MCP server."""
         try:
             answer = await self.engine.ask(
                 Elicitation(server, message, mode="form", requested_schema=schema)
@@ -299,12 +299,12 @@ class Chat:
         return answer if isinstance(answer, ElicitationResult) else ElicitationResult("cancel")
 
     def start_task(self, description: str, *, kind: str = "local_bash") -> SimulatedTask:
-        """Start work in the background. When it ends, a turn follows that nobody asked for."""
+        """Start work in the background. When it ends, a turn without a prompt follows."""
         tool_use_id = self.tool.id if self.tool is not None else None
         return SimulatedTask(self.engine, description, kind, tool_use_id)
 
     async def subagent(self, kind: str, prompt: str, work: Scenario) -> ToolOutcome:
-        """Let a subagent work: what it says comes with the id of the tool use that started it."""
+        """Run a subagent: its messages carry the id of the tool use that started it."""
         given = {"description": prompt[:30], "prompt": prompt, "subagent_type": kind}
         block = self._call_tool("Task", given)
         agent_id = new_uuid()[:8]
@@ -338,7 +338,7 @@ class Chat:
         self.emit(CompactBoundaryMessage(compact_metadata=metadata, **stamp))
 
     async def retry(self, *, attempt: int = 1, status: int = 529, seconds: float = 0.0) -> None:
-        """Let the API fail once, to be tried again."""
+        """Report that the API failed and will be tried again."""
         self.emit(
             APIRetryMessage(
                 attempt=attempt,
@@ -356,7 +356,7 @@ class Chat:
         self.structured = value
 
     async def hand_in(self) -> None:
-        """Use the tool that structured output is given with, if there is some."""
+        """Use the tool for structured output, if there is some."""
         if self.structured is not None:
             words = "Structured output provided successfully"
             await self.use(STRUCTURED_OUTPUT, self.structured, result=words)
@@ -365,15 +365,15 @@ class Chat:
     # --- ways to end a turn ----------------------------------------------------------------------
 
     def reach_max_turns(self) -> None:
-        """End the turn: too many calls of the model."""
+        """End the turn, as after too many calls of the model."""
         raise EndTurn("error_max_turns", "Reached maximum number of turns", "max_turns")
 
     def exhaust_budget(self) -> None:
-        """End the turn: too much money."""
+        """End the turn, as when the budget is spent."""
         raise EndTurn("error_max_budget_usd", "Reached maximum budget", "budget_exhausted")
 
     async def fail(self, text: str, *, status: int = 400) -> None:
-        """End the turn with an error of the API, which is a success that is an error."""
+        """End the turn with an error of the API: subtype `success` with `is_error`."""
         self.api_error_status = status
         self.model.close("end_turn")
         self.last_text = f"API Error: {status} {text}"
@@ -394,7 +394,7 @@ def _as_text(output: Any) -> str:
 
 
 class SimulatedTask:
-    """Work in the background: something that the agent has started and not waited for."""
+    """Work in the background, which the agent has started and does not wait for."""
 
     def __init__(
         self, engine: Engine, description: str, kind: str, tool_use_id: str | None
@@ -417,7 +417,7 @@ class SimulatedTask:
         _list_tasks(engine)
 
     def finish(self, summary: str = "done", *, status: str = "completed") -> None:
-        """End it. The CLI says so, and then starts a turn of its own."""
+        """End the task. The CLI announces that, and then starts a turn without a prompt."""
         if self.id in self._engine.session.tasks:
             end_task(self._engine, self.id, summary, status)
             if status == "completed":
@@ -425,7 +425,7 @@ class SimulatedTask:
 
 
 def end_task(engine: Engine, id: str, summary: str, status: str) -> None:
-    """Say that a task has ended, and how."""
+    """Announce that a task has ended."""
     del engine.session.tasks[id]
     engine.send(
         TaskNotificationMessage(

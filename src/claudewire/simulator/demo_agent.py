@@ -1,7 +1,7 @@
 """The demo agent: no model, but real files, real permissions, real questions.
 
-It understands a few plain sentences and does what they say in its working directory. It is what a
-program gets on a machine without `claude`, and it says so.
+It understands a few plain sentences and does what they say in its working directory. Applications
+get it where no `claude` is installed, and it says that it is a simulation.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _NAME = re.compile(r"[\w./~-]*(?:/[\w.-]*\w|[\w-]\.\w+)|README|Makefile|LICENSE"
 
 
 async def demo_agent(chat: Chat) -> None:
-    """Do what the user's words say, as far as a simulation can."""
+    """Do what the prompt says, as far as a simulation can."""
     if not chat.text:
         await chat.say("(simulation) Something that ran in the background has ended.")
     elif (found := _USE.search(chat.text)) and (tool := _tool_called(chat, found["tool"])):
@@ -113,7 +113,7 @@ async def _read(chat: Chat, rest: str) -> None:
 
 
 async def _which_file(chat: Chat) -> str | None:
-    """The request does not say which file: ask, if there is more than one to choose from."""
+    """Ask which file is meant, if there is more than one to choose from."""
     names = list_files(chat.session.cwd)[:4]
     if len(names) < 2:
         if not names:
@@ -177,7 +177,7 @@ MOST_FILES = 200
 MOST_BYTES = 200_000
 HIDDEN = (".", "__pycache__", "node_modules")
 AS_IT_IS: Any = {"encoding": "utf-8", "errors": "surrogateescape", "newline": ""}
-"""How to open a text so that what is not changed stays the same to the byte."""
+"""How to open a text file so that unchanged parts stay the same to the byte."""
 
 
 def _inside(cwd: str, path: str) -> str:
@@ -190,7 +190,7 @@ def _inside(cwd: str, path: str) -> str:
 
 
 def list_files(cwd: str, path: str = ".") -> list[str]:
-    """The files below a folder, by their paths from the working directory, hidden ones left out."""
+    """The files below a folder, relative to the working directory, without hidden ones."""
     found: list[str] = []
     for folder, folders, files in os.walk(_inside(cwd, path)):
         folders[:] = sorted(name for name in folders if not name.startswith(HIDDEN))
@@ -203,19 +203,19 @@ def list_files(cwd: str, path: str = ".") -> list[str]:
 
 
 def read_file(cwd: str, path: str) -> str:
-    """The text of a file, or of its beginning if it is long."""
+    """The contents of a file, or its beginning if it is long."""
     with open(_inside(cwd, path), encoding="utf-8", errors="replace") as file:
         return file.read(MOST_BYTES)
 
 
 def search(cwd: str, words: str, path: str = ".") -> list[str]:
-    """The lines that have `words` in them, as `file:line: text`."""
+    """The lines that contain `words`, as `file:line: text`."""
     hits: list[str] = []
     for name in list_files(cwd, path):
         try:
             lines = read_file(cwd, name).splitlines()
         except (OSError, ValueError):
-            continue  # a link to nowhere, or to the outside
+            continue  # a broken link, or one that leads outside
         hits += [
             f"{name}:{number}: {line.strip()}"
             for number, line in enumerate(lines, 1)
@@ -234,7 +234,7 @@ def write_file(cwd: str, input: dict[str, Any]) -> str:
 
 
 def edit_file(cwd: str, input: dict[str, Any]) -> str:
-    """Replace a text that stands in a file once."""
+    """Replace a string that occurs in a file once."""
     old, path = input["old_string"], input["file_path"]
     with open(_inside(cwd, path), **AS_IT_IS) as file:
         text = file.read()

@@ -2,8 +2,8 @@
 
 It is the CLI's end of a connection, with coroutines that are run here, without an event loop:
 whatever they await is a `Wait`, and they are resumed when what they wait for has come. So the same
-engine serves a process, an in-memory pair and a test on any loop, and starts in no time. What the
-CLI does with what it hears is added by `simulation`.
+engine serves a process and an in-memory transport on any event loop, and starts quickly. What the
+CLI does with its input is added by `simulation`.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class Interrupted(BaseException):
 
 
 class Died(GeneratorExit):
-    """A fault has ended the process: nothing that comes after this point is done any more.
+    """A fault has ended the process: nothing after this point is carried out.
 
-    A coroutine that is thrown away after that may end with it too, and nobody need hear of it.
+    It is a `GeneratorExit`, so a coroutine that is discarded afterwards may also end with it.
     """
 
 
 class StreamClosed(Exception):
-    """Nobody will answer: stdin has ended."""
+    """There will be no answer: stdin has ended."""
 
 
 class TimedOut(Exception):
@@ -69,11 +69,11 @@ class TimedOut(Exception):
 
 
 class Refused(Exception):
-    """The SDK answered with an error, or cannot answer because the request was taken back."""
+    """The SDK answered with an error, or the request was withdrawn."""
 
 
 class Wait:
-    """Something that a coroutine of the engine waits for: an answer, and perhaps only so long."""
+    """What a coroutine of the engine waits for: an answer, a time, or whichever comes first."""
 
     __slots__ = ("key", "seconds")
 
@@ -86,7 +86,7 @@ class Wait:
 
 
 class Task:
-    """A coroutine that is under way, and what it waits for."""
+    """A running coroutine, and what it waits for."""
 
     __slots__ = ("coroutine", "deadline", "then", "wait")
 
@@ -98,13 +98,13 @@ class Task:
 
 
 class Fault:
-    """Something that goes wrong. Derive from it, or from what is below, to make another.
+    """Something that goes wrong. Derive from it, or from those in `faults`, to make another.
 
-    A fault sees each action of the CLI and says what happens instead. Faults act one after the
+    A fault sees each action of the CLI and decides what happens instead. Faults act one after the
     other, in the order given, but those that cut up bytes act last. A frame is one line that the
     CLI writes, or that a fault before this one has written for it; each fault counts for itself.
 
-    Each engine works with copies of its own, so a fault may be given to many.
+    Each engine works on its own copies, so one fault can be given to many.
 
     Args:
         at: at which frame it happens, counted from 1; 0 for the start of the process.
@@ -122,7 +122,7 @@ class Fault:
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def attach(self, engine: Engine) -> None:
-        """Learn whose fault it is."""
+        """Remember the engine that it acts on."""
         self._engine = engine
 
     def clock(self, clock: Callable[[], float]) -> Callable[[], float]:
@@ -154,9 +154,9 @@ class Engine(ABC):
     Args:
         session: what the CLI knows: its flags, its persona, its folders.
         dialect: how the CLI writes: `modern` as the real one does, which then understands nothing
-            else; another one; or `auto`, as it is spoken to.
+            else; another one; or `auto`, the dialect of the SDK.
         clock: gives the time in seconds; only differences matter.
-        faults: what goes wrong. They are used up: another engine needs others.
+        faults: what goes wrong. They count frames, so another engine needs others.
     """
 
     def __init__(
@@ -190,20 +190,20 @@ class Engine(ABC):
 
     @abstractmethod
     def begin(self) -> None:
-        """Do what comes first, when the process has been started."""
+        """Start up, as far as that does not depend on input."""
 
     @abstractmethod
     def receive(self, event: Event) -> None:
-        """Deal with something that the SDK has sent, or with the end of stdin."""
+        """Handle something that the SDK has sent, or the end of stdin."""
 
     @abstractmethod
     def turn(self, prompt: UserMessage | None) -> Coroutine[Wait, Any, None]:
-        """Run a turn for a prompt; None for a turn that nobody asked for."""
+        """Run a turn for a prompt; None for a turn without one."""
 
     # --- for the host ----------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin, as a process does when it is started."""
+        """Start the process."""
         with suppress(Died):
             for fault in self._faults:
                 for action in fault.start():
@@ -221,22 +221,22 @@ class Engine(ABC):
 
     @property
     def due_in(self) -> float | None:
-        """In how many seconds to call `wake`; None if nobody waits for a time to come."""
+        """In how many seconds to call `wake`; None if nothing is due."""
         deadlines = [it.deadline for it in self._tasks if it.deadline is not None]
         return max(0.0, min(deadlines) - self._timer()) if deadlines and not self.exited else None
 
     @property
     def overslept(self) -> bool:
-        """Whether `wake` should have been called before. Who only let others go first can wait."""
+        """Whether `wake` should have been called before now. Waits of no seconds do not count."""
         slept = (it for it in self._tasks if it.wait is not None and it.wait.seconds)
         return any(it.deadline is not None and it.deadline < self._timer() for it in slept)
 
     def wake(self) -> None:
-        """Resume what has waited long enough."""
+        """Resume the tasks whose time has come."""
         now = self._timer()
         due = [it for it in self._tasks if it.deadline is not None and it.deadline <= now]
         with suppress(Died):
-            for task in due:  # of which each may change what the others wait for
+            for task in due:  # each may change what the others wait for
                 if task.deadline is not None and task.deadline <= now and not self.exited:
                     self._time_is_up(task)
 
@@ -252,14 +252,14 @@ class Engine(ABC):
     # --- for turns and controls ------------------------------------------------------------------
 
     def send(self, event: Event) -> None:
-        """Say something to the SDK."""
+        """Send a message to the SDK."""
         self.act(Write(self.connection.send(event)))
 
     def act(self, action: Action, *, after: Fault | None = None) -> None:
-        """Do something, as far as the faults let it happen: all, or those after one.
+        """Carry out an action, as changed by all faults, or by those after one.
 
         Raises:
-            Died: it was the end of the process.
+            Died: it ended the process.
         """
         if not self._faults:
             self._actions.append(action)
@@ -275,7 +275,7 @@ class Engine(ABC):
             raise Died
 
     def defer(self, callback: Callable[[], None]) -> None:
-        """Do something when all that is running has come to a halt, before the host goes on."""
+        """Call back when all tasks wait, before the host carries out the actions."""
         self._deferred.append(callback)
 
     def warn(self, text: str) -> None:
@@ -289,11 +289,11 @@ class Engine(ABC):
             self.act(Exit(status))
 
     async def ask(self, body: Body, *, seconds: float | None = None) -> Any:
-        """Put a request to the SDK and wait for the answer.
+        """Send a request to the SDK and wait for the answer.
 
         Raises:
             Refused: it answered with an error.
-            StreamClosed: it cannot answer any more.
+            StreamClosed: it has closed stdin.
             TimedOut: it did not answer within `seconds`; the request is withdrawn.
         """
         if self.input_ended:
@@ -301,37 +301,37 @@ class Engine(ABC):
         return await self.answer_to(self.put(body), seconds=seconds)
 
     def put(self, body: Body) -> str:
-        """Put a request to the SDK; its id."""
+        """Send a request to the SDK and return its id."""
         request = Request(id=new_uuid(), body=body)
         self.send(request)
         return request.id
 
     async def answer_to(self, id: str, *, seconds: float | None = None) -> Any:
-        """Wait for the answer to a request that was put. It raises as `ask` does."""
+        """Wait for the answer to a request that was sent. It raises as `ask` does."""
         answer = await Wait(id, seconds)
         if isinstance(answer, Failure):
             raise Refused(answer.error)
         return answer.body
 
     def withdraw(self, id: str) -> None:
-        """Take a request back, if it still waits."""
+        """Withdraw a request, if it has not been answered."""
         if id in self.connection.asked:
             self.send(Cancel(id=id))
 
     def take_back(self, id: str) -> None:
-        """Withdraw a request, and tell whoever waits for the answer that there will be none."""
+        """Withdraw a request; the task that waits for the answer gets `Refused`."""
         self.withdraw(id)
         task = self._waiting_for(id)
         if task is not None:
             self._step(task, error=Refused("The request was withdrawn"))
 
     def decide(self, id: str, body: Any) -> None:
-        """Withdraw a request because it is answered from elsewhere."""
+        """Withdraw a request and answer it with this instead."""
         self.withdraw(id)
         self.resume(Answer(id, body))
 
     def give_up(self, task: Task) -> None:
-        """Withdraw what a task waits for, and let it end as if nobody could answer."""
+        """Withdraw what a task waits for; the task gets `StreamClosed`."""
         if task in self._tasks and task.wait is not None and task.wait.key is not None:
             self.withdraw(task.wait.key)
             self._step(task, error=StreamClosed())
@@ -339,7 +339,7 @@ class Engine(ABC):
     def spawn(
         self, coroutine: Coroutine[Wait, Any, None], then: Callable[[], None] = lambda: None
     ) -> Task:
-        """Run a coroutine beside the others."""
+        """Run a coroutine concurrently."""
         task = Task(coroutine, then)
         self._tasks.append(task)
         self._step(task, None)
@@ -357,23 +357,23 @@ class Engine(ABC):
         return self._turn is not None
 
     def wake_up(self, prompt: UserMessage | None) -> None:
-        """Start a turn for a prompt, or queue it; None for a turn that nobody asked for."""
+        """Start a turn for a prompt, or queue it; None for a turn without one."""
         self.prompts.append(prompt)
         self._next_turn()
 
     def hold(self) -> None:
-        """Let prompts wait until `release`: there is something to be done before the first."""
+        """Hold prompts back until `release`."""
         if self._held is None:
             self._held = deque()
 
     def release(self) -> None:
-        """Go on with the prompts that came since `hold`."""
+        """Handle the prompts that came since `hold`."""
         held, self._held = self._held, None
         for message in held or ():
             self.receive_prompt(message)
 
     def take_queued(self) -> list[UserMessage]:
-        """Take the prompts that wait, for the turn that is running to deal with."""
+        """Take the queued prompts, for the running turn to answer."""
         taken = [it for it in self.prompts if it is not None and it.priority != "later"]
         self.prompts = deque(it for it in self.prompts if it is None or it.priority == "later")
         return taken
@@ -390,7 +390,7 @@ class Engine(ABC):
             self._step(self._turn, error=Interrupted())
 
     def set_state(self, state: str) -> None:
-        """Be idle, running, or in need of an answer; say so if it is new and was asked for."""
+        """Set the state (idle, running, requires_action); announce it if the SDK wants that."""
         session = self.session
         if state == session.state:
             return
@@ -403,7 +403,7 @@ class Engine(ABC):
             )
 
     def tell_progress(self, prompt: UserMessage | None, state: str) -> None:
-        """Say how far a prompt has come, if it has a name."""
+        """Announce the progress of a prompt, if it has a uuid."""
         if prompt is not None and prompt.uuid is not None and self.session.persona.narrates:
             self.send(
                 CommandLifecycleMessage(
@@ -412,7 +412,7 @@ class Engine(ABC):
             )
 
     def receive_prompt(self, message: UserMessage) -> None:
-        """Start a turn for what the user says, or queue it, or only remember it."""
+        """Start a turn for a message of the user, or queue it, or only remember it."""
         if self._held is not None:
             self._held.append(message)
         elif message.should_query is False:
@@ -426,13 +426,13 @@ class Engine(ABC):
             self.wake_up(message)
 
     def resume(self, answer: Answer | Failure) -> None:
-        """Let go on what waits for this answer."""
+        """Resume the task that waits for this answer."""
         task = self._waiting_for(answer.id)
         if task is not None:
             self._step(task, answer)
 
     def end_input(self) -> None:
-        """Hear nothing more: who waits for an answer gets none. Exit when all is done."""
+        """End the input: tasks that wait for an answer get `StreamClosed`. Exit when all end."""
         self.input_ended = True
         for task in list(self._tasks):
             if task.wait is not None and task.wait.key is not None:  # the one before may end it
@@ -470,7 +470,7 @@ class Engine(ABC):
             self._step(task, None)
 
     def _step(self, task: Task, value: Any = None, error: BaseException | None = None) -> None:
-        """Let a coroutine run until it waits again or is done."""
+        """Run a coroutine until it waits again or is done."""
         task.wait = task.deadline = None
         try:
             wait: object = task.coroutine.throw(error) if error else task.coroutine.send(value)
@@ -483,7 +483,7 @@ class Engine(ABC):
             return
         if not isinstance(wait, Wait):
             words = (
-                f"A scenario awaited {wait!r}. It runs without an event loop and may await only "
+                f"A scenario awaited {wait!r}. It runs without an event loop and can await only "
                 "what its chat offers, such as chat.sleep()."
             )
             self._step(task, error=TypeError(words))

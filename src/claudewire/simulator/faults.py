@@ -2,7 +2,7 @@
 
     SimulatedCLI(scenario, faults=[SplitEveryByte(), KilledBy(9, at=5)])
 
-An executable takes them from its environment, in the little language of `parse_faults`:
+The program reads them from its environment, in the notation of `parse_faults`:
 
     CLAUDEWIRE_SIM_FAULTS="split-every-byte, kill(9)@5"
 """
@@ -86,10 +86,10 @@ __all__ = [
 
 
 def _check_seconds(seconds: float | None) -> None:
-    """See that this is a time to wait for; None is for ever.
+    """Check a time to wait; None means for ever.
 
     Raises:
-        ValueError: it is not.
+        ValueError: it is negative or not finite.
     """
     if seconds is not None and not 0 <= seconds < float("inf"):
         raise ValueError(f"seconds must be a finite number from 0 on, not {seconds}")
@@ -99,7 +99,7 @@ class AtFrame(Fault):
     """Something that happens once: just before a frame, to it, or in its place."""
 
     def start(self) -> list[Action]:
-        """Let it happen now, if it does not wait for a frame."""
+        """Happen now, unless the fault waits for a frame."""
         return self.happen() if self.at == 0 else []
 
     def change(self, action: Action) -> list[Action]:
@@ -113,7 +113,7 @@ class AtFrame(Fault):
         return []
 
     def alter(self, frame: bytes) -> list[Action]:
-        """What becomes of the frame."""
+        """What is done instead of writing the frame."""
         return [Write(frame)]
 
 
@@ -122,29 +122,29 @@ class FromFrame(Fault):
 
     @property
     def reached(self) -> bool:
-        """Whether it has come so far."""
+        """Whether the first frame that it affects has been written."""
         return self._frames >= self.at
 
     def change(self, action: Action) -> list[Action]:
-        """Count, and change what comes from then on."""
+        """Count frames, and change those from `at` on."""
         self.count(action)
         return self.alter(action.data) if isinstance(action, Write) and self.reached else [action]
 
     def alter(self, frame: bytes) -> list[Action]:
-        """What becomes of a frame."""
+        """What is done instead of writing a frame."""
         return [Write(frame)]
 
 
 # --- what a CLI writes: cut, long, spoilt, slow or missing ----------------------------------------
 
 GARBAGE = (b"Debugger listening on ws://127.0.0.1:9229", b"\xff\xfe\x00 not UTF-8", b"{not JSON}")
-"""What is found on stdouts: what a runtime says, what is no text, what only looks like JSON."""
+"""What turns up on stdout: runtime messages, bytes that are not text, almost JSON."""
 
 FLOOD = b"claudewire-sim: a flood on stderr, because a fault says so\n"
 
 
 class Split(FromFrame):
-    """Each frame is written in several pieces: shows who takes a piece for a line.
+    """Each frame is written in several pieces: finds code that takes a piece for a line.
 
     In memory each piece is received by itself. From a pipe several may be read together; a
     `SlowOutput` after this one keeps them apart.
@@ -175,7 +175,7 @@ class Split(FromFrame):
 
 
 class SplitEveryByte(Split):
-    """Each byte is written by itself: shows any wrong assumption about what a read gives."""
+    """Each byte is written by itself: finds wrong assumptions about what a read returns."""
 
     def __init__(self, at: int = 1) -> None:
         super().__init__(at=at)
@@ -186,7 +186,7 @@ class SplitEveryByte(Split):
 
 
 class SplitUTF8(Split):
-    """Frames are cut inside each character that takes several bytes: shows who decodes pieces."""
+    """Frames are cut inside multi-byte characters: finds code that decodes pieces."""
 
     def __init__(self, at: int = 1) -> None:
         super().__init__(at=at)
@@ -197,7 +197,7 @@ class SplitUTF8(Split):
 
 
 class SlowOutput(Fault):
-    """There is a pause before each write: shows waiting that is too short, or blocks others.
+    """There is a pause before each write: finds timeouts that are too short, or block others.
 
     With a `Split` before it, it is slow within a line too.
     """
@@ -216,7 +216,7 @@ class SlowOutput(Fault):
 
 
 class LongLine(AtFrame):
-    """A frame is very long, by an unknown field: shows limits, and time that grows too fast."""
+    """A frame is very long, through an unknown field: finds size limits and quadratic time."""
 
     def __init__(self, megabytes: float = 5, at: int = 1) -> None:
         super().__init__(at)
@@ -228,7 +228,7 @@ class LongLine(AtFrame):
 
 
 class UnknownField(AtFrame):
-    """A frame has a field that nobody knows: shows who refuses what is new."""
+    """A frame has an unknown field: finds code that rejects what is new."""
 
     def alter(self, frame: bytes) -> list[Action]:
         """Add the field."""
@@ -236,7 +236,7 @@ class UnknownField(AtFrame):
 
 
 class Garbage(AtFrame):
-    """Lines that are not JSON come before a frame: shows who dies of one bad line."""
+    """Lines that are not JSON come before a frame: finds code that fails on one bad line."""
 
     def __init__(self, lines: Sequence[bytes] = GARBAGE, at: int = 1) -> None:
         super().__init__(at)
@@ -248,7 +248,7 @@ class Garbage(AtFrame):
 
 
 class HalfLine(AtFrame):
-    """A frame is cut in half: shows who takes a half for a whole, or waits for the rest.
+    """A frame is cut in half: finds code that takes half a line for a whole, or waits for more.
 
     Args:
         status: None if the newline and the next frames follow, and only half a frame is lost.
@@ -269,19 +269,19 @@ class HalfLine(AtFrame):
 
 
 class Silence(FromFrame):
-    """Nothing is written any more, and the process lives on: shows who waits without a limit.
+    """Nothing more is written, but the process lives on: finds waiting without a timeout.
 
     It still reads its stdin, but does not exit at its end.
     """
 
     def change(self, action: Action) -> list[Action]:
-        """Drop all signs of life."""
+        """Drop all output, and the exit."""
         done = super().change(action)
         return [] if self.reached and isinstance(action, Write | WriteError | Exit) else done
 
 
 class StderrFlood(AtFrame):
-    """Much is written to stderr: who does not read it has a CLI that hangs on a full pipe."""
+    """Much is written to stderr: finds code that does not read it, so that the CLI blocks."""
 
     def __init__(self, size: int = 1_000_000, at: int = 1) -> None:
         super().__init__(at)
@@ -303,7 +303,7 @@ def _with_field(frame: bytes, name: str, text: str) -> bytes:
 
 
 class ExitWith(AtFrame):
-    """The CLI exits in place of a frame: shows who waits for what will never come."""
+    """The CLI exits in place of a frame: finds code that waits for what will never come."""
 
     def __init__(self, status: int = 1, at: int = 1) -> None:
         super().__init__(at)
@@ -314,7 +314,7 @@ class ExitWith(AtFrame):
         return [Exit(self.status)]
 
     def alter(self, frame: bytes) -> list[Action]:
-        """Write nothing: it is too late."""
+        """Do not write the frame."""
         return []
 
 
@@ -332,12 +332,12 @@ class KilledBy(AtFrame):
         return [Kill(self.signal)]
 
     def alter(self, frame: bytes) -> list[Action]:
-        """Write nothing: it is too late."""
+        """Do not write the frame."""
         return []
 
 
 class EOFWithoutExit(FromFrame):
-    """Stdout is closed in place of a frame and the process lives on: shows who waits for its exit.
+    """Stdout is closed in place of a frame, but the CLI lives on: finds waiting for its exit.
 
     It still reads its stdin, but does not exit at its end.
     """
@@ -347,11 +347,11 @@ class EOFWithoutExit(FromFrame):
         self._closed = False
 
     def start(self) -> list[Action]:
-        """Close it at once, if so wished."""
+        """Close it now, unless the fault waits for a frame."""
         return self._close() if self.reached else []
 
     def change(self, action: Action) -> list[Action]:
-        """Close it in time, and drop what comes after."""
+        """Close it at the frame, and drop what comes after."""
         done = super().change(action)
         return [] if self.reached and isinstance(action, Exit) else done
 
@@ -365,7 +365,7 @@ class EOFWithoutExit(FromFrame):
 
 
 class IgnoreSIGTERM(AtFrame):
-    """SIGTERM does nothing: shows who has no stronger means. There are no signals in memory."""
+    """SIGTERM has no effect: finds code that never escalates. In memory there are no signals."""
 
     def __init__(self, at: int = 0) -> None:
         super().__init__(at)
@@ -376,10 +376,10 @@ class IgnoreSIGTERM(AtFrame):
 
 
 class Grandchild(AtFrame):
-    """A process holds stdout when the CLI has gone: shows who reads to the end without a limit.
+    """A process keeps stdout open after the CLI's exit: finds reading to the end without a limit.
 
-    Its id is told on stderr: `claudewire-sim: grandchild 1234`. In memory there is no such
-    process, but stdout stays open as long.
+    Its process id is written to stderr: `claudewire-sim: grandchild 1234`. In memory there is no
+    such process, but stdout stays open as long.
 
     Args:
         seconds: how long it lives.
@@ -397,7 +397,7 @@ class Grandchild(AtFrame):
 
 
 class NotReading(AtFrame):
-    """Stdin is not read, so that it fills up: shows whose writing blocks everything else.
+    """Stdin is not read, so that the pipe fills up: finds writes that block everything else.
 
     Args:
         seconds: for how long; None for ever.
@@ -410,7 +410,7 @@ class NotReading(AtFrame):
         self.seconds = seconds
 
     def happen(self) -> list[Action]:
-        """Stop, and perhaps set an alarm."""
+        """Stop reading, and start a timer if there is an end to it."""
         if self.seconds is not None:
             self._engine.spawn(self._go_on(self.seconds))
         return [StopInput()]
@@ -421,7 +421,7 @@ class NotReading(AtFrame):
 
 
 class ClockJump(Fault):
-    """The clock of the CLI jumps, ahead or back: shows who trusts its times and durations.
+    """The CLI's clock jumps ahead or back: finds code that trusts its times and durations.
 
     What the CLI itself waits for is not affected.
     """
@@ -435,7 +435,7 @@ class ClockJump(Fault):
         return lambda: clock() + (self.seconds if self._frames >= self.at else 0)
 
     def change(self, action: Action) -> list[Action]:
-        """Jump in time."""
+        """Count frames until the jump."""
         self.count(action)
         return [action]
 
@@ -448,7 +448,7 @@ REQUESTS = frozenset({"control_request", "sdk_control_request", "callback.reques
 
 
 class _Line(msgspec.Struct):
-    """As much of a line as one has to know."""
+    """The part of a line that a fault needs to know."""
 
     type: str = ""
 
@@ -459,18 +459,18 @@ _lines = msgspec.json.Decoder(_Line)
 def _type(frame: bytes) -> str:
     try:
         return _lines.decode(frame).type
-    except msgspec.MsgspecError:  # an earlier fault has spoilt it
+    except msgspec.MsgspecError:  # an earlier fault has damaged it
         return ""
 
 
 class LateAnswers(FromFrame):
-    """Answers come late and are overtaken: shows who takes the next frame for the answer.
+    """Answers are late and overtaken: finds code that takes the next frame for the answer.
 
-    Whatever is still held back when the CLI exits comes just before.
+    Answers that are still held back when the CLI exits are written just before.
 
     Args:
         frames: how many other frames go first.
-        seconds: how long each waits instead, whatever goes first.
+        seconds: how long each answer waits instead of counting frames.
         at: the first frame that may be late.
     """
 
@@ -483,7 +483,7 @@ class LateAnswers(FromFrame):
         self._held: list[tuple[int, Action]] = []
 
     def change(self, action: Action) -> list[Action]:
-        """Hold back what is to be late."""
+        """Hold answers back; release them before an exit."""
         if isinstance(action, Exit):
             return [*self._due(all=True), action]
         return super().change(action)
@@ -500,7 +500,7 @@ class LateAnswers(FromFrame):
         return []
 
     def _due(self, *, all: bool = False) -> list[Action]:
-        """Take out what need not wait any longer."""
+        """Remove and return what is due."""
         by_time = self.seconds is not None
         due = [it for it in self._held if all or (not by_time and it[0] <= self._written)]
         self._held = [it for it in self._held if it not in due]
@@ -514,7 +514,7 @@ class LateAnswers(FromFrame):
 
 
 class DuplicateAnswers(FromFrame):
-    """Each answer comes twice: shows who trips over one that nobody waits for any more."""
+    """Each answer comes twice: finds code that trips over an answer without a request."""
 
     def alter(self, frame: bytes) -> list[Action]:
         """Write it twice."""
@@ -522,7 +522,7 @@ class DuplicateAnswers(FromFrame):
 
 
 class MissingAnswers(FromFrame):
-    """No request is answered: shows who asks without a limit of time."""
+    """No request is answered: finds requests without a timeout."""
 
     def alter(self, frame: bytes) -> list[Action]:
         """Drop answers."""
@@ -530,7 +530,7 @@ class MissingAnswers(FromFrame):
 
 
 class UnknownAnswers(AtFrame):
-    """An answer that nobody asked for comes before a frame: shows who takes it for theirs."""
+    """An answer to no request comes before a frame: finds code that takes it for its own."""
 
     def happen(self) -> list[Action]:
         """Write it as the CLI would."""
@@ -541,16 +541,16 @@ class UnknownAnswers(AtFrame):
 
 
 class WithdrawnRequest(Fault):
-    """The CLI takes a request back right after putting it: shows who still asks a person.
+    """The CLI withdraws a request right after making it: finds code that still asks a person.
 
-    What the agent wanted to know counts as refused, and an answer that comes is ignored.
+    The request counts as refused, and an answer to it is ignored.
 
     Args:
         at: which request of the CLI.
     """
 
     def change(self, action: Action) -> list[Action]:
-        """Look out for the request."""
+        """Find the request."""
         frame = action.data if isinstance(action, Write) else b""
         if _type(frame) in REQUESTS and self.count(action) == self.at:
             self._engine.defer(partial(self._withdraw, frame))
@@ -563,7 +563,7 @@ class WithdrawnRequest(Fault):
 
 
 class UnsolicitedTurn(AtFrame):
-    """A whole turn that nobody asked for comes before a frame: shows who takes it for their own."""
+    """A whole turn without a prompt comes before a frame: finds code that takes it for its own."""
 
     def happen(self) -> list[Action]:
         """Write init, a message and a result, as after a background task."""
@@ -599,7 +599,7 @@ class UnsolicitedTurn(AtFrame):
 
 
 class ResultWithoutTurn(AtFrame):
-    """A result of no turn comes before a frame, as when a resume fails: shows who miscounts."""
+    """A result without a turn comes before a frame, as when a resume fails: finds miscounting."""
 
     def happen(self) -> list[Action]:
         """Write it."""
@@ -615,7 +615,7 @@ class ResultWithoutTurn(AtFrame):
 
 
 class UnknownMessage(AtFrame):
-    """A message of an unknown type comes before a frame: shows who refuses what is new."""
+    """A message of an unknown type comes before a frame: finds code that rejects what is new."""
 
     def happen(self) -> list[Action]:
         """Write it."""
@@ -628,7 +628,7 @@ class UnknownMessage(AtFrame):
 
 
 class UnknownBlock(FromFrame):
-    """A message of the assistant ends with a block that nobody knows: shows who loses the rest.
+    """A message of the assistant ends with an unknown block: finds code that loses the rest.
 
     Args:
         at: it is the first message of the assistant from this frame on.
@@ -651,7 +651,7 @@ class UnknownBlock(FromFrame):
 
 
 def _figures(session: SimulatedSession) -> dict[str, Any]:
-    """What a result must have, and is of no interest."""
+    """Fields that every result must have and that do not matter here."""
     return {
         "duration_ms": 0,
         "duration_api_ms": 0,
@@ -693,7 +693,7 @@ FAULTS: dict[str, type[Fault]] = {
     "unsolicited-turn": UnsolicitedTurn,
     "withdrawn-request": WithdrawnRequest,
 }
-"""All faults, by their names in the little language."""
+"""All faults, by their names in the notation of `parse_faults`."""
 
 _ITEM = re.compile(r"\s*(?P<name>[\w-]+)\s*(?:\((?P<given>[^()]*)\))?\s*(?:@\s*(?P<at>\d+))?\s*")
 
@@ -704,7 +704,7 @@ def parse_faults(text: str) -> tuple[Fault, ...]:
     Names are those of `FAULTS`, arguments are numbers, in the order in which the class takes them.
 
     Raises:
-        ValueError: it cannot be read; the text says where and what there is.
+        ValueError: the list cannot be read; the message says where, and which faults exist.
     """
     return tuple(_make(item) for item in _items(text.strip()))
 
@@ -725,7 +725,7 @@ def _items(text: str) -> Iterator[re.Match[str]]:
 def _make(item: re.Match[str]) -> Fault:
     name = item["name"]
     if name not in FAULTS:
-        raise ValueError(f"There is no fault {name!r}; there are {', '.join(FAULTS)}")
+        raise ValueError(f"Unknown fault {name!r}; the faults are {', '.join(FAULTS)}")
     positional: list[Any] = []
     named: dict[str, Any] = {} if item["at"] is None else {"at": int(item["at"])}
     try:
@@ -737,7 +737,7 @@ def _make(item: re.Match[str]) -> Fault:
                 positional.append(_number(given))
         return FAULTS[name](*positional, **named)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"The fault {item[0].strip()!r} makes no sense: {error}") from None
+        raise ValueError(f"Invalid fault {item[0].strip()!r}: {error}") from None
 
 
 def _number(text: str) -> int | float:

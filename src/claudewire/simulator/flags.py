@@ -1,8 +1,8 @@
 """Reads the command line of the simulated CLI, and refuses what the real one refuses.
 
-Words are told apart as the real CLI's parser does it: a value may be the next word or follow `=`,
-flags of one letter may be joined, and a flag with several values takes every word up to the next
-flag. Whether files exist is not looked at.
+It parses as the real CLI does: a value may be the next word or follow `=`, flags of one letter may
+be joined, and a flag with several values takes every word up to the next flag. Whether files exist
+is not checked.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ respawn rm setup-token stop ultrareview update upgrade
 """
 
 COMMANDS = frozenset(_COMMANDS.split())
-"""What the real CLI takes for a command, not a prompt, when it comes first."""
+"""Words that the real CLI takes for a command, not a prompt, when they come first."""
 
 
 class Option(NamedTuple):
@@ -167,7 +167,7 @@ class Option(NamedTuple):
         declared: its spellings and its value, as error messages quote them.
         name: its long spelling.
         argument: its value, with the brackets; empty if it takes none.
-        choices: the values it takes; empty if any will do.
+        choices: the values it takes; empty if it takes any.
         repeatable: whether each use of it adds to the ones before.
     """
 
@@ -211,14 +211,14 @@ _declare(_HIDDEN)
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
 SOURCES = ("user", "project", "local")
 
-# What a value stands for. These are accepted although no error message lists them as choices.
+# These values are accepted although no error message lists them as choices.
 _MEANS = {
     ("--permission-mode", "default"): "default",
     ("--permission-mode", "manual"): "default",
     ("--prompt-suggestions", ""): True,
 }
 
-# Not compiled here: few command lines need any of them, and all wait for what is done on import.
+# Not compiled here: few command lines need any of them, and importing should be fast.
 _NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
 _UUID = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _TOOL = r"(?:\([^)]*\)?|[^,\s(])+"
@@ -229,7 +229,7 @@ def _converted(option: Option, value: str) -> Any:
     """Turn the value of a flag into what `Flags` has for it; a tuple if it may be repeated.
 
     Raises:
-        ValueError: the CLI refuses the value; the text says why.
+        ValueError: the CLI refuses the value; the message says why.
     """
     if (option.name, value) in _MEANS:
         return _MEANS[option.name, value]
@@ -239,7 +239,7 @@ def _converted(option: Option, value: str) -> Any:
 
 
 def is_uuid(text: str) -> bool:
-    """Tell whether the real CLI would take this for the id of a session."""
+    """Whether the real CLI would take this for the id of a session."""
     return re.fullmatch(_UUID, text) is not None
 
 
@@ -248,7 +248,7 @@ def _listed(value: str) -> tuple[str, ...]:
 
 
 def _maybe_number(value: str) -> int | float | None:
-    """Read a number as JavaScript does, to which nothing at all is 0."""
+    """Read a number as JavaScript does, where an empty string is 0."""
     text = value.strip() or "0"
     if re.fullmatch(_NUMBER, text) is None:
         return None
@@ -317,7 +317,7 @@ class EarlyExit(NamedTuple):
 class Flags(msgspec.Struct, frozen=True, kw_only=True):
     """How the CLI was called.
 
-    A text is None if the flag was not given, and empty if it was given without its value
+    A string is None if the flag was not given, and empty if it was given without a value
     (`--resume`, `--debug`, `--worktree`).
     """
 
@@ -366,7 +366,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     allowed_tools: tuple[str, ...] = ()
     disallowed_tools: tuple[str, ...] = ()
     tools: tuple[str, ...] | None = None
-    """The only built-in tools there are; None for all of them."""
+    """The built-in tools that exist; None for all of them."""
 
     agent: str | None = None
     agents: str | None = None
@@ -384,9 +384,9 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     debug_to_stderr: bool = False
 
     others: dict[str, str | None] = {}
-    """Flags of the real CLI that mean nothing here, without their dashes."""
+    """Flags of the real CLI that have no effect here, without their dashes."""
     warnings: tuple[str, ...] = ()
-    """What the CLI complains about on stderr before it goes on."""
+    """What the CLI warns about on stderr."""
 
 
 def parse(argv: Sequence[str], *, version: str = "2.1.325") -> Flags | EarlyExit:
@@ -409,19 +409,19 @@ def parse(argv: Sequence[str], *, version: str = "2.1.325") -> Flags | EarlyExit
 
 
 def _refusal(text: str) -> EarlyExit:
-    # A word that is not UTF-8 has reached us as lone surrogates, which cannot be written.
+    # A word that is not UTF-8 arrives as lone surrogates, which cannot be written.
     return EarlyExit(1, stderr=text.encode("utf-8", "replace").decode() + "\n")
 
 
 class _Ended(Exception):
-    """Reading has come to an early end: with an exit, or (None) because of `--version`."""
+    """Parsing ended early: with an exit, or (None) because of `--version`."""
 
     def __init__(self, exit: EarlyExit | None) -> None:
         self.exit = exit
 
 
 class _Parser:
-    """Collects the values of flags. Whatever is unknown counts only when all has been read."""
+    """Collects the values of flags. Unknown flags are reported only at the end."""
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {}
@@ -445,7 +445,7 @@ class _Parser:
                 self._take(variadic, word)
 
     def _read_flag(self, word: str, rest: deque[str]) -> Option | None:
-        """Give the flag back if the words that follow are more of its values."""
+        """Return the flag if the words that follow are more of its values."""
         name, equals, value = word.partition("=")
         if option := OPTIONS.get(word):
             self._take(option, _value_of(option, rest))
@@ -503,7 +503,7 @@ def _is_flag(word: str) -> bool:
 
 
 def _value_of(option: Option, rest: deque[str]) -> str | None:
-    """Take the value from the words that follow. One that is needed may look like a flag."""
+    """Take the value from the words that follow. A required one may look like a flag."""
     if option.argument.startswith("<"):
         if not rest:
             raise _Ended(_refusal(f"error: option '{option.declared}' argument missing"))
@@ -534,7 +534,7 @@ _FIELDS: dict[str, str] = {
 
 
 def _complaints(flags: Flags) -> Iterator[str]:
-    """Find what is wrong with flags that are right one by one, in the order of the real CLI."""
+    """Find flags that contradict each other, in the order of the real CLI."""
     for source in flags.setting_sources or ():
         if source not in SOURCES:
             valid = ", ".join(SOURCES)
@@ -610,13 +610,13 @@ def _help() -> str:
     )
 
 
-# How far a misspelt flag may be from the one that was meant, and how alike they must be.
+# How many edits may separate a misspelt flag from the intended one, and how alike they must be.
 _MAX_EDITS = 3
 _MIN_SIMILARITY = 0.4
 
 
 def suggestion(word: str) -> str:
-    """Give the line that asks whether another flag was meant; empty if none is like it."""
+    """The line that asks whether another flag was meant; empty if none is similar."""
     if not word.startswith("--"):
         return ""
     edits = {}

@@ -1,4 +1,4 @@
-"""Hooks: telling the SDK what happens, and minding what it says."""
+"""Calls the hooks of the SDK, and combines what they return."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEFAULT_TIMEOUT = 60.0
 
 
 class HookCalls:
-    """What all hooks of an event said together."""
+    """The outputs of all hooks of an event, combined."""
 
     def __init__(self) -> None:
         self.outputs: list[HookOutput] = []
@@ -25,12 +25,12 @@ class HookCalls:
 
     @property
     def specific(self) -> list[Any]:
-        """The event's own parts of the outputs."""
+        """The event-specific parts of the outputs."""
         return [it.hook_specific_output for it in self.outputs if it.hook_specific_output]
 
     @property
     def blocked(self) -> str | None:
-        """Why the hooks forbid it, if they do."""
+        """Why the hooks block it, if they do."""
         for output in self.outputs:
             if output.decision == "block":
                 return output.reason or "Blocked by a hook"
@@ -41,7 +41,7 @@ class HookCalls:
 
     @property
     def approved(self) -> bool:
-        """Whether a hook has allowed it, so that nobody else needs to be asked."""
+        """Whether a hook has allowed it, so that the user is not asked."""
         return any(getattr(it, "permission_decision", None) == "allow" for it in self.specific)
 
     @property
@@ -119,7 +119,7 @@ async def _call(
 
 
 def _fail(engine: Engine, error: str) -> None:
-    """A hook that fails is passed over, with a warning; so does the real CLI."""
+    """Warn about a hook that failed and go on, as the real CLI does."""
     engine.send(
         InformationalMessage(
             content=f"A hook callback failed: {error}",

@@ -1,7 +1,7 @@
-"""The simulated CLI in this process: a transport with the engine behind it.
+"""The simulated CLI in this process, as a transport.
 
-There is no task and no thread: the engine runs when something is sent to it or received from it.
-So it can be used on any event loop, and nothing is left when it is dropped.
+It needs no task and no thread: the engine runs when something is sent or received. So it works on
+any event loop, and needs no cleanup.
 """
 
 from __future__ import annotations
@@ -32,21 +32,20 @@ ARGV = (
     "--verbose",
     "--permission-prompt-tool=stdio",
 )
-"""How an SDK calls the CLI."""
+"""The flags with which an SDK starts the CLI."""
 
 PIPE = 65536
-"""What a pipe takes before the writer has to wait for the reader."""
+"""Bytes that fit into a pipe before the writer has to wait."""
 
 
 class SimulatedCLI:
-    """A `claude` that lives in memory, as a transport.
+    """A simulated `claude` in memory, as a transport.
 
     Args:
         scenario: what the agent does in each turn; the demo agent if not given.
-        argv: the command line; what an SDK would say, if not given.
+        argv: what to add to the flags of an SDK.
         version: the CLI version to play.
-        dialect: the dialect to speak, `modern` being that of the real CLI, or `auto` to speak as
-            it is spoken to.
+        dialect: the dialect to speak: `modern` is that of the real CLI, `auto` that of the SDK.
         faults: what goes wrong.
         cwd: its working directory.
         env: its environment, empty unless given. Sessions are kept only where
@@ -82,7 +81,7 @@ class SimulatedCLI:
 
     @property
     def engine(self) -> Engine | None:
-        """The engine, once it has been started: None when the command line was refused."""
+        """The engine; None if the command line was refused."""
         self._start()
         return self._engine
 
@@ -121,29 +120,29 @@ class SimulatedCLI:
         return self._status
 
     async def aclose(self) -> None:
-        """End the CLI, whatever it is doing, and whatever it has left behind."""
+        """Kill the CLI, and end what it has left behind."""
         self._start()
         self._stdout_open = False
         self._end(-9)
 
-    # --- inside: what is true --------------------------------------------------------------------
+    # --- inside: conditions ----------------------------------------------------------------------
 
     def _takes(self, size: int) -> bool:
-        """Whether something of this size can be sent now, or never any more."""
+        """Whether data of this size can be sent now, or will be refused."""
         room = PIPE - sum(map(len, self._unread))
         return self._reading or size <= room or self._status is not None
 
     def _has_stdout(self) -> bool:
-        """Whether somebody might still write to stdout."""
+        """Whether more output on stdout is possible."""
         held = self._stdout_held_until > anyio.current_time()
         return self._stdout_open and (self._status is None or held)
 
     def _is_stuck(self) -> bool:
-        """Whether the CLI cannot go on now: it pauses, or nobody reads its stderr."""
+        """Whether the CLI cannot go on now: it pauses, or its stderr is full."""
         full = sum(map(len, self._stderr)) > PIPE
         return full or self._paused_until > anyio.current_time()
 
-    # --- inside: what happens --------------------------------------------------------------------
+    # --- inside: actions -------------------------------------------------------------------------
 
     def _start(self) -> None:
         if self._engine is not None or self._status is not None:
@@ -161,7 +160,7 @@ class SimulatedCLI:
             self._carry_out()
 
     async def _until(self, done: Callable[[], bool]) -> None:
-        """Start the CLI if need be, and let it go on until something is true."""
+        """Start the CLI if needed, and run it until a condition is true."""
         self._start()
         await anyio.lowlevel.checkpoint()
         while not done():
@@ -172,7 +171,7 @@ class SimulatedCLI:
                 self._carry_out()
 
     def _next_event(self) -> float:
-        """In how many seconds something happens by itself."""
+        """In how many seconds the CLI acts by itself."""
         if self._is_due():
             return 0.0
         now = anyio.current_time()
@@ -182,7 +181,7 @@ class SimulatedCLI:
         return min(times, default=math.inf)
 
     def _is_due(self) -> bool:
-        """Whether the time for something has come since it was last looked at."""
+        """Whether an action has become possible."""
         if self._status is not None:
             return not self._has_stdout()
         return bool(self._to_do) and not self._is_stuck()
@@ -190,11 +189,11 @@ class SimulatedCLI:
     def _feed(self, data: bytes) -> None:
         """Give the CLI input, now or when it reads again."""
         if self._engine is not None and self._engine.overslept:
-            self._engine.wake()  # that was to happen before this came
+            self._engine.wake()  # that comes before this input
         self._unread.append(data)
         self._read_input()
         self._carry_out()
-        self._wake()  # even if nothing was done, time may have been set for something
+        self._wake()  # even without an action there may be a new deadline
 
     def _read_input(self) -> None:
         while self._unread and self._reading and self._engine is not None:
@@ -211,7 +210,7 @@ class SimulatedCLI:
             self._do(self._to_do.popleft())
             self._to_do += self._engine.take()
             acted = True
-        if acted:  # and not otherwise: those who wait would keep each other awake
+        if acted:  # otherwise waiting callers would keep waking each other
             self._wake()
 
     def _do(self, action: Action) -> None:
@@ -231,7 +230,7 @@ class SimulatedCLI:
             self._read_input()
         elif isinstance(action, actions.LeaveGrandchild):
             self._stdout_held_until = anyio.current_time() + action.seconds
-        # There are no signals in memory to be ignored.
+        # In memory there are no signals to ignore.
 
     def _write(self, action: actions.Write | actions.WriteError) -> None:
         chunks = self._stderr if isinstance(action, actions.WriteError) else self._stdout
@@ -249,8 +248,8 @@ class SimulatedCLI:
 
 
 def _check(scenario: object, faults: object) -> None:
-    """Refuse here what would fail in the middle of a session."""
+    """Reject now what would fail in the middle of a session."""
     if scenario is not None and not callable(scenario):
-        raise TypeError(f"A scenario is an async function of a Chat, not {scenario!r}")
+        raise TypeError(f"scenario must be an async function of a Chat, not {scenario!r}")
     if isinstance(faults, str):
-        raise TypeError(f"faults is a list of faults; `parse_faults({faults!r})` makes one")
+        raise TypeError(f"faults must be a list; use parse_faults({faults!r}) to make one")

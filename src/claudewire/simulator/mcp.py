@@ -14,15 +14,15 @@ from .engine import Engine, Refused, StreamClosed, TimedOut, Wait
 __all__ = ["abandon", "call_tool", "connect", "connect_all", "read_resource"]
 
 PATIENCE = 60.0
-"""How long the CLI waits for a server: so long an answer without its wrapper takes to fail."""
+"""How long the CLI waits for a server, also after an answer without `mcp_response`."""
 
 
 def connect_all(engine: Engine, then: Callable[[], None]) -> None:
-    """Begin to meet all servers of the host, those of `initialize` and those of `--mcp-config`.
+    """Connect to all servers of the host, those of `initialize` and those of `--mcp-config`.
 
     Args:
         engine: the CLI.
-        then: is called when all of them have been met.
+        then: is called when all of them are connected, or have failed.
     """
     left: list[str] = []
 
@@ -46,7 +46,7 @@ def connect_all(engine: Engine, then: Callable[[], None]) -> None:
 
 
 def _configured(engine: Engine) -> list[str]:
-    """The servers that live in the host, by the configurations on the command line."""
+    """The in-process servers that the command line configures."""
     names: list[str] = []
     for text in engine.session.flags.mcp_config:
         try:
@@ -63,7 +63,7 @@ def _learn(engine: Engine, name: str, listed: dict[str, Any]) -> None:
 
 
 async def connect(engine: Engine, name: str) -> None:
-    """Shake hands with a server and learn what tools it has."""
+    """Initialize a server and list its tools."""
     client = {"name": "claude-code", "version": engine.session.persona.version}
     params = {
         "protocolVersion": engine.session.persona.mcp_protocol,
@@ -83,7 +83,7 @@ async def connect(engine: Engine, name: str) -> None:
 async def call_tool(
     engine: Engine, server: str, tool: str, arguments: dict[str, Any], tool_use_id: str
 ) -> dict[str, Any]:
-    """Call a tool of a server; its result, or an error in the form of one."""
+    """Call a tool of a server; errors are returned as a result with `isError`."""
     meta = {"claudecode/toolUseId": tool_use_id, "progressToken": 2}
     params = {"name": tool, "arguments": arguments, "_meta": meta}
     try:
@@ -99,7 +99,7 @@ async def read_resource(engine: Engine, server: str, uri: str) -> dict[str, Any]
 
 
 def abandon(engine: Engine, id: str) -> None:
-    """Do not wait any longer for what was asked: a server is told so in its own words."""
+    """Stop waiting for a request; an MCP server gets `notifications/cancelled`."""
     request = engine.connection.asked.get(id)
     if request is None or not isinstance(request.body, McpMessage):
         engine.withdraw(id)
@@ -127,6 +127,6 @@ async def _request(
 async def _send(engine: Engine, server: str, message: dict[str, Any]) -> dict[str, Any]:
     answer = await engine.ask(McpMessage(server, message), seconds=PATIENCE)
     if not isinstance(answer, McpResponse) or answer.mcp_response is None:
-        await Wait(seconds=PATIENCE)  # without the wrapper, the CLI hears nothing
+        await Wait(seconds=PATIENCE)  # without the wrapper, the CLI sees no answer
         raise TimedOut(f"no mcp_response from {server} within {PATIENCE:g} s")
     return answer.mcp_response

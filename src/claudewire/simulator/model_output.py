@@ -41,13 +41,13 @@ from .session import new_id, new_uuid, timestamp
 __all__ = ["API_ERRORS", "PROMPT", "EndTurn", "ModelOutput", "turn_usage"]
 
 PIECE = 12
-"""How many characters a delta has: about as many as a real one."""
+"""Characters in one delta: about as many as in a real one."""
 
 PROMPT = 100
-"""How many tokens each call of the model takes in. It is no more than a guess."""
+"""The input tokens of each call of the model, which is a guess."""
 
 SHOWN = "updates"
-"""How much of its thoughts the model shows, in the words of the CLI."""
+"""How much of its thoughts the model shows, as the CLI calls it."""
 
 
 API_ERRORS = {
@@ -59,7 +59,7 @@ API_ERRORS = {
     429: "rate_limit_error",
     529: "overloaded_error",
 }
-"""What the API calls its refusals."""
+"""What the API calls its errors, by HTTP status."""
 
 
 class EndTurn(Exception):
@@ -106,7 +106,7 @@ class ModelOutput:
         self._block(start, [InputJsonDelta(piece) for piece in pieces(written)], block, written)
 
     def fail(self, text: str, status: int) -> None:
-        """Say in the model's place that the API has failed."""
+        """Report an error of the API in place of the model's message."""
         self._announce()
         self.stop_reason = "stop_sequence"
         message = SyntheticMessage(
@@ -142,7 +142,7 @@ class ModelOutput:
         self._spend()
 
     def check_limits(self) -> None:
-        """End the turn if another call of the model would be one too many."""
+        """End the turn if another call of the model would exceed a limit."""
         session = self.engine.session
         limit, budget = session.flags.max_turns, session.flags.max_budget_usd
         if limit and self.calls >= limit:
@@ -185,7 +185,7 @@ class ModelOutput:
         )
 
     def _announce(self) -> None:
-        """Tell that the API is asked, if the SDK wants to see that much."""
+        """Announce a request to the API, if the SDK asked for partial messages."""
         session = self.engine.session
         if self._streams and session.persona.narrates:
             self.engine.send(
@@ -236,7 +236,7 @@ class ModelOutput:
                 **fields,
             )
         )
-        self._prompt_uuid = None  # only the first message of a turn says what it answers
+        self._prompt_uuid = None  # only the first message of a turn names the prompt
 
     @property
     def _streams(self) -> bool:
@@ -276,7 +276,7 @@ def _is_thinking(event: APIEvent) -> bool:
 
 
 def _aside(block: Block) -> dict[str, Any]:
-    """What the CLI says of a block beside the message that it is in."""
+    """Fields of the message that the CLI adds for a block."""
     if isinstance(block, ThinkingBlock):
         return {"thinking_duration_ms": 0, "thinking_display": SHOWN}
     if isinstance(block, ToolUseBlock) and block.name.startswith("mcp__"):
@@ -287,7 +287,7 @@ def _aside(block: Block) -> dict[str, Any]:
 
 
 def pieces(text: str) -> list[str]:
-    """Cut a text as a stream of deltas does."""
+    """Cut a string into the pieces of a stream of deltas."""
     return [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
 
 
@@ -295,7 +295,7 @@ def pieces(text: str) -> list[str]:
 
 
 class FullUsage(Usage):
-    """A usage report of the CLI itself."""
+    """A usage report that the CLI makes itself."""
 
     output_tokens_details: OutputTokensDetails | None = nullable()
     service_tier: str | None = nullable()
@@ -312,7 +312,7 @@ class FullMessage(APIMessage):
 
 
 class SyntheticMessage(FullMessage):
-    """A message of the CLI in the place of one of the model."""
+    """A message of the CLI in place of one of the model."""
 
     stop_details: Any = nullable()
     container: Any = nullable()
@@ -320,7 +320,7 @@ class SyntheticMessage(FullMessage):
 
 
 def api_usage(input_tokens: int, output_tokens: int) -> Usage:
-    """What the API says that a message has used."""
+    """The usage of a message, as the API reports it."""
     return Usage(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
@@ -331,12 +331,12 @@ def api_usage(input_tokens: int, output_tokens: int) -> Usage:
 
 
 def nothing_used() -> Usage:
-    """What a message has used that the API has not given."""
+    """The usage of a message that did not come from the API."""
     return _full_usage(0, 0)
 
 
 def turn_usage(input_tokens: int, output_tokens: int) -> Usage:
-    """What a turn has used."""
+    """The usage of a turn."""
     return _full_usage(
         input_tokens,
         output_tokens,

@@ -1,4 +1,4 @@
-"""Who decides whether a tool may run: the mode, the rules, or somebody at the other end."""
+"""Decides whether a tool may run: by the mode, the rules, or the answer of the SDK."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Decision(NamedTuple):
     input: dict[str, Any]
     message: str = ""
     source: str = "config"
-    """Who has decided: `config`, `hook`, `user_temporary` or `user_reject`."""
+    """What decided: `config`, `hook`, `user_temporary` or `user_reject`."""
     reason: str | None = None
-    """By what the configuration has decided: `rule`, `mode`, `hook`, …"""
+    """Why the configuration decided so: `rule`, `mode`, `hook`, …"""
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What is said of it beside the tool's result."""
+        """What is reported along with the tool's result."""
         decision = {"decision": "accept" if self.allowed else "reject", "source": self.source}
         if self.reason is not None:
             decision["reason_type"] = self.reason
@@ -61,7 +61,7 @@ class Decision(NamedTuple):
 
 
 async def decide(engine: Engine, name: str, input: dict[str, Any], tool_use_id: str) -> Decision:
-    """Decide over one use of a tool, asking the SDK if nothing else decides."""
+    """Decide on one use of a tool, asking the SDK if nothing else decides."""
     session = engine.session
     if name == "AskUserQuestion" and not session.persona.asks_questions:
         message = f"<tool_use_error>Error: No such tool available: {name}</tool_use_error>"
@@ -78,7 +78,7 @@ async def decide(engine: Engine, name: str, input: dict[str, Any], tool_use_id: 
 
 
 def _allowed_by(engine: Engine, name: str, input: dict[str, Any]) -> str | None:
-    """Say what lets the tool run without asking: the mode, a rule, or that it does no harm."""
+    """What lets the tool run without asking: the mode, a rule, or that it is harmless."""
     session = engine.session
     if session.mode == "bypassPermissions":
         return "mode"
@@ -90,7 +90,7 @@ def _allowed_by(engine: Engine, name: str, input: dict[str, Any]) -> str | None:
 
 
 def rules(session: SimulatedSession) -> list[str]:
-    """What may run without asking, as rules are written."""
+    """What may run without asking, in the notation of rules."""
     return [*(session.flags.allowed_tools or ()), *(_written(rule) for rule in session.rules)]
 
 
@@ -115,7 +115,7 @@ def _matches(rule: str, name: str, input: dict[str, Any]) -> bool:
 
 
 def _subject(input: dict[str, Any]) -> str:
-    """What the tool is used on: what rules speak of and people are shown."""
+    """What the tool is used on: what rules match and what the user is shown."""
     return str(input.get("command") or input.get("file_path") or input.get("path") or "")
 
 
@@ -154,7 +154,7 @@ async def _ask(engine: Engine, name: str, input: dict[str, Any], tool_use_id: st
 
 
 def _explanation(name: str, input: dict[str, Any]) -> dict[str, Any]:
-    """What the newest CLI tells those who have to decide."""
+    """What the newest CLI tells the user who decides."""
     if name in WANT_A_PERSON:
         return {"display_name": name, "requires_user_interaction": True}
     if name.startswith("mcp__"):
@@ -177,7 +177,7 @@ def _explanation(name: str, input: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _answered(engine: Engine, body: CanUseTool) -> Any:
-    """Ask the SDK and, at the same time, its hooks: whoever decides first has decided."""
+    """Ask the SDK and, at the same time, its hooks: the first answer counts."""
     if engine.input_ended or "PermissionRequest" not in (engine.session.setup.hooks or ()):
         return await engine.ask(body)
     id = engine.put(body)
@@ -220,7 +220,7 @@ def _take(engine: Engine, answer: Any, input: dict[str, Any]) -> Decision:
 
 
 def _apply_update(engine: Engine, update: PermissionUpdate) -> None:
-    """Remember a rule, or change the mode, as the answer to a permission request may say."""
+    """Add a rule or change the mode, as the answer to a permission request asks."""
     session = engine.session
     if isinstance(update, AddRules) and update.behavior == "allow":
         session.rules += [(rule.tool_name, rule.rule_content or "") for rule in update.rules]
@@ -229,7 +229,7 @@ def _apply_update(engine: Engine, update: PermissionUpdate) -> None:
 
 
 def set_mode(engine: Engine, mode: str) -> None:
-    """Change the permission mode and, if this version does, say so."""
+    """Change the permission mode; newer versions announce it."""
     engine.session.mode = mode
     if engine.session.persona.narrates:
         engine.send(StatusMessage(status=None, permission_mode=mode, **engine.session.stamp()))
@@ -254,7 +254,7 @@ def told_of_answers(persona: Persona, given: dict[str, Any]) -> str:
     """What the model is told when a question has been answered, by the version that asks.
 
     Raises:
-        ValueError: it is not what this version expects; the tool fails.
+        ValueError: the answer is not what this version expects; the tool fails.
     """
     answers = _object(given.get("answers"))
     if persona.passes_answers_on:
@@ -288,7 +288,7 @@ def _object(value: Any) -> dict[str, Any]:
 def _pairs(
     questions: list[dict[str, Any]], answers: dict[str, Any], notes: dict[str, Any]
 ) -> Iterator[str]:
-    """What there is to tell of each question; of one that was skipped, nothing."""
+    """The answer to each question; skipped questions are left out."""
     for question in questions:
         text = question.get("question")
         note = _object(notes.get(text)) if isinstance(text, str) else {}
@@ -305,7 +305,7 @@ def _joined(value: Any) -> str:
 
 
 def _is_plain(question: dict[str, Any], answers: dict[str, Any], notes: dict[str, Any]) -> bool:
-    """Whether nothing but options was chosen: then there is nothing to read between the lines."""
+    """Whether only offered options were chosen, without notes."""
     text = question.get("question")
     if isinstance(text, str) and "notes" in _object(notes.get(text)):
         return False

@@ -1,4 +1,4 @@
-"""How released CLIs differ on the wire, as far as it was measured."""
+"""How released CLIs differ on the wire, as far as that was measured."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Persona(NamedTuple):
     asks_questions: bool = True
     """Whether it has AskUserQuestion at all."""
     passes_answers_on: bool = False
-    """Whether the answers to a question are handed to the model as they come, in any form."""
+    """Whether the answers to a question are handed to the model unchecked."""
     needs_updated_input: bool = False
     """Whether an allow without `updatedInput` is an error that denies the tool."""
     mcp_protocol: str = "2025-11-25"
@@ -40,9 +40,9 @@ class Persona(NamedTuple):
     receipts: bool = True
     """Whether interrupts and mode changes are answered with what they did."""
     meets_servers_first: bool = True
-    """Whether it begins to talk to in-process MCP servers before it answers `initialize`."""
+    """Whether it connects to in-process MCP servers before it answers `initialize`."""
     narrates: bool = True
-    """Whether it tells how far prompts, requests and thoughts have come."""
+    """Whether it reports the progress of prompts, API requests and thoughts."""
     capabilities: tuple[str, ...] = ()
     """What it says it can do, as far as it is simulated."""
 
@@ -87,10 +87,10 @@ def persona(version: str) -> Persona:
     """Find a persona by its version.
 
     Raises:
-        ValueError: it was never measured.
+        ValueError: that version was never measured.
     """
     try:
         return PERSONAS[version]
     except KeyError:
         known = ", ".join(PERSONAS)
-        raise ValueError(f"No persona for CLI {version!r}; there are {known}") from None
+        raise ValueError(f"No persona for CLI {version!r}; the versions are {known}") from None

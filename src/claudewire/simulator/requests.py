@@ -30,7 +30,7 @@ class _Declined(Exception):
 
 
 def handle(engine: Engine, request: wire.Request) -> None:
-    """Answer a request, now or when what it needs has been done."""
+    """Answer a request, at once or when its work is done."""
     body = request.body
     if isinstance(body, wire.Initialize):
         _initialize(engine, request, body)
@@ -69,7 +69,7 @@ def _name(body: Any) -> Any:
 
 
 def _handler(engine: Engine, body: Any) -> Callable[[Engine, Any], Any] | None:
-    """What answers the request, if this version of the CLI knows it."""
+    """The function that answers the request, if this version of the CLI knows it."""
     supported = engine.session.persona.supports
     if supported is not None and _name(body) not in supported:
         return None
@@ -89,7 +89,7 @@ async def _answer_later(
 
 
 def _initialize(engine: Engine, request: wire.Request, body: wire.Initialize) -> None:
-    """Answer, and meet the in-process servers; no turn begins before they have been met."""
+    """Answer, and connect to the in-process servers; no turn begins before that is done."""
     engine.session.setup = body
     engine.hold()
     first = engine.session.persona.meets_servers_first
@@ -133,7 +133,7 @@ def _welcome(engine: Engine) -> wire.InitializeResult:
 
 
 def _models() -> list[wire.ModelInfo]:
-    """The models that may be chosen."""
+    """The models to choose from."""
     return [
         wire.ModelInfo(
             name,
@@ -189,7 +189,7 @@ def _set_model(engine: Engine, body: wire.SetModel) -> Any:
 
 
 def _server_states(engine: Engine) -> list[wire.McpServerStatus]:
-    """How the servers are doing."""
+    """The status of the servers."""
     return [
         wire.McpServerStatus(name=name, status="connected") for name in engine.session.mcp_tools
     ]
@@ -375,4 +375,4 @@ _HANDLERS: dict[type, Callable[[Engine, Any], Any]] = {
     ),
     wire.UpdateSettings: _done,
 }
-"""Every request, and what is answered; what takes its time is a coroutine."""
+"""What answers each request: with a result, or a coroutine that gives it later."""

@@ -1,4 +1,4 @@
-"""Scenarios: what the simulated agent does, in Python or as a file for other languages.
+"""Scenarios: what the simulated agent does, in Python or as a TOML file.
 
 In Python a scenario is an async function that is handed a `Chat`, one turn at a time. `Script`
 chooses one by the user's words. A TOML file says the same without Python:
@@ -13,8 +13,8 @@ chooses one by the user's words. A TOML file says the same without Python:
         { say = "It is {result}, and sunny." },
     ]
 
-A step has one verb; the fields beside it are that verb's. In a text, `{prompt}` stands for the
-user's words and `{result}` for what the last tool gave.
+A step has one verb and the fields of that verb. In a string, `{prompt}` stands for the user's words
+and `{result}` for the result of the last tool.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NOTHING = "This simulation has nothing to say to that: {prompt}"
 
 
 class ScriptError(Error, ValueError):
-    """A scenario file says something that cannot be done. It tells where and what is allowed."""
+    """A scenario file is invalid; the message says where, and what is allowed."""
 
 
 class Script:
@@ -51,7 +51,7 @@ class Script:
         self._rules: list[tuple[re.Pattern[str], Scenario]] = []
 
     def on(self, words: str | re.Pattern[str]) -> Callable[[Scenario], Scenario]:
-        """Add a rule, as a decorator: plain words match in any case, a pattern as it says."""
+        """Add a rule, as a decorator. Plain words match in any case."""
         pattern = re.compile(re.escape(words), re.IGNORECASE) if isinstance(words, str) else words
 
         def add(scenario: Scenario) -> Scenario:
@@ -70,7 +70,7 @@ class Script:
 
 
 def filled(text: str, chat: Chat, result: str) -> str:
-    """Put the user's words and the last tool's result into a text."""
+    """Insert the user's words and the last tool's result."""
     return text.replace("{prompt}", chat.text).replace("{result}", result)
 
 
@@ -78,7 +78,7 @@ def load_scenario(where: str) -> Scenario:
     """Load a scenario: a TOML file, or `file.py:function`.
 
     Raises:
-        ScriptError: it is not what it should be.
+        ScriptError: it is not a valid scenario.
         OSError: it cannot be read.
     """
     if where.endswith(".toml"):
@@ -101,10 +101,10 @@ def load_scenario(where: str) -> Scenario:
 
 
 def script_from_toml(text: str, where: str = "scenario") -> Script:
-    """Make a script of the text of a TOML file.
+    """Make a script from the contents of a TOML file.
 
     Raises:
-        ScriptError: it is not TOML, or a turn or step in it makes no sense.
+        ScriptError: it is not TOML, or a turn or step in it is invalid.
     """
     import tomllib
 
@@ -129,11 +129,12 @@ def _pattern(turn: Mapping[str, Any], place: str) -> str | re.Pattern[str]:
     if "regex" not in turn:
         return str(_fits(turn.get("match", ""), TEXT, f"{place}: match"))
     if "match" in turn:
-        raise ScriptError(f"{place}: match and regex, of which one is enough")
+        raise ScriptError(f"{place}: match and regex exclude each other")
+    regex = turn["regex"]
     try:
-        return re.compile(turn["regex"])
+        return re.compile(regex)
     except (re.error, TypeError) as error:
-        raise ScriptError(f"{place}: {turn['regex']!r} is no regular expression: {error}") from None
+        raise ScriptError(f"{place}: {regex!r} is not a regular expression: {error}") from None
 
 
 def _only(table: Mapping[str, Any], known: Collection[str], place: str) -> None:
@@ -273,7 +274,7 @@ async def _emit(chat: Chat, step: Mapping[str, Any], result: str) -> None:
     chat.emit(UnknownMessage(data=step["emit"]))
 
 
-TEXT, NUMBER, FLAG, ANYTHING = "a text", "a number", "true or false", "anything"
+TEXT, NUMBER, FLAG, ANYTHING = "a string", "a number", "true or false", "anything"
 TABLE, TABLES, LIMIT = "a table", "a list of tables", "max_turns or budget"
 
 _KINDS: dict[str, Callable[[Any], bool]] = {
@@ -313,4 +314,4 @@ _VERBS: dict[str, tuple[_Play, _Fields, _Fields]] = {
     "sleep": (_sleep, {"sleep": NUMBER}, {}),
     "emit": (_emit, {"emit": TABLE}, {}),
 }
-"""Every verb of a scenario file: what plays it, what must stand there and what may."""
+"""Every verb of a scenario file: its function, its required and its optional fields."""

@@ -1,4 +1,4 @@
-"""The session as the simulated CLI sees it: what it knows, what it has spent, where it is kept."""
+"""The session on the CLI's side: its settings, its history, its costs, and where it is kept."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ TOOLS = (
 )
 
 STRUCTURED_OUTPUT = "StructuredOutput"
-"""The tool by which the model gives what a JSON Schema has asked for."""
+"""The tool with which the model returns structured output."""
 
 WANT_A_PERSON = ("AskUserQuestion", "ExitPlanMode")
-"""The tools that are questions to the user: no use where nobody can be asked."""
+"""The tools that ask the user, and do not exist where there is no user to ask."""
 
 
 def new_uuid() -> str:
-    """A random UUID, without loading the module that is made for it."""
+    """A random UUID, without importing `uuid`, which is slow."""
     text = os.urandom(16).hex()
     return f"{text[:8]}-{text[8:12]}-4{text[13:16]}-8{text[17:20]}-{text[20:]}"
 
@@ -74,13 +74,13 @@ def new_id(prefix: str) -> str:
 
 
 def timestamp() -> str:
-    """The time of day, as messages carry it."""
+    """The current time, as messages carry it."""
     now = time.time()
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1000) % 1000:03}Z"
 
 
 class SimulatedSession:
-    """Everything that outlasts a turn.
+    """Everything that the CLI keeps from one turn to the next.
 
     Args:
         flags: how the CLI was called.
@@ -130,11 +130,11 @@ class SimulatedSession:
         self.exit_status: int = 0
 
     def resolve_model(self, name: str | None) -> str:
-        """The full name of a model that was named shortly, or not at all."""
+        """The full name of a model, given a short name or none."""
         return MODELS.get(name or "default", name or "")
 
     def _choose_id(self) -> str:
-        """The session that the flags ask for. `resumed` tells whether it was there."""
+        """The id of the session that the flags ask for. Sets `resumed` if it was found."""
         wanted = self.flags.resume or None
         if self.flags.continue_ and self.store is not None:
             wanted = self.store.latest()
@@ -152,14 +152,14 @@ class SimulatedSession:
         return fork
 
     def _new_id(self) -> str:
-        """The id for a new session. `taken` tells whether the one that was asked for is in use."""
+        """The id for a new session. Sets `taken` if the requested one is in use."""
         wanted = self.flags.session_id
         if wanted and self.store is not None:
             self.taken = self.store.load(wanted) is not None
         return wanted or new_uuid()
 
     def _take_up_costs(self) -> None:
-        """Go on counting where the session that is resumed has stopped."""
+        """Restore the costs of a resumed session."""
         for entry in reversed(self.history):
             if "spent" in entry:
                 taken, given, cost = entry["spent"]
@@ -179,11 +179,11 @@ class SimulatedSession:
 
     @property
     def can_ask(self) -> bool:
-        """Whether there is somebody at the other end who decides on permissions."""
+        """Whether the SDK decides on permissions."""
         return self.flags.permission_prompt_tool == "stdio"
 
     def remember(self, role: str, text: str) -> None:
-        """Keep what was said, so that a later process can resume."""
+        """Store a message, so that a later process can resume."""
         entry = {
             "type": role,
             "text": text,
@@ -218,7 +218,7 @@ class SimulatedSession:
         return names
 
     def spend(self, input_tokens: int, output_tokens: int, cost: float) -> None:
-        """Add up what a model call has used. The figures are invented, their sums are right."""
+        """Add up what a model call has used. The figures are invented, their sums are correct."""
         self.cost = round(self.cost + cost, 6)
         for book in (self.spent, self.unreported):
             before = [book[self.model]] if self.model in book else []
@@ -255,7 +255,7 @@ def _model_usage(model: str, input_tokens: int, output_tokens: int, cost: float)
 
 # --- on disk --------------------------------------------------------------------------------------
 
-# What may be in a file's name is 255 bytes at most; a longer folder is told apart by a checksum.
+# File names have at most 255 bytes; a checksum tells longer folders apart.
 _LONGEST_FOLDER = 200
 
 _SUFFIX = ".jsonl"
@@ -268,9 +268,9 @@ class SessionStore:
     Lines for each session.
 
     Args:
-        config_dir: the CLI's own folder. Nothing outside of it is touched.
+        config_dir: the CLI's own folder. Nothing outside it is touched.
         cwd: the working directory.
-        enabled: whether anything is written. What is there can be read all the same.
+        enabled: whether anything is written. Reading works in any case.
     """
 
     def __init__(self, config_dir: str, cwd: str, enabled: bool) -> None:
@@ -278,7 +278,7 @@ class SessionStore:
         self.folder: str = os.path.join(config_dir, "projects", _folder_name(cwd))
 
     def append(self, session_id: str, entry: dict[str, Any]) -> None:
-        """Add an entry to a session, and the session if there is none.
+        """Add an entry to a session, creating the session if needed.
 
         Raises:
             ValueError: the id cannot be the name of a file.
@@ -288,7 +288,7 @@ class SessionStore:
             self._write(path, "ab", _line(entry))
 
     def load(self, session_id: str) -> list[dict[str, Any]] | None:
-        """Read the entries of a session; None if there is none. A torn line is left out."""
+        """Read the entries of a session; None if there is none. Broken lines are skipped."""
         if not _is_id(session_id):
             return None
         try:
@@ -312,7 +312,7 @@ class SessionStore:
         return max(found)[1] if found else None
 
     def fork(self, old: str, new: str) -> None:
-        """Copy a session, if it is there, under another id; the copies of its entries name that.
+        """Copy a session, if it exists, under another id, which its entries then carry.
 
         Raises:
             FileExistsError: there is a session with the new id.

@@ -1,4 +1,4 @@
-"""A simulated CLI put together: how it starts, what it does with its input, how it is set up."""
+"""The complete simulated CLI: how it starts, how it handles input, how it is configured."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class SimulatedProcess(Engine):
         self.scenario = scenario
 
     def begin(self) -> None:
-        """Say what is odd about the flags; exit if the session that they ask for cannot be had."""
+        """Print warnings; exit if the requested session cannot be used."""
         flags = self.session.flags
         for warning in flags.warnings:
             self.warn(warning)
@@ -95,7 +95,7 @@ class SimulatedProcess(Engine):
         return run_turn(self, self.scenario, prompt)
 
     def receive(self, event: Event) -> None:
-        """Deal with what was sent, as far as the real CLI would understand it."""
+        """Handle what was sent, as far as the real CLI would understand it."""
         understood = self._understood(event)
         if isinstance(understood, Answer | Failure):
             if self.session.flags.replay_user_messages:
@@ -111,10 +111,10 @@ class SimulatedProcess(Engine):
             text, reason = understood.head.decode("utf-8", "replace"), understood.reason
             self.warn(f"Error parsing streaming input line: {text}: SyntaxError: {reason}")
             self.exit(1)
-        # All else is ignored in silence, as the real one does.
+        # Everything else is silently ignored, as by the real CLI.
 
     def _understood(self, event: Event) -> Event | None:
-        """The event as the real CLI takes it; None if it does not.
+        """The event as the real CLI understands it; None if it ignores it.
 
         The connection understands every dialect. A simulated CLI that speaks only its own must
         not, or an application would work with it and hang with the real one.
@@ -133,7 +133,7 @@ class SimulatedProcess(Engine):
         is_request = request.raw.get("type") == "control_request"
         if is_request and "request_id" in request.raw:
             return True
-        self.connection.send(Failure(request.id, ""))  # it is off the books, and not written
+        self.connection.send(Failure(request.id, ""))  # recorded as answered, but not written
         if is_request and self.session.persona.answers_nested_initialize:
             self.act(Write(NO_ID))
         return False
@@ -185,13 +185,12 @@ def _modern_answer(answer: Answer | Failure) -> Event | None:
 
 
 class Simulation(NamedTuple):
-    """How a simulated CLI behaves, whatever it is called with.
+    """How a simulated CLI behaves, independent of its command line.
 
     Attributes:
         scenario: what the agent does; None for the demo agent, which really works on files.
         version: the CLI version to play, one of `PERSONAS`.
-        dialect: the dialect to speak, `modern` being that of the real CLI, or `auto` to speak as
-            the SDK does.
+        dialect: the dialect to speak: `modern` is that of the real CLI, `auto` that of the SDK.
         faults: what goes wrong.
     """
 
@@ -202,13 +201,13 @@ class Simulation(NamedTuple):
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Simulation:
-        """Read the environment of the executable: its command line belongs to the SDK.
+        """Read the configuration of the program from its environment.
 
         `CLAUDEWIRE_SIM_SCENARIO` a TOML file, or `file.py:function`; `CLAUDEWIRE_SIM_VERSION`;
         `CLAUDEWIRE_SIM_DIALECT`; `CLAUDEWIRE_SIM_FAULTS` as `parse_faults` understands it.
 
         Raises:
-            ValueError: one of them makes no sense.
+            ValueError: one of them is invalid.
         """
         scenario: Scenario | None = None
         faults: tuple[Fault, ...] = ()
@@ -224,7 +223,7 @@ class Simulation(NamedTuple):
         dialect = env.get("CLAUDEWIRE_SIM_DIALECT") or MODERN.name
         if dialect not in (AUTO, *DIALECTS):
             known = ", ".join([AUTO, *DIALECTS])
-            raise ValueError(f"There is no dialect {dialect!r}; there are {known}")
+            raise ValueError(f"Unknown dialect {dialect!r}; the dialects are {known}")
         return cls(scenario, persona(version).version, dialect, faults)
 
     def engine(
@@ -235,7 +234,7 @@ class Simulation(NamedTuple):
         env: Mapping[str, str],
         clock: Callable[[], float],
     ) -> SimulatedProcess | EarlyExit:
-        """Start it as a process is started; an `EarlyExit` if the command line is not accepted."""
+        """Create a process; an `EarlyExit` if the command line is not accepted."""
         plays = persona(self.version)
         flags = parse(argv, version=plays.version)
         if isinstance(flags, EarlyExit):
@@ -252,7 +251,7 @@ class Simulation(NamedTuple):
 
 
 def _store(env: Mapping[str, str], cwd: str, *, enabled: bool) -> SessionStore | None:
-    """Where conversations are kept: nowhere if the environment names no place for them."""
+    """Where conversations are kept: nowhere if the environment does not say."""
     folder = env.get("CLAUDE_CONFIG_DIR")
     if not folder and env.get("HOME"):
         folder = os.path.join(env["HOME"], ".claude")
@@ -260,7 +259,7 @@ def _store(env: Mapping[str, str], cwd: str, *, enabled: bool) -> SessionStore |
 
 
 def _fresh(faults: Sequence[Fault]) -> Sequence[Fault]:
-    """Copies for one engine: a fault counts frames."""
+    """Copies for one engine, since faults count frames."""
     if not faults:
         return ()
     from copy import deepcopy

@@ -43,7 +43,7 @@ STOPPED = (
 
 
 class _SuccessfulResult(ResultMessage, tag="result", kw_only=True):
-    """The result of a turn that has come to its end."""
+    """The result of a turn that was completed."""
 
     api_error_status: int | None = nullable()
 
@@ -83,7 +83,7 @@ async def _play(engine: Engine, chat: Chat, scenario: Scenario) -> EndTurn:
 
 
 async def _submit(engine: Engine, chat: Chat) -> EndTurn | None:
-    """Let the hooks see the prompt, and begin; the end at once if they refuse it."""
+    """Call the hooks for the prompt, and begin the turn; its end if they block the prompt."""
     session = engine.session
     if chat.prompt is None:
         _announce(engine, chat)
@@ -108,7 +108,7 @@ async def _submit(engine: Engine, chat: Chat) -> EndTurn | None:
 
 
 async def _work(engine: Engine, chat: Chat, scenario: Scenario) -> None:
-    """Play the scenario for the prompt, and for what else comes up before the turn is over."""
+    """Play the scenario for the prompt, and for queued prompts and hook feedback after it."""
     kept_going = False
     while True:
         await scenario(chat)
@@ -133,7 +133,7 @@ async def _work(engine: Engine, chat: Chat, scenario: Scenario) -> None:
 
 
 def _notify(engine: Engine) -> None:
-    """Tell the user what the real one tells when a hook does not let the agent stop."""
+    """Send the notification of the real CLI for a hook that does not let the agent stop."""
     engine.send(
         NotificationMessage(
             key="stop-hook-error",
@@ -145,7 +145,7 @@ def _notify(engine: Engine) -> None:
 
 
 def _announce(engine: Engine, chat: Chat) -> None:
-    """Say what the session is, at the start of the turn."""
+    """Send what a turn begins with."""
     session = engine.session
     if session.turns == 0 and engine.speaks == "session":
         engine.send(SessionCreatedMessage(session_id=session.id))
@@ -156,7 +156,7 @@ def _announce(engine: Engine, chat: Chat) -> None:
 
 
 def init_message(session: SimulatedSession, prompt: UserMessage | None = None) -> InitMessage:
-    """What the session is, as each turn begins with it."""
+    """The description of the session with which each turn begins."""
     servers = [
         InitMcpServer(name=name, status="connected", source="sdk") for name in session.mcp_tools
     ]
@@ -244,14 +244,14 @@ def _finished(engine: Engine, chat: Chat, end: EndTurn, started: float) -> Resul
 
 
 def _told(chat: Chat) -> str:
-    """What a turn has come to, in words."""
+    """The result of a turn as a string."""
     if chat.structured is None:
         return chat.last_text
     return msgspec.json.encode(chat.structured).decode()
 
 
 def _timing(chat: Chat) -> dict[str, Any]:
-    """When the model was asked and has answered: at once."""
+    """The timing of the model's answer, which comes at once."""
     names = ("ttft_ms", "ttft_stream_ms", "time_to_request_ms", "first_content_frame_ms")
     timing: dict[str, Any] = dict.fromkeys(names, 0)
     if chat.prompt is not None and chat.prompt.uuid is not None:
@@ -262,7 +262,7 @@ def _timing(chat: Chat) -> dict[str, Any]:
 
 
 def _no_subagents() -> dict[str, Any]:
-    """What a result says of subagents if there were none."""
+    """What a result reports about subagents if there were none."""
     return {
         "spawned": 0,
         "requested": {"background": 0, "foreground": 0, "unset": 0},

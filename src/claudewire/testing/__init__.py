@@ -1,8 +1,8 @@
-"""Doubles for tests of applications that drive the `claude` CLI.
+"""Test doubles for applications that drive the `claude` CLI.
 
-A simulated CLI, in this process or as a program; what can go wrong with one; a Messages API that
-follows a script, and a cage to run a real CLI with it; recordings. As a plugin of pytest all of it
-comes as fixtures: see `pytest_plugin`. It uses every package below it.
+There is a simulated CLI, in memory or as a program, with faults; a scripted Messages API, and a
+cage in which a real CLI runs against it; and recordings. All of them are also pytest fixtures:
+start with `pytest_plugin`. It uses every package below it.
 
 Each name is loaded when it is first used, because pytest loads the plugin in every run.
 """

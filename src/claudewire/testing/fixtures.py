@@ -1,4 +1,4 @@
-"""What the fixtures of the pytest plugin are: factories, each for one test."""
+"""The factories that the fixtures of the pytest plugin return, each for one test."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ LONGEST_NAME = 120
 
 
 class SimulatedCLIFactory:
-    """Makes simulated CLIs in this process, and has them watched.
+    """Makes simulated CLIs in this process, and logs their traffic.
 
     Args:
-        log: what watches them.
-        base: the folder that scenario files are looked for in.
+        log: where their traffic goes.
+        base: the folder to which paths of scenario files are relative.
         cwd: the working directory, unless another is given.
         config: where sessions are kept, unless an environment is given.
     """
@@ -69,15 +69,15 @@ class SimulatedCLIFactory:
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
     ) -> Watched[SimulatedCLI]:
-        """Make one, which is a transport. It takes what `SimulatedCLI` takes, and more.
+        """Make a simulated CLI, which is a transport.
 
         Args:
-            scenario: an async function, a file (from the folder of the test), or the text of a
-                TOML file, which is told by its having more than one line.
-            argv: what else is on the command line.
+            scenario: an async function, the path of a file (relative to the test's folder), or the
+                contents of a TOML file, recognised by having more than one line.
+            argv: more flags.
             version: the CLI version to play.
             dialect: the dialect to speak.
-            faults: what goes wrong, as objects or in the words of an executable's.
+            faults: what goes wrong, as objects or in the notation of `parse_faults`.
             cwd: its working directory; `tmp_path` unless given.
             env: its environment.
         """
@@ -96,11 +96,11 @@ class SimulatedCLIFactory:
 
 
 class SimulatedProgramFactory:
-    """Makes simulated CLIs as programs, for whoever wants a path to `claude`.
+    """Makes simulated CLIs as programs, for code that needs a path to `claude`.
 
     Args:
-        log: what watches them.
-        base: the folder that scenario files are looked for in.
+        log: where their traffic goes.
+        base: the folder to which paths of scenario files are relative.
         folder: where to put them.
         config: where sessions are kept, unless an environment is given.
     """
@@ -121,18 +121,18 @@ class SimulatedProgramFactory:
         faults: str = "",
         env: Mapping[str, str] | None = None,
     ) -> Path:
-        """Make one.
+        """Make a program and return its path.
 
         Args:
-            scenario: a file (from the folder of the test): TOML, or `file.py:function`; or the
-                text of a TOML file, which is told by its having more than one line.
+            scenario: a TOML file or `file.py:function`, relative to the test's folder; or the
+                contents of a TOML file, recognised by having more than one line.
             version: the CLI version to play.
             dialect: the dialect to speak.
-            faults: what goes wrong, in the language of `parse_faults`.
-            env: more variables that it is to see, whoever starts it.
+            faults: what goes wrong, in the notation of `parse_faults`.
+            env: more environment variables for the program.
 
         Raises:
-            ValueError: something of this makes no sense.
+            ValueError: an argument is invalid.
         """
         self._count += 1
         folder = self._folder / f"sim-{self._count}"
@@ -143,7 +143,7 @@ class SimulatedProgramFactory:
             "CLAUDEWIRE_SIM_DIALECT": dialect,
             "CLAUDEWIRE_SIM_FAULTS": faults,
         }
-        Simulation.from_env(variables)  # so that what is wrong is told here
+        Simulation.from_env(variables)  # so that errors are raised here
         log = folder / "claude.log"
         self._log.watch_file(log)
         variables |= {
@@ -171,7 +171,7 @@ def _load(given: str | os.PathLike[str], base: Path) -> Scenario:
 
 def _script(path: Path, variables: Mapping[str, str]) -> Path:
     exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
-    # -P, since a module may not come from whichever folder it is started in.
+    # -P, because a module must not come from the folder in which it is started.
     command = shlex.join([sys.executable, "-P", "-m", "claudewire.simulator"])
     path.write_text(f'#!/bin/sh\n{exports}exec {command} "$@"\n', encoding="utf-8")
     path.chmod(0o700)
@@ -179,7 +179,7 @@ def _script(path: Path, variables: Mapping[str, str]) -> Path:
 
 
 class CageFactory:
-    """Opens cages, and closes them when it is closed itself."""
+    """Opens cages, and closes them all together."""
 
     def __init__(self) -> None:
         self._open = ExitStack()
@@ -191,7 +191,7 @@ class CageFactory:
         env: Mapping[str, str] | None = None,
         keep: Sequence[str] = (),
     ) -> Cage:
-        """Open one. It takes what `Cage` takes."""
+        """Open a cage, with the arguments of `Cage`."""
         return self._open.enter_context(Cage(script, env=env, keep=keep))
 
     def close(self) -> None:
@@ -207,13 +207,13 @@ class NoRecording(Error):
 
 
 class RecordingFactory:
-    """Gives a test its recordings, one after the other.
+    """Records a test, or replays its recordings, one after the other.
 
     Args:
-        log: what watches the wire.
-        path: where the first recording is, or is to be.
-        scratch: a folder for recordings that are under way.
-        record: whether to record; else what was recorded is replayed.
+        log: where the traffic goes.
+        path: the file of the first recording.
+        scratch: a folder for unfinished recordings.
+        record: whether to record instead of replaying.
     """
 
     def __init__(self, log: WireLog, *, path: Path, scratch: Path, record: bool) -> None:
@@ -236,20 +236,20 @@ class RecordingFactory:
         redactor: Redact | bool = True,
         header: Mapping[str, Any] | None = None,
     ) -> Watched[RecordingTransport] | Watched[ReplayTransport]:
-        """Give a transport: the live one, recorded, or a replay of what was recorded.
+        """Return a transport: the live one, recorded, or a replay.
 
-        A recording is kept if the test passes. A replay must have been played to its end then.
+        A recording is kept if the test passes. A replay must have reached its end by then.
 
         Args:
-            live: makes the real transport; called only to record. It may be an async function.
-            match: how exactly the application has to send what it had sent, for a replay.
+            live: makes the real transport; called only for recording. It may be async.
+            match: how closely the application has to repeat what it sent when recorded.
             speed: how fast to replay, as `ReplayTransport` takes it.
-            ids: ids that are not the recorded ones, as `ReplayTransport` takes them.
-            redactor: what takes out the secrets.
-            header: what else to write at the beginning of a recording.
+            ids: ids that differ from the recorded ones, as `ReplayTransport` takes them.
+            redactor: removes secrets.
+            header: more fields for the header of a recording.
 
         Raises:
-            NoRecording: there is none to be replayed.
+            NoRecording: there is no recording to replay.
         """
         path = self._next_path()
         if not self._record:
@@ -261,15 +261,15 @@ class RecordingFactory:
         made = live()
         inner = await made if inspect.isawaitable(made) else made
         self._made[path] = self._scratch / path.name
-        # Opened here and not by its path: the test may forget to close the transport.
+        # Opened here, not by the transport, which the test may forget to close.
         sink = self._files.enter_context(self._made[path].open("wb"))
         return self._log.watch(RecordingTransport(inner, sink, header=header, redactor=redactor))
 
     def finish(self, *, passed: bool) -> None:
-        """Keep what was recorded, or check that all was replayed; nothing if the test failed.
+        """Keep the recordings, or check that all was replayed; do nothing if the test failed.
 
         Raises:
-            ReplayUnfinished: the application had sent more when it was recorded.
+            ReplayUnfinished: the application sent more when it was recorded.
         """
         self._files.close()
         if not passed:
@@ -296,9 +296,9 @@ def _load_recording(path: Path) -> Recording:
 
 
 def recording_path(file: Path, test: str) -> Path:
-    """Say where the recording of a test is: in `recordings`, next to the file of the test."""
+    """The file of a test's recording: in `recordings`, next to the file of the test."""
     name = test.replace("::", ".").replace("[", "-").removesuffix("]")
     plain = re.sub(r"[^\w.,=+-]", "_", name)[:LONGEST_NAME]
     if plain != name:
-        plain += f"-{zlib.crc32(name.encode()):08x}"  # others may look the same by now
+        plain += f"-{zlib.crc32(name.encode()):08x}"  # different names may look the same by now
     return file.parent / "recordings" / file.stem / f"{plain}.jsonl"

@@ -1,6 +1,6 @@
-"""The plugin of pytest: every double as a fixture, and the wire of each test that fails.
+"""The pytest plugin: every test double as a fixture, and the wire log of each test that fails.
 
-Nothing is loaded before a test asks for it.
+Nothing is loaded before a test needs it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PASSED = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what can be asked for on the command line."""
+    """Add the option --wire-record."""
     parser.getgroup("claudewire").addoption(
         "--wire-record",
         action="store_true",
@@ -49,7 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add what went over the wire to the report of a failure."""
+    """Add the wire log to the report of a failure."""
     report = yield
     if report.when == "call":
         item.stash[_PASSED] = report.passed
@@ -116,7 +116,7 @@ def scripted_api() -> type[ScriptedAPI]:
 def cage() -> Iterator[CageFactory]:
     """Open a cage for real programs: `cage(["Hello"]).wrapper("claude")` is a path.
 
-    Skips the test where there can be none, and says why.
+    It skips the test, with the reason, where a cage is not possible.
     """
     from .cage import Cage
     from .fixtures import CageFactory
@@ -132,10 +132,10 @@ def cage() -> Iterator[CageFactory]:
 def wire_recording(
     request: pytest.FixtureRequest, wire_log: WireLog, _claudewire_folder: Path
 ) -> Iterator[RecordingFactory]:
-    """Replay what this test had recorded, or record it with --wire-record.
+    """Replay the recording of this test, or record it with --wire-record.
 
-    `await wire_recording(live)` is a transport; `live` makes the real one and is called only to
-    record. Recordings are in `recordings`, next to the file of the test.
+    `await wire_recording(live)` is a transport; `live` makes the real one and is called only for
+    recording. Recordings are in `recordings`, next to the file of the test.
     """
     from .fixtures import RecordingFactory, recording_path
 

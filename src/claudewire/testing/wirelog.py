@@ -1,4 +1,4 @@
-"""What went over the wire lately, to be shown when a test fails."""
+"""A log of the latest traffic on the wire, shown when a test fails."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 __all__ = ["Watched", "WireLog"]
 
 LINES = 200
-"""The lines of one wire that are shown, the last ones: a failure is seldom far from its cause."""
+"""The lines of one wire that are kept: the cause of a failure is usually among the last."""
 
 WIDEST = 400
 """Characters of a line that are shown: enough to recognise it."""
 
 KEPT = 65536
-"""Bytes of a line that are looked at for secrets. Much more than is shown, so that what is shown
+"""Bytes of a line that are searched for secrets: many more than are shown, so that what is shown
 does not end in half a secret."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -30,7 +30,7 @@ T = TypeVar("T", bound="Transport")
 
 
 class _Line:
-    """One line, or as much of it as has come."""
+    """One line, or the part of it that has arrived."""
 
     def __init__(self, direction: str) -> None:
         self.direction = direction
@@ -47,7 +47,7 @@ class _Line:
         return self.head.decode("utf-8", "backslashreplace")
 
     def shown(self, text: str) -> str:
-        """The line as it is to be shown, given its text without secrets."""
+        """The line as it is shown, given its text without secrets."""
         text = _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
         if len(text) > WIDEST or self.size > len(self.head):
             text = f"{text[:WIDEST]}… ({self.size} bytes)"
@@ -76,7 +76,7 @@ class _Wire:
             start = end + 1
 
     def tell(self, what: str) -> None:
-        """Note something that is no line."""
+        """Log something other than a line."""
         line = self._begin("=")
         line.add(what.encode())
         line.complete = True
@@ -97,7 +97,7 @@ class _Wire:
 
 
 class Watched(Generic[T]):
-    """A transport that carries another's bytes untouched, and has them noted in a log.
+    """A transport that passes everything to another one, and logs it.
 
     Attributes:
         inner: the transport that is watched.
@@ -109,12 +109,12 @@ class Watched(Generic[T]):
 
     async def send(self, data: bytes) -> None:
         """Write all of `data`."""
-        # Noted first: the answer may be read before the writing has come back.
+        # Logged first, because the answer may arrive before `send` returns.
         self._wire.feed(">", data)
         await self.inner.send(data)
 
     async def send_eof(self) -> None:
-        """Say that nothing more will be sent."""
+        """Close the peer's stdin."""
         self._wire.tell("end of input")
         await self.inner.send_eof()
 
@@ -127,13 +127,13 @@ class Watched(Generic[T]):
         return self._noted("!", await self.inner.receive_stderr())
 
     async def wait(self) -> int | None:
-        """Wait until the peer has gone; give its exit status."""
+        """Wait until the peer has exited; return its exit status."""
         status = await self.inner.wait()
         self._wire.tell(f"exit {status}")
         return status
 
     async def aclose(self) -> None:
-        """Let go of everything."""
+        """Close the inner transport."""
         await self.inner.aclose()
 
     def _noted(self, direction: Direction, data: bytes) -> bytes:
@@ -142,9 +142,9 @@ class Watched(Generic[T]):
 
 
 class WireLog:
-    """Notes what goes over the wires of one test: `>` to the CLI, `<` from it, `!` its stderr.
+    """Logs the wires of one test: `>` to the CLI, `<` from it, `!` its stderr.
 
-    It keeps the last lines of each wire, and takes the secrets out when they are shown.
+    It keeps the last lines of each wire, and removes secrets when they are shown.
     """
 
     def __init__(self) -> None:
@@ -152,29 +152,29 @@ class WireLog:
         self._files: list[Path] = []
 
     def watch(self, transport: T, name: str = "") -> Watched[T]:
-        """Give a transport that does what this one does, and is watched."""
+        """Wrap a transport in one that logs its traffic."""
         wire = _Wire(name or type(transport).__name__)
         self._wires.append(wire)
         return Watched(transport, wire)
 
     def watch_file(self, path: str | os.PathLike[str]) -> None:
-        """Watch the simulated CLIs that write to this file, as `CLAUDEWIRE_SIM_LOG` says."""
+        """Add the log file of simulated CLIs, as `CLAUDEWIRE_SIM_LOG` names it."""
         self._files.append(Path(path))
 
     def sections(self) -> list[tuple[str, str]]:
-        """The log as it is to be read: a title and a text for each wire that was used."""
+        """The log for a report: a title and the lines of each wire that was used."""
         from ..errors import Redactor
 
         redactor = Redactor()
         wires = [*self._wires, *(wire for path in self._files for wire in _read(path))]
-        for wire in wires:  # a secret may be told as such only after it was first used
+        for wire in wires:  # a secret may be recognised only after its first use
             wire.show(redactor)
         shown = [(wire.name, wire.show(redactor)) for wire in wires]
         return [(f"wire: {name}", text) for name, text in shown if text]
 
 
 def _read(path: Path) -> Iterator[_Wire]:
-    """Read what the simulated CLIs wrote: each line has a process, a direction and bytes."""
+    """Read the log of simulated CLIs: each line has a process, a direction and bytes."""
     wires: dict[str, _Wire] = {}
     text = path.read_text("ascii") if path.exists() else ""
     for line in text.split("\n")[:-1]:

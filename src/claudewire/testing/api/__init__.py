@@ -1,7 +1,7 @@
-"""A Messages API on loopback that follows a script, so that a real CLI runs without a network.
+"""A scripted Messages API on loopback, so that a real CLI runs without a network.
 
-As a program: `python -m claudewire.testing.api --script FILE`. It needs the extra `api`. Start with
-`server`.
+It is also a program: `python -m claudewire.testing.api --script FILE`. It needs the extra `api`.
+Start with `server`.
 """
 
 from __future__ import annotations

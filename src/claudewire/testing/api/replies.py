@@ -1,4 +1,4 @@
-"""What a scripted Messages API can answer, and how the Messages API writes it."""
+"""The answers of a scripted Messages API, and how the Messages API writes them."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ __all__ = [
 ]
 
 CHUNK = 24
-"""Characters in one delta: a sentence takes several, as it does in reality."""
+"""Characters in one delta, so that a sentence takes several."""
 
 SIGNATURE = "c2NyaXB0ZWQ="
-"""Signs a thought. Clients hand it back and do not look at it."""
+"""The signature of a thought, which clients return unread."""
 
 _ERRORS = {
     400: "invalid_request_error",
@@ -56,7 +56,7 @@ class APIThinking:
 
 @dataclass(frozen=True)
 class APIToolUse:
-    """The model uses a tool. Without an id it gets a fresh one, each time that it is sent."""
+    """The model uses a tool. Without an id it gets a new one each time it is sent."""
 
     name: str
     input: Fields = field(default_factory=dict)
@@ -70,7 +70,7 @@ Part = str | APIThinking | APIToolUse
 class APIUsage(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """The tokens that a reply says it took. Output tokens are guessed from its length if None."""
+    """The usage that a reply reports. Output tokens are estimated from its length if None."""
 
     input_tokens: int = 10
     output_tokens: int | None = None
@@ -83,13 +83,13 @@ class APIReply:
 
     Args:
         parts: what it consists of, in order; a string is text.
-        usage: the tokens that it says it took.
+        usage: the usage that it reports.
         stop_reason: follows from the parts if None.
         chunk: characters in one delta of a streamed reply.
         delay: seconds before each event of a streamed reply, or before a plain one.
-        stall_after: after so many events nothing more comes until the client leaves.
+        stall_after: after so many events nothing more is sent until the client disconnects.
         cut_after: after so many events the connection breaks, in the middle of the next one.
-        times: how often this is the answer before the next one is; 0 for ever.
+        times: how often this answer is given before the next one; 0 for ever.
     """
 
     def __init__(
@@ -114,20 +114,20 @@ class APIReply:
 
     @property
     def fails(self) -> bool:
-        """Whether its transmission is to fail."""
+        """Whether its transmission fails."""
         return self.stall_after is not None or self.cut_after is not None
 
 
 @dataclass
 class APIStatus:
-    """The API refuses: an HTTP status that is an error.
+    """The API answers with an error status.
 
     Args:
         status: such as 400, 401, 429, 500 or 529.
         error: the kind of error; follows from the status if None.
-        message: what it says.
-        retry_after: seconds, as the header of that name.
-        times: how often this is the answer before the next one is; 0 for ever.
+        message: the error message.
+        retry_after: the value of the header of that name, in seconds.
+        times: how often this answer is given before the next one; 0 for ever.
     """
 
     status: int
@@ -145,7 +145,7 @@ LooseReply = Step | Part | Sequence[Part]
 
 
 def as_step(loose: LooseReply) -> Step:
-    """Make a reply of what stands for one."""
+    """Make a step from what stands for one."""
     if isinstance(loose, APIReply | APIStatus):
         return loose
     if isinstance(loose, str | APIThinking | APIToolUse):
@@ -154,12 +154,12 @@ def as_step(loose: LooseReply) -> Step:
 
 
 def structured_output(output: Fields) -> APIToolUse:
-    """The model hands in what `--json-schema` asked for."""
+    """The model returns the structured output that `--json-schema` asked for."""
     return APIToolUse("StructuredOutput", output)
 
 
 def new_id(prefix: str) -> str:
-    """Make an id that no other process makes, since conversations outlive processes."""
+    """Make an id that is unique across processes, since conversations outlive them."""
     return f"{prefix}_scripted{os.urandom(8).hex()}"
 
 
@@ -167,7 +167,7 @@ def new_id(prefix: str) -> str:
 
 
 def error_body(status: APIStatus) -> Fields:
-    """The body of a refusal."""
+    """The body of an error response."""
     kind = status.error or _ERRORS.get(status.status, "api_error")
     return {
         "type": "error",
@@ -177,7 +177,7 @@ def error_body(status: APIStatus) -> Fields:
 
 
 def message_body(reply: APIReply, model: str) -> Fields:
-    """The whole message, as a request without streaming gets it."""
+    """The whole message, for a request without streaming."""
     usage = _usage(reply)
     return {
         **_envelope(model),

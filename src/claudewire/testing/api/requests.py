@@ -1,4 +1,4 @@
-"""What a client of the Messages API asked, and which part of a conversation that is."""
+"""The requests of a client of the Messages API, and what each is for."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["COUNT", "OTHER", "SIDE", "TURN", "APIRequest", "classify", "redacted
 TURN = "turn"
 """The model is asked to go on with a conversation."""
 SIDE = "side"
-"""The CLI asks for something of its own: a title, a summary, whether there is quota."""
+"""The CLI asks for its own purposes: for a title, a summary, the quota."""
 COUNT = "count"
-"""Tokens are to be counted."""
+"""The client asks for a count of tokens."""
 OTHER = "other"
 """Anything else, such as a probe of the connection."""
 
 _FEW_TOKENS = 64
-"""No turn of an agent is content with so few: the probe for quota asks for one."""
+"""A turn of an agent allows more tokens; the probe for quota asks for one."""
 
 _SECRETS = ("key", "auth", "token", "cookie", "secret")
 _REMINDER = "<system-reminder>"
@@ -28,7 +28,7 @@ Fields = dict[str, Any]
 
 
 class APIRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One request, as it was recorded: without its secrets."""
+    """One request, without its secrets."""
 
     method: str
     path: str
@@ -54,23 +54,23 @@ class APIRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def streamed(self) -> bool:
-        """Whether the reply is wanted as a stream of events."""
+        """Whether the client asks for a stream of events."""
         return self._field("stream") is True
 
     @property
     def prompt(self) -> str:
-        """What the user said last; tool results and reminders of the CLI do not count."""
+        """The last prompt of the user; tool results and reminders of the CLI do not count."""
         return next(reversed(self.prompts), "")
 
     @property
     def prompts(self) -> list[str]:
-        """What the user said, from the first to the last."""
+        """The prompts of the user, from the first to the last."""
         said = (list(_texts(message)) for message in _user_messages(self.messages))
         return [texts[-1] for texts in said if texts]
 
     @property
     def tool_results(self) -> list[Fields]:
-        """The results of tools that the last message of the user brings, if any."""
+        """The tool results in the last message of the user."""
         last: list[Fields] = []
         for message in _user_messages(self.messages):
             last = [block for block in _blocks(message) if block.get("type") == "tool_result"]
@@ -78,7 +78,7 @@ class APIRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def conversation(self) -> str:
-        """Who is talking: the same for all requests of one session."""
+        """An id of the client, the same for all requests of one session."""
         metadata = self._field("metadata")
         return str(metadata.get("user_id", "")) if isinstance(metadata, dict) else ""
 
@@ -87,7 +87,7 @@ class APIRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def classify(method: str, path: str, body: Any) -> str:
-    """Say what a request is for."""
+    """Tell what a request is for."""
     route = path.partition("?")[0]
     if method != "POST" or not isinstance(body, dict):
         return OTHER
@@ -100,13 +100,13 @@ def classify(method: str, path: str, body: Any) -> str:
 
 
 def _is_conversation(body: Fields) -> bool:
-    """Whether an agent without tools asks: side calls are one message that wants no thought."""
+    """Whether this is a turn without tools: side calls are one message without thinking."""
     roles = {message.get("role") for message in _dicts(body.get("messages"))}
     return roles != {"user"} or "thinking" in body or "context_management" in body
 
 
 def redacted(headers: dict[str, str]) -> dict[str, str]:
-    """Keep the names of secret headers, and not what they hold."""
+    """Redact the values of secret headers."""
     return {
         name: "redacted" if any(word in name.lower() for word in _SECRETS) else value
         for name, value in headers.items()
@@ -118,7 +118,7 @@ def _user_messages(messages: list[Fields]) -> Iterator[Fields]:
 
 
 def _texts(message: Fields) -> Iterator[str]:
-    """What the user said in a message. Reminders come in the same way but are the CLI's."""
+    """The user's text in a message, without reminders, which the CLI adds."""
     for block in _blocks(message):
         text = block.get("text")
         if block.get("type") == "text" and isinstance(text, str) and not _is_reminder(text):

@@ -6,7 +6,7 @@ In Python:
     script.on("list", APIToolUse("Bash", {"command": "ls"}), "There are two files.")
     script.on(re.compile(r"retry \d"), APIStatus(429, retry_after=0, times=2), "At last.")
 
-The same in a file, for other languages and for a process of its own:
+The same in a file, for other languages and for a separate process:
 
     default = "I do not know."
 
@@ -48,10 +48,10 @@ from .requests import APIRequest
 __all__ = ["APIScript", "Match", "Source"]
 
 Match = str | re.Pattern[str] | Callable[[APIRequest], bool]
-"""When a rule holds: the prompt contains a text, matches a pattern, or a function says so."""
+"""When a rule applies: the prompt contains a string, matches a pattern, or a function decides."""
 
 _SHOWN = 200
-"""Characters of a prompt that is quoted: enough to recognise it."""
+"""Characters of a prompt that are quoted: enough to recognise it."""
 
 
 class _Rule(NamedTuple):
@@ -71,11 +71,11 @@ class _Rule(NamedTuple):
             return _RuleForm(contains=self.match, replies=replies)
         if isinstance(self.match, re.Pattern):
             return _RuleForm(matches=_inline_flags(self.match), replies=replies)
-        raise ValueError("A rule that is a function cannot be written down")
+        raise ValueError("A rule that is a function cannot be written to a file")
 
 
 class _Cursor:
-    """A place in a series of steps, each of which stays for as many times as it says."""
+    """A position in a series of steps, each of which is repeated as often as it says."""
 
     def __init__(self, steps: Iterator[Step]) -> None:
         self._steps = steps
@@ -84,7 +84,7 @@ class _Cursor:
 
     def next(self) -> Step | None:
         if self._step is None or self._given == self._step.times:
-            # Clients try again, and a failure that nothing follows is not over by that.
+            # Clients try again, and a failure that comes last is permanent.
             last = self._step if self._step and self._step.fails else None
             self._step = next(self._steps, last)
             self._given = 0
@@ -95,15 +95,14 @@ class _Cursor:
 class APIScript:
     """What the model says.
 
-    A rule holds for a turn of the conversation: its first reply answers the prompt, and the
-    others what follows from it (the results of the tools that the first one used, or the same
-    request once more after an error). A prompt that no rule is made for takes the next of the
-    script's own replies, whatever it says; when there are none left, the default. A failure that
-    comes last stays: clients try again.
+    A rule applies to a turn of the conversation: its first reply answers the prompt, and the
+    others answer what follows (the results of tools, or the same request after an error). A prompt
+    without a rule gets the next of the script's own replies; when there are none left, the default.
+    A failure that comes last is repeated, because clients try again.
 
     Args:
-        replies: the answers to prompts without a rule, one after the other.
-        default: the answer when there is no other; None to say that there is no script.
+        replies: the answers to prompts without a rule, in order.
+        default: the answer when there is no other; None for a reply that says so.
     """
 
     def __init__(self, *replies: LooseReply, default: LooseReply | None = None) -> None:
@@ -116,7 +115,7 @@ class APIScript:
 
     @classmethod
     def of(cls, source: Source) -> APIScript:
-        """Make a script of what stands for one."""
+        """Make a script from what stands for one."""
         if isinstance(source, APIScript):
             return source
         if isinstance(source, str):
@@ -132,12 +131,12 @@ class APIScript:
         return script
 
     def on(self, match: Match, *replies: LooseReply) -> APIScript:
-        """Add a rule: for a turn like this, these replies. The first rule that holds is taken."""
+        """Add a rule: these replies for a turn like this. The first rule that matches applies."""
         self._rules.append(_Rule(match, tuple(as_step(reply) for reply in replies)))
         return self
 
     def answer(self, request: APIRequest) -> Step:
-        """Say what the answer to a request is, and remember that it was given."""
+        """Choose the answer to a request, and remember that it was given."""
         if self._call is not None and (loose := self._call(request)) is not None:
             return as_step(loose)
         for index, rule in enumerate(self._rules):
@@ -156,7 +155,7 @@ class APIScript:
         """Read a script from a TOML file, or a JSON file of the same form.
 
         Raises:
-            ValueError: it is not such a file; the message says where.
+            ValueError: the file is not valid; the message says where.
         """
         path = Path(path)
         text = path.read_text(encoding="utf-8")
@@ -164,14 +163,14 @@ class APIScript:
             parsed = msgspec.json.decode(text) if path.suffix == ".json" else tomllib.loads(text)
             return cls.from_data(parsed)
         except ValueError as error:
-            raise ValueError(f"{path} is no script: {error}") from error
+            raise ValueError(f"{path} is not a valid script: {error}") from error
 
     @classmethod
     def from_data(cls, data: Any) -> APIScript:
-        """Make a script of what a file holds.
+        """Make a script from the contents of a file.
 
         Raises:
-            ValueError: it is not of that form; the message says where.
+            ValueError: the data is not valid; the message says where.
         """
         form = msgspec.convert(data, _ScriptForm)
         default = None if form.default is None else _read(form.default)
@@ -181,13 +180,13 @@ class APIScript:
         return script
 
     def to_data(self) -> dict[str, Any]:
-        """Write the script down, in the form that a file has.
+        """The script as the contents of a file.
 
         Raises:
-            ValueError: a part of it is a function, and cannot be written down.
+            ValueError: a part of it is a function.
         """
         if self._replies is None:
-            raise ValueError("Replies that a function or a generator gives cannot be written down")
+            raise ValueError("Replies from a function or a generator cannot be written to a file")
         form = _ScriptForm(
             rules=[rule.form() for rule in self._rules],
             replies=[_ReplyForm.of_step(step) for step in self._replies],
@@ -210,7 +209,7 @@ def _read(form: str | _ReplyForm) -> Step:
 
 
 def _inline_flags(pattern: re.Pattern[str]) -> str:
-    """Move the flags of a pattern, such as that for any case, into the pattern itself."""
+    """Move the flags of a pattern, such as IGNORECASE, into the pattern itself."""
     letters = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL, "x": re.VERBOSE}
     missing = pattern.flags & ~re.compile(pattern.pattern).flags
     flags = "".join(letter for letter, flag in letters.items() if missing & flag)
@@ -221,7 +220,7 @@ def _inline_flags(pattern: re.Pattern[str]) -> str:
 
 
 class _PartForm(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One part of a reply, or the usual ones together: a thought, a text, the use of a tool."""
+    """One part of a reply, or several in the usual order: a thought, text, the use of a tool."""
 
     thinking: str | None = None
     signature: str = SIGNATURE
@@ -233,7 +232,7 @@ class _PartForm(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown
 
     @classmethod
     def of(cls, part: Part) -> _PartForm:
-        """Write down a part."""
+        """The form of a part."""
         if isinstance(part, str):
             return _PartForm(text=part)
         if isinstance(part, APIThinking):
@@ -241,7 +240,7 @@ class _PartForm(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown
         return _PartForm(tool=part.name, input=part.input, id=part.id)
 
     def read(self) -> Iterator[Part]:
-        """Give the parts that this stands for."""
+        """The parts that this stands for."""
         if self.thinking is not None:
             yield APIThinking(self.thinking, self.signature)
         if self.text is not None:
@@ -253,7 +252,7 @@ class _PartForm(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown
 
 
 class _ReplyForm(_PartForm, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A reply; or, with a status, a refusal."""
+    """A reply; or, with a status, an error."""
 
     parts: list[str | _PartForm] = []
     usage: APIUsage | None = None
@@ -270,7 +269,7 @@ class _ReplyForm(_PartForm, kw_only=True, omit_defaults=True, forbid_unknown_fie
 
     @classmethod
     def of_step(cls, step: Step) -> _ReplyForm:
-        """Write down a step."""
+        """The form of a step."""
         fields = {
             name: getattr(step, name) for name in cls.__struct_fields__ if hasattr(step, name)
         }
@@ -279,7 +278,7 @@ class _ReplyForm(_PartForm, kw_only=True, omit_defaults=True, forbid_unknown_fie
         return cls(**fields)
 
     def read_step(self) -> Step:
-        """Give the step that this stands for."""
+        """The step that this stands for."""
         if self.status is not None:
             return APIStatus(
                 self.status,
@@ -316,10 +315,10 @@ class _RuleForm(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown
         try:
             self.match()
         except re.error as error:
-            raise ValueError(f"{self.matches!r} is no pattern: {error}") from error
+            raise ValueError(f"{self.matches!r} is not a pattern: {error}") from error
 
     def match(self) -> str | re.Pattern[str]:
-        """Say when the rule holds; without a condition always."""
+        """When the rule applies; always, without a condition."""
         return re.compile(self.matches) if self.matches is not None else self.contains or ""
 
 

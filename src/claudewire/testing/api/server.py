@@ -1,4 +1,4 @@
-"""A Messages API on loopback that follows a script, so that a real CLI runs without a network.
+"""A scripted Messages API on loopback, so that a real CLI runs without a network.
 
     async with ScriptedAPI(["Hello!"]) as api:
         ...  # run a client with ANTHROPIC_BASE_URL=api.url
@@ -41,7 +41,7 @@ class ScriptedAPI:
     """The server. It listens on a free port of 127.0.0.1 for as long as the context lasts.
 
     Args:
-        script: what the model says: a `APIScript`, replies in their order, or a function.
+        script: what the model says: an `APIScript`, replies in their order, or a function.
         port: the port to listen on; 0 for any that is free.
         record: a file that every request is appended to, as a line of JSON.
     """
@@ -58,7 +58,7 @@ class ScriptedAPI:
 
     @property
     def url(self) -> str:
-        """What `ANTHROPIC_BASE_URL` is to be set to."""
+        """The value for `ANTHROPIC_BASE_URL`."""
         return f"http://127.0.0.1:{self._port}"
 
     @property
@@ -68,7 +68,7 @@ class ScriptedAPI:
 
     @property
     def side_calls(self) -> list[APIRequest]:
-        """The requests that a CLI made for purposes of its own."""
+        """The requests that a CLI made for its own purposes."""
         return [request for request in self.requests if request.kind == SIDE]
 
     async def __aenter__(self) -> ScriptedAPI:
@@ -87,7 +87,7 @@ class ScriptedAPI:
     ) -> None:
         assert self._tasks is not None
         self._tasks.cancel_scope.cancel()
-        # The group is not told of an exception: it would wrap what belongs to the caller.
+        # The group does not see the caller's exception, which it would wrap.
         await self._tasks.__aexit__(None, None, None)
 
     async def _listen(self, listener: anyio.abc.Listener[anyio.abc.SocketStream]) -> None:
@@ -101,7 +101,7 @@ class ScriptedAPI:
                 while (received := await http.receive()) is not None:
                     await _answer(http, *self._take(received))
         except _LEFT:
-            pass  # clients come and go as they like
+            pass  # clients may disconnect at any time
 
     def _take(self, received: HTTPRequest) -> tuple[APIRequest, Step | None]:
         method, path, headers, data = received
@@ -127,7 +127,7 @@ class ScriptedAPI:
             return None
         try:
             return self.script.answer(request)
-        except Exception as error:  # a user's function: what it raises must reach somebody
+        except Exception as error:  # a user's function: its error must be visible
             return APIStatus(400, message=f"The script failed: {error!r}")
 
 
@@ -179,7 +179,7 @@ async def _send_events(http: HTTPConnection, reply: APIReply, model: str) -> Non
 
 
 async def _fail(http: HTTPConnection, reply: APIReply, data: bytes) -> NoReturn:
-    """Do not send `data`: nothing more ever, or half of it and the end of the connection."""
+    """Send nothing more, or half of `data`, and then close the connection."""
     if reply.cut_after is not None:
         await http.send(data[: len(data) // 2])
     else:
@@ -197,11 +197,11 @@ def _parse(data: bytes) -> Any:
 # --- one HTTP connection -------------------------------------------------------------------------
 
 _RECEIVED = 65536
-"""Bytes that are read at a time; conversations with images are long."""
+"""Bytes that are read at a time."""
 
 
 class HTTPRequest(NamedTuple):
-    """What a client asked, complete."""
+    """A complete request of a client."""
 
     method: str
     path: str
@@ -210,7 +210,7 @@ class HTTPRequest(NamedTuple):
 
 
 class HTTPConnection:
-    """One connection, for as many requests as the client likes to make."""
+    """One connection, for any number of requests."""
 
     def __init__(self, stream: anyio.abc.ByteStream) -> None:
         self._stream = stream
@@ -220,7 +220,7 @@ class HTTPConnection:
         """Wait for a request; None when the client has closed the connection.
 
         Raises:
-            h11.RemoteProtocolError: this is no HTTP.
+            h11.RemoteProtocolError: this is not HTTP.
         """
         if self._http.our_state is h11.DONE:
             self._http.start_next_cycle()
@@ -250,7 +250,7 @@ class HTTPConnection:
             return b""
 
     async def start(self, status: int, headers: Mapping[str, str]) -> None:
-        """Begin a response. Without a length in the headers it is sent in chunks."""
+        """Start a response. Without a length in the headers it is chunked."""
         await self._send(h11.Response(status_code=status, headers=list(headers.items())))
 
     async def send(self, data: bytes) -> None:
@@ -262,7 +262,7 @@ class HTTPConnection:
         await self._send(h11.EndOfMessage())
 
     async def until_they_leave(self) -> None:
-        """Wait, and say nothing, until the client closes the connection."""
+        """Wait until the client closes the connection."""
         while await self._receive():
             pass
 
@@ -286,13 +286,13 @@ async def serve(
     record: str | Path | None = None,
     ready: Callable[[str], object],
 ) -> None:
-    """Serve until told to stop by SIGINT or SIGTERM.
+    """Serve until SIGINT or SIGTERM arrives.
 
     Args:
         script: what the model says.
         port: the port to listen on; 0 for any that is free.
         record: a file that every request is appended to, as a line of JSON.
-        ready: is called with the URL once the server listens.
+        ready: called with the URL once the server listens.
     """
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with ScriptedAPI(script, port=port, record=record) as api:

@@ -1,14 +1,14 @@
 """A cage for real programs: no network but loopback, a private home, a clean environment.
 
     with Cage(["Hello!"]) as cage:
-        command = cage.command(["claude", "-p", "hi"])   # for whoever starts processes
-        program = cage.wrapper("claude")                 # for whoever wants a path to the CLI
+        command = cage.command(["claude", "-p", "hi"])   # to start as a process
+        program = cage.wrapper("claude")                 # as a path to the CLI
         ...
     assert [request.prompt for request in cage.turns] == ["hi"]
 
-A scripted Messages API runs in the same network, so that a real CLI works in there, and nothing
-can leave the machine. Where this cannot be had, `Cage.unavailable()` says why: a program is
-never run without it. Linux only; it needs the extra `api`.
+A scripted Messages API runs in the same network, so a real CLI works in there, and nothing can
+leave the machine. Where a cage is not possible, `Cage.unavailable()` says why; a program is never
+run without one. Linux only; it needs the extra `api`.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ _QUIET = {
 }
 _LAUNCHER = (sys.executable, "-P", "-m", "claudewire.testing.cage.launcher")
 _PROBED = 30
-"""Seconds that a trial run may take; it takes less than one."""
+"""Seconds that a trial run may take; it usually takes less than one."""
 
 
 class Cage:
     """A place to run programs in. Reusable: each program gets a network of its own.
 
     Args:
-        script: what the model says: a `APIScript`, replies in their order, or a file. It must be
-            such as can be written to a file. Each program starts at its beginning.
+        script: what the model says: an `APIScript`, replies in their order, or a file. It must not
+            contain functions. Each program starts at its beginning.
         env: more variables for the programs.
         keep: names of variables that the programs may inherit, besides PATH, LANG and TERM;
             `*` stands for anything.
@@ -72,7 +72,7 @@ class Cage:
 
     @staticmethod
     def unavailable() -> str | None:
-        """Say why there can be no cage on this machine; None if there can."""
+        """Why a cage is not possible on this machine; None if it is."""
         return _unavailable()
 
     # --- its life --------------------------------------------------------------------------------
@@ -95,10 +95,10 @@ class Cage:
         self.close()
 
     def close(self) -> None:
-        """End what still runs in the cage, and remove its folder. What was asked is kept.
+        """End what still runs in the cage, and remove its folder. `api_requests` stays available.
 
         Raises:
-            CageError: something did not end.
+            CageError: a process did not end.
         """
         if self._folder is not None:
             dismiss_wardens(self._folder)
@@ -110,7 +110,7 @@ class Cage:
 
     @property
     def folder(self) -> Path:
-        """The private folder of the cage, which all the others are in."""
+        """The private folder of the cage, which contains all the others."""
         if self._folder is None:
             raise CageError("the cage is not open")
         return self._folder
@@ -135,7 +135,7 @@ class Cage:
         return self.folder / "tmp"
 
     def api_requests(self) -> list[APIRequest]:
-        """Everything that programs have asked the API so far, in the order of arrival."""
+        """All requests to the API so far, in the order of arrival."""
         if self._folder is None:
             return self._requests
         try:
@@ -152,10 +152,10 @@ class Cage:
     # --- running programs ------------------------------------------------------------------------
 
     def command(self, command: Sequence[str | os.PathLike[str]]) -> list[str]:
-        """Give the command that runs this one in the cage.
+        """The command that runs this command in the cage.
 
-        It can be started by anybody, like any other: the process that is started becomes the
-        program, so its pipes, signals and exit status are the program's.
+        It can be started like any other: the process that is started becomes the program, so its
+        pipes, signals and exit status are the program's.
         """
         return [*_LAUNCHER, str(self.folder), *(os.fspath(word) for word in command)]
 
@@ -170,7 +170,7 @@ class Cage:
         return path
 
     def _environment(self) -> dict[str, str]:
-        # A CLI that runs as root wants to be told that it is in a sandbox. It is.
+        # A CLI that runs as root must be told that it is in a sandbox.
         root = {"IS_SANDBOX": "1"} if os.geteuid() == 0 else {}
         return {
             **_QUIET,
@@ -186,7 +186,7 @@ class Cage:
 @functools.cache
 def _unavailable() -> str | None:
     if sys.platform != "linux":
-        return "network namespaces are a thing of Linux"
+        return "network namespaces exist on Linux only"
     with Cage() as cage:
         trial = subprocess.run(
             cage.command(["true"]), capture_output=True, encoding="utf-8", timeout=_PROBED

@@ -1,11 +1,11 @@
-"""The launcher of a cage: goes into an empty network, puts a warden there, becomes the program.
+"""The launcher of a cage: enters an empty network, starts a warden there, becomes the program.
 
 It is a program, `python -P -m claudewire.testing.cage.launcher FOLDER PROGRAM ARGUMENTS`,
-and what a `Cage` gives others to start. Since it becomes the program (same process, same pipes),
+and part of what `Cage.command` returns. Since it becomes the program (same process, same pipes),
 signals and the exit status need no forwarding. The *warden* is a process beside it: it runs the
-scripted API, and when the program has ended it ends whatever else was left in that network.
+scripted API, and when the program has ended it ends what is left in that network.
 
-Exit status 125: there is no cage, and nothing was run. 126, 127: the program cannot be run.
+Exit status 125: no cage was possible, and nothing was run. 126, 127: the program cannot be run.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _INTERFACE = struct.Struct("16sH14x")
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a cage tells its launchers, in a file of its folder."""
+    """What a cage tells its launchers, in a file in its folder."""
 
     keep: list[str]
     """Patterns of the names of variables that the program may see."""
@@ -64,7 +64,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.decode((folder / cls.FILE).read_bytes(), type=cls)
 
     def environment(self, outside: Mapping[str, str], url: str) -> dict[str, str]:
-        """Say which environment the program gets."""
+        """The environment of the program."""
         kept = {
             name: value
             for name, value in outside.items()
@@ -77,10 +77,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def confine() -> int:
-    """Go into a new network namespace that has loopback alone; say which one was left.
+    """Enter a new network namespace with loopback only; return the id of the one left.
 
     Raises:
-        CageError: this cannot be had here.
+        CageError: that is not possible here.
     """
     outside = network()
     _unshare()
@@ -97,7 +97,7 @@ def _unshare() -> None:
     try:
         _call("unshare", _CLONE_NEWNET)
     except PermissionError:
-        # Who is not root may have a network of their own in a user namespace of their own.
+        # Without root, a new network needs a new user namespace.
         _call("unshare", _CLONE_NEWUSER | _CLONE_NEWNET)
         Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
         Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
@@ -113,14 +113,14 @@ def _bring_up(interface: str) -> None:
 
 
 def _give_up_privileges() -> None:
-    """Make sure that nothing run from here can join another namespace, not even as root."""
+    """Make sure that no program started from here can join another namespace, even as root."""
     _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    with contextlib.suppress(PermissionError):  # then it is not ours to begin with
+    with contextlib.suppress(PermissionError):  # then there is nothing to drop
         _call("prctl", _PR_CAPBSET_DROP, _CAP_SYS_ADMIN, 0, 0, 0)
 
 
 def _call(name: str, *arguments: int) -> None:
-    """Call a function of the C library that Python does not have (in every version)."""
+    """Call a function of the C library that not every version of Python has."""
     function = getattr(ctypes.CDLL(None, use_errno=True), name)
     if function(*map(ctypes.c_ulong, arguments)) != 0:
         number = ctypes.get_errno()
@@ -142,12 +142,12 @@ def main(arguments: list[str]) -> NoReturn:
         outside = confine()
         url = post_warden(folder, Plan.SCRIPT, Plan.REQUESTS, outside)
     except (CageError, IndexError, OSError, ValueError) as error:
-        _leave(NO_CAGE, f"there is no cage, so nothing was run: {error}")
+        _leave(NO_CAGE, f"no cage is possible, so nothing was run: {error}")
     _become(arguments[1:], folder / Plan.WORK, plan.environment(os.environ, url))
 
 
 def _become(command: list[str], work: Path, environment: dict[str, str]) -> NoReturn:
-    # A folder inside the cage is as private as the one that was made for it.
+    # A folder inside the cage is as private as the default one.
     if not Path.cwd().is_relative_to(work):
         os.chdir(work)
     for ignored_by_python in (signal.SIGPIPE, signal.SIGXFSZ):
@@ -163,7 +163,7 @@ def _become(command: list[str], work: Path, environment: dict[str, str]) -> NoRe
 def _leave(status: int, message: str) -> NoReturn:
     sys.stderr.write(f"claudewire cage: {message}\n")
     sys.stderr.flush()
-    # Not an exit that others may catch: this process must not go on.
+    # Not `sys.exit`, which could be caught: this process must not go on.
     os._exit(status)
 
 

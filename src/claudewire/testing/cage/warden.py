@@ -1,7 +1,7 @@
 """The warden of a cage: a process beside the caged program, in the same network.
 
-It runs the scripted API, and when the program has ended it ends whatever else was left in that
-network. It is told apart by a file with its process id as its name, which it keeps locked.
+It runs the scripted API, and when the program has ended it ends what is left in that network. A
+locked file, named after its process id, identifies it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PAUSE = 0.01
 
 
 class CageError(Exception):
-    """There is no cage to be had, or it cannot be closed; the message says why."""
+    """A cage is not possible, or cannot be closed; the message says why."""
 
 
 def network() -> int:
@@ -36,7 +36,7 @@ def network() -> int:
 
 
 def post_warden(folder: Path, script: str, requests: str, outside: int) -> str:
-    """Start a warden for this process; give the URL of its API.
+    """Start a warden for this process; return the URL of its API.
 
     Args:
         folder: the folder of the cage.
@@ -51,7 +51,7 @@ def post_warden(folder: Path, script: str, requests: str, outside: int) -> str:
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        # Our orphan and not our child, because the program would not expect to have one.
+        # An orphan, not a child, because the program does not expect to have one.
         if os.fork() == 0:
             report = _Report(write)
             let_go_of_files(write, folder / _LOG)
@@ -84,7 +84,7 @@ def dismiss_wardens(folder: Path) -> None:
 
 
 def _on_duty(folder: Path) -> list[int]:
-    """Find the wardens that are there. A locked file tells that its process is the one we mean."""
+    """The process ids of running wardens: those whose files are locked."""
     return [int(file.name) for file in (folder / _WARDENS).iterdir() if _is_locked(file)]
 
 
@@ -101,7 +101,7 @@ def _is_locked(file: Path) -> bool:
 
 
 class _Report:
-    """Says once, to whoever waits at the other end of a pipe, how the start went."""
+    """Reports once, through a pipe, how the start went."""
 
     def __init__(self, file: int) -> None:
         self.file: int | None = file
@@ -121,7 +121,7 @@ def be_warden(
     outside: int,
     report: Callable[[str], None],
 ) -> NoReturn:
-    """Be the warden of a program, until it has ended; then end this process."""
+    """Run as the warden of a program until it has ended; then end this process."""
     try:
         os.setsid()
         with signed_in(folder), open(os.pidfd_open(program), "rb", buffering=0) as watch:
@@ -135,13 +135,13 @@ def be_warden(
 
 
 def let_go_of_files(kept: int, log: Path) -> None:
-    """Close all files but one: an open pipe would keep who reads from the program waiting."""
+    """Close all files but one: an open pipe would keep readers of the program's output waiting."""
     standard = (os.open(os.devnull, os.O_RDONLY), *[_open_log(log)] * 2)
     for target, source in enumerate(standard):
         os.dup2(source, target)
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2 and int(name) != kept:
-            with contextlib.suppress(OSError):  # the listing itself was one
+            with contextlib.suppress(OSError):  # the listing itself used one
                 os.close(int(name))
 
 
@@ -151,7 +151,7 @@ def _open_log(log: Path) -> int:
 
 @contextlib.contextmanager
 def signed_in(folder: Path) -> Iterator[None]:
-    """Be known as a warden on duty."""
+    """Hold the locked file of a running warden."""
     file = folder / _WARDENS / str(os.getpid())
     with file.open("wb") as opened:
         fcntl.flock(opened, fcntl.LOCK_EX)
@@ -159,8 +159,8 @@ def signed_in(folder: Path) -> Iterator[None]:
 
 
 def stand_watch(script: Path, requests: Path, watch: int, report: Callable[[str], None]) -> None:
-    """Run the API until the watched process has ended, or SIGTERM has come."""
-    # Only now, so that what is missing is reported by the warden like all else.
+    """Run the API until the watched process has ended, or SIGTERM arrives."""
+    # Imported here, so that a missing dependency is reported like any other error.
     import anyio
 
     from ..api import APIScript, serve
@@ -195,7 +195,7 @@ def end_the_rest(outside: int) -> None:
 def _others(ours: int) -> Iterator[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
-            # What has ended, or belongs to somebody else, has no network that we can see.
+            # Processes that have ended, or belong to other users, cannot be examined.
             with contextlib.suppress(OSError):
                 if (entry / "ns" / "net").stat().st_ino == ours:
                     yield int(entry.name)
