@@ -233,6 +233,24 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert HEAVY.intersection(fresh.stdout.split()) == set()
 
 
+def test_a_plain_session_loads_no_rules_schemas_or_tools() -> None:
+    script = """
+import anyio, claudewire, sys
+
+async def main():
+    async with claudewire.open(cli="simulated") as claude:
+        await claude.send("Hello")
+
+anyio.run(main)
+print(*sys.modules)
+"""
+    fresh = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, encoding="utf-8"
+    )
+    unused = ("claudewire.policy.policy", "claudewire.schemas", "claudewire.tools")
+    assert [name for name in fresh.stdout.split() if name.startswith(unused)] == []
+
+
 def test_the_changelog_is_up_to_date_with_the_version() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     newest = re.findall(r"^## \[(.+?)\]", changelog, re.MULTILINE)[0]

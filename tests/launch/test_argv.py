@@ -20,7 +20,7 @@ from claudewire.errors import CLIError, OptionsError
 from claudewire.launch import initialize_request
 from claudewire.launch.argv import FIXED, LINUX_WORD, arguments, check_length
 from claudewire.launch.private_files import PrivateFiles
-from claudewire.options import DECLARATIONS, Options, option_of, parse_version, unsupported
+from claudewire.options import DECLARATIONS, Options, option_of
 from claudewire.options.conflicts import FIXED_FLAGS
 from claudewire.options.versions import MEASURED
 from claudewire.simulator import ARGV
@@ -475,51 +475,7 @@ def test_options_are_declared_with_flags_and_versions_that_exist() -> None:
     assert option_of("--brief") is None
 
 
-@pytest.mark.parametrize(
-    ("given", "version"),
-    [
-        ({}, "1.0.128"),
-        ({"model": "opus", "cwd": "."}, "1.0.128"),
-        ({"system_prompt": "x"}, "1.0.128"),
-        ({"system_prompt": "x", "remote": True}, "2.1.17"),
-        ({"system_prompt": ["x", "y"]}, "2.1.325"),
-        ({"append_system_prompt": "x"}, "2.1.17"),
-        ({"agents": {"poet": AGENT}}, "2.1.17"),
-        ({"thinking": 2048}, "2.1.17"),
-        ({"thinking": "adaptive"}, "2.1.325"),
-        ({"permission_mode": "plan"}, "1.0.128"),
-        ({"permission_mode": "dontAsk"}, "2.1.17"),
-        ({"permission_mode": "auto"}, "2.1.325"),
-        ({"fallback_model": "haiku"}, "1.0.128"),
-        ({"fallback_model": ["haiku", "opus"]}, "2.1.325"),
-        ({"plugins": ["p"]}, "2.1.17"),
-        ({"plugins": [{"path": "p", "skip_mcp_discovery": True}]}, "2.1.325"),
-        ({"title": "x", "model": "opus"}, "2.1.325"),
-    ],
-)
-def test_options_need_a_version(given: dict[str, Any], version: str) -> None:
-    options = Options(**given)
-    assert unsupported(options, version) == {}
-    older = MEASURED[: MEASURED.index(version)]
-    for each in older:
-        assert version in unsupported(options, each).values()
-
-
-def test_what_a_version_lacks_is_named() -> None:
-    given = Options(model="opus", agents={"poet": AGENT}, title="x")
-
-    assert unsupported(given, "1.0.128 (Claude Code)") == {"agents": "2.1.17", "title": "2.1.325"}
-    assert unsupported(given, "2.1.17") == {"title": "2.1.325"}
-    assert unsupported(given, "2.1.325") == unsupported(given, "3.0") == {}
-
-
-def test_versions_compare_by_their_numbers() -> None:
-    assert parse_version("2.1.17 (Claude Code)") == (2, 1, 17)
-    assert parse_version("v22.10.0") > parse_version("v22.9.1")
-    assert parse_version(None) == () < parse_version("0.1")
-
-
-# --- length and logs -----------------------------------------------------------------------------
+# --- length --------------------------------------------------------------------------------------
 
 
 def test_one_word_may_be_so_long_and_no_longer() -> None:

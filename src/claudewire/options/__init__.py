@@ -19,7 +19,7 @@ from .options import (
     hosted_servers,
     option_of,
 )
-from .versions import parse_version, unsupported
+from .versions import may_ignore, parse_version, unsupported
 
 __all__ = [
     "DECLARATIONS",
@@ -35,6 +35,7 @@ __all__ = [
     "check_agents",
     "configured_servers",
     "hosted_servers",
+    "may_ignore",
     "option_of",
     "parse_version",
     "thaw",

@@ -7,7 +7,7 @@ from typing import Any
 
 from .options import DECLARATIONS, Options, given_options
 
-__all__ = ["MEASURED", "parse_version", "unsupported"]
+__all__ = ["MEASURED", "may_ignore", "parse_version", "unsupported"]
 
 MEASURED = ("1.0.128", "2.1.17", "2.1.325")
 """The versions that were measured, from the oldest to the newest."""
@@ -36,6 +36,24 @@ def unsupported(options: Options, version: str | None) -> dict[str, str]:
     needed = {name: _needed(options, name, value) for name, value in given_options(options)}
     has = parse_version(version)
     return {name: since for name, since in needed.items() if parse_version(since) > has}
+
+
+def may_ignore(options: Options, version: str | None) -> dict[str, str]:
+    """Say which of the given options a CLI may ignore without a word, because it is too old.
+
+    Args:
+        options: the options.
+        version: what the CLI says to be in its answer to `initialize`; None if it says nothing, as
+            CLIs do that are older than 2.1.325.
+    """
+    unknown = unsupported(options, version or _MIDDLE)
+    return {name: since for name, since in unknown.items() if not _is_flag(name)}
+
+
+def _is_flag(name: str) -> bool:
+    """Whether an option is on the command line: a CLI that does not know it exits."""
+    declared = DECLARATIONS[name]
+    return bool(declared.all_flags) and not declared.initialize
 
 
 def _needed(options: Options, name: str, value: Any) -> str:

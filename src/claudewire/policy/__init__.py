@@ -14,10 +14,15 @@ a record of every decision.
 
 from __future__ import annotations
 
-from .audit import Audit, DecisionRecord, JsonLinesAudit, digest
-from .explanation import Explanation, Shadow, ToolFate, explain
-from .policy import MODES, Behavior, Decision, Mode, Policy
-from .rules import Rule
+from typing import TYPE_CHECKING
+
+from .._package import lazy_exports
+
+if TYPE_CHECKING:
+    from .audit import Audit, DecisionRecord, JsonLinesAudit, digest
+    from .explanation import Explanation, Shadow, ToolFate, explain
+    from .policy import MODES, Behavior, Decision, Mode, Policy
+    from .rules import Rule
 
 __all__ = [
     "MODES",
@@ -35,3 +40,15 @@ __all__ = [
     "digest",
     "explain",
 ]
+
+# Every session keeps records of decisions; most have no rules, whose grammar takes a while to load.
+if not TYPE_CHECKING:
+    __getattr__ = lazy_exports(
+        __name__,
+        {
+            ".audit": ["Audit", "DecisionRecord", "JsonLinesAudit", "digest"],
+            ".explanation": ["Explanation", "Shadow", "ToolFate", "explain"],
+            ".policy": ["MODES", "Behavior", "Decision", "Mode", "Policy"],
+            ".rules": ["Rule"],
+        },
+    )

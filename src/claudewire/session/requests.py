@@ -7,17 +7,15 @@ to allow, the answer is then no.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any, get_args
 
 from ..errors import OptionsError
 from ..hooks import Hooks
 from ..launch import initialize_request
-from ..options import Options, check_agents
-from ..people import ASK_TOOL, PLAN_TOOL, AnswerForm, Decider, Inbox, People, form_for
-from ..policy import Explanation, Policy, ToolFate, explain
+from ..options import Options, check_agents, may_ignore
+from ..people import AnswerForm, Decider, Inbox, People, form_for
 from ..wire import (
     AUTO,
     MODERN,
@@ -43,7 +41,7 @@ from .mcp_servers import Servers
 if TYPE_CHECKING:
     from .session import Session
 
-__all__ = ["Desk", "explain_options", "refusal"]
+__all__ = ["Desk", "people_of", "refusal"]
 
 log: logging.Logger = logging.getLogger("claudewire.session")
 
@@ -72,7 +70,7 @@ class Desk:
         self._session = session
         self._hooks = Hooks.of(options.hooks or {})
         self._people = Decider(
-            _people(options, self.inbox),
+            people_of(options, self.inbox),
             session=self.name,
             conversation=self._conversation,
             cwd=None if options.cwd is None else str(options.cwd),
@@ -126,6 +124,9 @@ class Desk:
         """
         self._hooks.check(info)
         check_agents(self._options.agents, info)
+        version = None if info is None else info.claude_code_version
+        for name, since in may_ignore(self._options, version).items():
+            log.warning("The CLI may ignore %s, which is known to work since %s", name, since)
 
     # --- serving ---------------------------------------------------------------------------------
 
@@ -159,100 +160,18 @@ def _check_form(form: str | None) -> None:
         raise OptionsError(f"answer_form cannot be {form!r}; it is one of {', '.join(known)}")
 
 
-# --- who can be reached --------------------------------------------------------------------------
-
-
-def explain_options(options: Options) -> Explanation:
-    """Say which tools can ever reach a person with these options, and what shadows what."""
-    policy = options.policy if isinstance(options.policy, Policy) else None
-    explanation = explain(policy, hooks=bool(options.hooks), **_rules(options))
-    questions = {it.tool: it for it in _questions(options)}
-    tools = tuple(questions.get(it.tool, it) for it in explanation.tools)
-    return replace(explanation, tools=tools, notes=(*explanation.notes, *_notes(options)))
-
-
-def _questions(options: Options) -> Iterator[ToolFate]:
-    """Say what becomes of questions: of a policy, only rules that deny them count."""
-    deny = options.policy.deny if isinstance(options.policy, Policy) else ()
-    for fate in explain(Policy(deny=deny), **_rules(options)).tools:
-        if fate.tool in (ASK_TOOL, PLAN_TOOL):
-            yield fate
-
-
-def _rules(options: Options) -> dict[str, Any]:
-    """What the CLI decides by."""
-    return {
-        "allowed_tools": options.allowed_tools,
-        "disallowed_tools": options.disallowed_tools,
-        "permission_mode": options.permission_mode,
-        "tools": options.builtin_tools if isinstance(options.builtin_tools, tuple) else None,
-    }
-
-
-def _has_servers(options: Options) -> bool:
-    """Whether there are MCP servers, of which it is not known what they offer."""
-    return bool(options.tools or options.mcp_servers or options.mcp_config)
-
-
-def _notes(options: Options) -> Iterator[str]:
-    if options.policy is not None and not isinstance(options.policy, Policy):
-        yield "a policy that cannot be explained decides before a person is asked"
-    if _has_servers(options):
-        yield "about tools of MCP servers the CLI asks each time, unless a rule allows them"
-    people = _people(options, Inbox())
-    for kind in ("permission", "question", "plan"):
-        if not people.can_decide(kind):
-            yield f"no handler is registered for {kind}s, so the answer will be no"
-
-
 def _check_reachable(options: Options) -> None:
-    """Refuse a handler that would never be called: whoever gives one believes to be in control."""
-    if options.accept_shadowed:
+    handlers = (options.policy, options.on_permission, options.on_question, options.on_plan)
+    if options.accept_shadowed or all(it is None for it in handlers):
         return
-    reasons = [_why_no_policy(options), _why_no_permission(options), *_why_no_question(options)]
-    for reason in filter(None, reasons):
-        raise OptionsError(f"{reason}. Say accept_shadowed=True if that is meant")
+    # Only then: it loads the grammar of rules.
+    from .reachability import check_reachable
+
+    check_reachable(options)
 
 
-def _why_no_policy(options: Options) -> str | None:
-    """Say why the policy would never be asked; None if it would, or if there is none."""
-    if options.policy is None or options.on_permission is not None:
-        return None
-    given = "allow, ask and deny" if options.allow or options.ask or options.deny else "policy"
-    if options.permission_prompts == "none":
-        return f"{given} would never be asked: permission_prompts is none"
-    if options.permission_mode in ("dontAsk", "bypassPermissions"):
-        return (
-            f"{given} would never be asked: in the mode {options.permission_mode} the CLI decides "
-            "by its own rules, which are allowed_tools and disallowed_tools"
-        )
-    return None
-
-
-def _why_no_permission(options: Options) -> str | None:
-    if options.on_permission is None:
-        return None
-    if options.permission_prompts == "none":
-        return "A permission handler would never be called: permission_prompts is none"
-    policy = options.policy if isinstance(options.policy, Policy) else None
-    rules = _rules(options)
-    if _has_servers(options):
-        rules["tools"] = None  # there may be something to ask about
-    return explain(policy, **rules).unreachable
-
-
-def _why_no_question(options: Options) -> Iterator[str]:
-    fates = {it.tool: it for it in _questions(options)}
-    for name, tool in (("on_question", ASK_TOOL), ("on_plan", PLAN_TOOL)):
-        if getattr(options, name) is None:
-            continue
-        if tool not in fates:
-            yield f"{name} would never be called: there is no {tool} among the tools"
-        elif fates[tool].reaches == "never":
-            yield f"{name} would never be called: {fates[tool].why}"
-
-
-def _people(options: Options, inbox: Inbox) -> People:
+def people_of(options: Options, inbox: Inbox) -> People:
+    """Say who answers, according to the options."""
     return People(
         on_permission=options.on_permission,
         on_question=options.on_question,

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from enum import Enum
 from types import TracebackType
-from typing import Any, Final, Generic, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, get_args
 
 import anyio
 
@@ -18,8 +18,6 @@ from ..content import Prompt, to_content
 from ..errors import OptionsError, OutputError, SessionClosed, TransportClosed, TurnCancelled
 from ..launch import Connect, check_transport, claim_for
 from ..options import Options
-from ..policy import Explanation
-from ..schemas import OutputSpec
 from ..transport import Transport
 from ..wire import (
     CancelAsyncMessage,
@@ -45,9 +43,13 @@ from .facts import Facts
 from .idling import until_idle
 from .interrupt import Escalation, InterruptReceipt, Queued, interrupt
 from .reply import OutputT, Reply
-from .requests import Desk, explain_options
+from .requests import Desk
 from .startup import Beginner, options_to_resume
 from .turn import AnyTurn, Turn, TurnState
+
+if TYPE_CHECKING:
+    from ..policy import Explanation
+    from ..schemas import OutputSpec
 
 __all__ = ["Session", "check_tasks"]
 
@@ -99,6 +101,8 @@ class Session(Facts, Generic[OutputT]):
             output = self.options.json_schema
         self._output: OutputSpec[OutputT] | None = None
         if output is not None:
+            from ..schemas import OutputSpec  # most sessions need none
+
             self._output = OutputSpec.of(output)
         self._core = Core(
             self._desk,
@@ -291,6 +295,8 @@ class Session(Facts, Generic[OutputT]):
 
     def explain_permissions(self) -> Explanation:
         """Say which tools can ever reach a person with these options, and what shadows what."""
+        from .reachability import explain_options
+
         return explain_options(self.options)
 
     @property
