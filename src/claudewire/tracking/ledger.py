@@ -148,6 +148,11 @@ class Ledger:
 class UsageTracker(Ledger):
     """Keeps the ledger of a session up to date: it is given each message once."""
 
+    changes: int
+    context: ContextWindow
+    rate_limit: RateLimit | None
+    retry: Retry | None
+
     def note(self, message: Message, turn: Turn = None) -> None:
         """Take the next message of the session, and the turn that it belongs to."""
         handler = _HANDLERS.get(type(message))

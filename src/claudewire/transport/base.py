@@ -34,9 +34,11 @@ class Transport(Protocol):
 
     async def receive(self) -> bytes:
         """Wait for some bytes; `b""` when there will be no more."""
+        ...
 
     async def receive_stderr(self) -> bytes:
         """Wait for some bytes of the peer's stderr; `b""` when there will be no more."""
+        ...
 
     async def wait(self) -> int | None:
         """Wait until the peer has ended; return its exit status, negative for a signal.

@@ -247,7 +247,7 @@ class Recorder:
         self._clock = clock
         self._start = clock()
         # No line is too long to be kept: the application gets it as well.
-        self._lines = {direction: Lines(sys.maxsize) for direction in _DIRECTIONS}
+        self._lines: dict[Direction, Lines] = {it: Lines(sys.maxsize) for it in _DIRECTIONS}
         self._ended: set[Direction] = set()
         self._exited = False
         self._owned = isinstance(sink, str | os.PathLike)

@@ -49,9 +49,9 @@ class Child:
         self.pid: int = popen.pid
         self.returncode: int | None = None
         self.exited: ExitWatcher = watch_exit(popen.pid)
-        self.stdin = _non_blocking(popen.stdin)
-        self.stdout = _non_blocking(popen.stdout)
-        self.stderr = _non_blocking(popen.stderr)
+        self.stdin: IO[bytes] = _non_blocking(popen.stdin)
+        self.stdout: IO[bytes] = _non_blocking(popen.stdout)
+        self.stderr: IO[bytes] = _non_blocking(popen.stderr)
         _children.add(self)
 
     @property
