@@ -176,7 +176,7 @@ async def test_the_cli_withdraws_it() -> None:
 async def test_the_end_of_the_turn_withdraws_it(
     handlers: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    why = "the turn was over before anybody decided"
+    why = "the turn was over before a decision was made"
     records: list[DecisionRecord] = []
     with anyio.fail_after(SOON):
         it = await waiting(audit=records.append, **handlers)
@@ -211,7 +211,7 @@ async def test_the_end_of_the_session_withdraws_it() -> None:
     with anyio.fail_after(SOON):
         it = await waiting()
         await it.session.close()
-    it.check_withdrawn("the session with the CLI ended before anybody decided")
+    it.check_withdrawn("the session with the CLI ended before a decision was made")
 
 
 async def test_the_death_of_the_cli_withdraws_it() -> None:

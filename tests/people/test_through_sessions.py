@@ -26,7 +26,7 @@ from claudewire.wire import Answer, CanUseTool
 
 pytestmark = pytest.mark.anyio
 
-ENDED = "the session with the CLI ended before anybody decided"
+ENDED = "the session with the CLI ended before a decision was made"
 
 
 # --- every dialect -------------------------------------------------------------------------------

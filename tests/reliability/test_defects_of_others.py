@@ -765,7 +765,7 @@ def pending(session: Session) -> dict[str, Any]:
     """The requests of ours that wait for an answer, as the session remembers them."""
     link = session._core.link
     assert link is not None
-    return {**link.connection.asked, **link._questions}
+    return {**link.connection.asked, **link._pending}
 
 
 async def test_a_request_whose_caller_is_cancelled_is_withdrawn_and_forgotten() -> None:

@@ -261,7 +261,7 @@ def test_an_interrupt_that_escalates(backend: str, how: str) -> None:
         session = await Session(options(cli=SOME_CLI), transport=connect_deaf).start()
         turn, later = session.send("go on"), session.send("later")
         await turn.started.wait()
-        escalation = Escalation(patience=0.005, restart=True)
+        escalation = Escalation(step_timeout=0.005, restart=True)
         reached = await cancel(lambda: session.interrupt(escalate=escalation))
         with suppress(Error):
             await session.interrupt(escalate=escalation)

@@ -512,7 +512,7 @@ def test_all_that_the_cli_had_is_gone_with_it(books: Books) -> None:
     held = books.send()
     assert books.conversation.sent == (sent,)
     books.conversation.drop_sent(SessionClosed("It is over"))
-    books.conversation.forget_the_cli()
+    books.conversation.reset()
     assert [it.state for it in (sent, *books.unsolicited, held)] == [
         TurnState.FAILED,
         TurnState.FAILED,

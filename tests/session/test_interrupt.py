@@ -299,7 +299,7 @@ class Signalled(Through):
             self._peer.exit(130)
 
 
-QUICKLY = Escalation(patience=0.03)
+QUICKLY = Escalation(step_timeout=0.03)
 
 
 async def test_a_cli_that_does_not_stop_is_asked_again_then_to_leave_then_signalled() -> None:
@@ -407,7 +407,7 @@ async def test_another_cli_may_take_its_place() -> None:
         turn, after = session.send("go on"), session.send("stop at once")
         await peer.say(saying.text())
         await turn.started.wait()
-        receipt = await session.interrupt(escalate=Escalation(patience=0.03, restart=True))
+        receipt = await session.interrupt(escalate=Escalation(step_timeout=0.03, restart=True))
         assert receipt.steps[-1] == "kill"
         assert session.state in ("ready", "busy")
         with pytest.raises(CLIError, match="did not stop"):

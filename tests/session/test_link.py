@@ -22,8 +22,7 @@ from claudewire.errors import (
     TransportClosed,
     UnsupportedRequest,
 )
-from claudewire.session.link import Link
-from claudewire.session.linking import Grace
+from claudewire.session.link import CloseTimeouts, Link
 from claudewire.session.requests import refusal
 from claudewire.simulator import Chat
 from claudewire.simulator.faults import KilledBy, NotReading
@@ -51,7 +50,7 @@ from claudewire.wire import (
 
 pytestmark = pytest.mark.anyio
 
-QUICK = Grace(exit=0.05, drain=0.05)
+QUICK = CloseTimeouts(exit=0.05, drain=0.05)
 CAN_I = CanUseTool("Bash", {"command": "ls"}, tool_use_id="toolu_1")
 ALLOWED = PermissionResultAllow({"command": "ls"})
 
@@ -82,6 +81,9 @@ class Host:
     def refusal(self, request: Request, reason: str | None = None) -> Answer | Failure:
         return refusal(request)
 
+    def answered(self) -> None:
+        self.changed.notify()
+
     def heard(self, stderr: str) -> None:
         self.stderr += stderr
 
@@ -101,13 +103,17 @@ class Call:
         serve: Callable[[Request], Awaitable[Any]] | None = None,
         *,
         host: Host | None = None,
-        grace: Grace = QUICK,
+        timeouts: CloseTimeouts = QUICK,
         transport: Transport | None = None,
     ) -> None:
         self.peer = Peer()
         self.host = host or Host(serve)
         self.link = Link(
-            transport or self.peer.transport, Connection(Role.CLIENT), self.host, grace=grace
+            transport or self.peer.transport,
+            Connection(Role.CLIENT),
+            self.host,
+            self.host,
+            timeouts=timeouts,
         )
 
     async def __aenter__(self) -> Call:
@@ -274,7 +280,7 @@ async def test_who_waits_is_told_when_the_cli_goes() -> None:
         tasks.start_soon(leave)
         with anyio.fail_after(SOON), pytest.raises(TransportClosed, match="set_model"):
             await call.link.ask(SetModel("opus"), timeout=None)
-        with pytest.raises(TransportClosed, match="has gone"):
+        with pytest.raises(TransportClosed, match="has exited"):
             await call.link.ask(GetSettings(), timeout=None)
         assert not call.link.is_open
 
@@ -415,7 +421,7 @@ async def test_the_output_may_end_while_a_request_is_served() -> None:
 
 
 async def test_a_close_ends_the_input_and_hears_the_rest() -> None:
-    call = Call(grace=Grace(exit=SOON, drain=SOON))
+    call = Call(timeouts=CloseTimeouts(exit=SOON, drain=SOON))
     call.link.start()
     call.link.close()
     assert call.link.is_closing
@@ -467,7 +473,7 @@ async def test_a_cli_that_does_not_leave_is_ended(caplog: pytest.LogCaptureFixtu
 
 async def test_in_a_hurry_nobody_waits(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
-    call = Call(grace=Grace(exit=600, drain=600))
+    call = Call(timeouts=CloseTimeouts(exit=600, drain=600))
     call.link.start()
     await anyio.lowlevel.checkpoint()
     call.link.close()
@@ -496,12 +502,12 @@ class Deaf(Through):
 
 async def test_a_cli_that_reads_no_more_is_given_time_to_exit() -> None:
     peer = Peer()
-    call = Call(transport=Deaf(peer.transport), grace=Grace(exit=SOON, drain=SOON))
+    call = Call(transport=Deaf(peer.transport), timeouts=CloseTimeouts(exit=SOON, drain=SOON))
     call.link.start()
     call.link.post(UserMessage.of("hello"))
     with anyio.fail_after(SOON):
         await call.link.flush()
-    assert call.link.is_deaf
+    assert call.link.input_broken
     assert not call.link.is_open
     await peer.say(saying.text())
     peer.end.send_stderr(b"I have closed my input")

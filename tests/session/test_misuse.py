@@ -111,7 +111,7 @@ def test_a_simulated_cli_is_refused_where_it_is_made(
 
 
 async def test_a_session_that_was_not_opened_says_how_to() -> None:
-    with pytest.raises(claudewire.SessionClosed, match="not opened; `async with` or `await`"):
+    with pytest.raises(claudewire.SessionClosed, match="not opened; use `async with` or `await`"):
         claudewire.open(transport=SimulatedCLI(echo)).send("Hello")
 
 

@@ -98,7 +98,7 @@ async def test_what_the_cli_had_is_lost_and_what_waits_is_sent() -> None:
             sent, held = session.send("go on"), session.send("later")
             await sent.started.wait()
             await session.restart()
-            with pytest.raises(TurnError, match="started again"):
+            with pytest.raises(TurnError, match="was restarted before"):
                 await sent
             assert (await held).text == "You said later."
         states = [it.new for it in events.take() if isinstance(it, StateChanged)]
@@ -161,7 +161,7 @@ async def test_requests_that_waited_are_told() -> None:
     failures: list[Error] = []
 
     async def fail(what: Awaitable[Any]) -> None:
-        with pytest.raises(CLIError, match="started again") as caught:
+        with pytest.raises(CLIError, match="was restarted before") as caught:
             await what
         failures.append(caught.value)
 

@@ -40,7 +40,6 @@ from claudewire.wire import (
     AssistantMessage,
     CanUseTool,
     EndOfStream,
-    Event,
     GetSettings,
     Initialize,
     Noise,
@@ -563,11 +562,10 @@ async def test_stderr_goes_to_whoever_wants_it() -> None:
 async def test_a_request_that_nobody_serves_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     peer = Peer()
     session = await opened(peer)
-    got: list[Event] = []
-    session._core.watchers.append(got.append)
+    events = session.events()
     await peer.ask(CanUseTool("Bash", {}, tool_use_id="toolu_1"))
     answer = await peer.hear(Answer)
     assert isinstance(answer.body, PermissionResultDeny)
-    assert [type(it) for it in got] == [Request]
+    assert [type(it) for it in events.take()] == [Request]
     with anyio.fail_after(SOON):
         await session.close()

@@ -1,18 +1,19 @@
-"""Whose message is it? The turns of a session, and what belongs to which.
+"""The turns of a session, and which message belongs to which turn.
 
-Prompts wait here until the CLI is free, so that as a rule one is on its way at a time. That makes
-it certain whose a result is, even with a CLI that does not say. A prompt with a `priority` is
-handed over at once, if the CLI is one that says which prompts a result answers; the CLI then puts
-it in its own queue, or into the running turn.
+Prompts are held here until the CLI is free, so that usually one is on its way at a time. That makes
+it certain which prompt a result answers, even with a CLI that does not say so. A prompt with a
+`priority` is sent at once, if the CLI is one that says which prompts a result answers; the CLI then
+puts it in its own queue, or into the running turn.
 
-What tells whose a message is, the surest first:
+What tells which turn a message belongs to, the surest first:
 
-1. it names the prompt (`user_message_uuid`), or the CLI has told that the prompt has begun
+1. it names the prompt (`user_message_uuid`), or the CLI has reported that the prompt has begun
    (`command_lifecycle`, or the prompt came back with `--replay-user-messages`);
-2. its origin is not a person: a task that ended, a wake-up. Then nobody asked for it;
-3. a turn is running: it is that turn's;
-4. a prompt is on its way, to a CLI that does not tell when it begins: it is that prompt's;
-5. nobody asked for it.
+2. its origin is not a person, but a task that ended or a wake-up: it belongs to a turn that the CLI
+   began by itself, an unsolicited one;
+3. a turn is running: it belongs to that turn;
+4. a prompt is on its way, to a CLI that does not report when it begins: it belongs to that prompt;
+5. otherwise it belongs to a new unsolicited turn.
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ from .turn import AnyTurn, Turn, TurnState, UnreadCount
 
 __all__ = ["Conversation"]
 
-DROPPED = frozenset({"cancelled", "discarded", "refused"})
+IDLE_WITHOUT_RESULT = "The CLI became idle without a result of this turn"
 
 
 class Conversation:
     """The turns that are not over, and the one that is running.
 
     Args:
-        unread: counts what is not read.
-        unsolicited: is told when a turn begins that nobody asked for.
+        unread: counts the messages that are not read.
+        unsolicited: is called with each turn that the CLI begins by itself.
     """
 
     def __init__(self, unread: UnreadCount, unsolicited: Callable[[AnyTurn], None]) -> None:
@@ -65,7 +66,7 @@ class Conversation:
 
     @property
     def current(self) -> AnyTurn | None:
-        """The turn that is running, as far as we know."""
+        """The turn that is running, as far as is known."""
         return self._current
 
     @property
@@ -75,7 +76,7 @@ class Conversation:
 
     @property
     def held(self) -> tuple[AnyTurn, ...]:
-        """The turns that wait here."""
+        """The turns that are not sent yet."""
         return tuple(self._held.values())
 
     @property
@@ -90,7 +91,7 @@ class Conversation:
 
     @property
     def narrates(self) -> bool:
-        """Whether the CLI is one that tells which prompt it works on."""
+        """Whether the CLI is one that reports which prompt it works on."""
         return self._narrates
 
     def __iter__(self) -> Iterator[AnyTurn]:
@@ -100,17 +101,17 @@ class Conversation:
     # --- sending ---------------------------------------------------------------------------------
 
     def hold(self, turn: AnyTurn) -> None:
-        """Put a turn last in line.
+        """Put a turn at the end of the queue.
 
         Raises:
-            LocalProtocolError: one of the same name is not over.
+            LocalProtocolError: a turn with the same uuid is not over.
         """
         if turn.uuid in self._held or turn.uuid in self._sent:
             raise LocalProtocolError(f"A prompt with the uuid {turn.uuid!r} is not over yet")
         self._held[turn.uuid] = turn
 
     def take(self) -> AnyTurn | None:
-        """Give the turn that may be sent now, if any; it then counts as sent."""
+        """Return the turn that may be sent now, if any; it then counts as sent."""
         turn = self._urgent() if self.is_busy else next(iter(self._held.values()), None)
         if turn is not None:
             del self._held[turn.uuid]
@@ -134,27 +135,27 @@ class Conversation:
         turn._fail(error)
 
     def drop_held(self, error: Error) -> tuple[AnyTurn, ...]:
-        """Forget all turns that wait here."""
+        """Forget all turns that are not sent yet."""
         held = self.held
         for turn in held:
             self.drop(turn, error)
         return held
 
     def drop_sent(self, error: Error) -> None:
-        """Forget all turns that the CLI has: it is gone."""
+        """Forget all turns that the CLI has, after its end."""
         for turn in (*self._sent.values(), *self._overtaken, *filter(None, [self._current])):
             self.drop(turn, error)
         self._overtaken.clear()
 
-    def forget_the_cli(self) -> None:
-        """Begin again with another CLI, of which nothing is known."""
+    def reset(self) -> None:
+        """Forget what is known about the CLI: another one follows."""
         self._current = None
         self._narrates = False
 
     # --- receiving -------------------------------------------------------------------------------
 
     def add(self, piece: StreamEvent) -> bool:
-        """Give a piece of a message to the running turn, if it is only that and no news at all."""
+        """Add a piece of a message to the running turn, if it can have no other meaning."""
         turn = self._current
         if turn is None or piece.user_message_uuid is not None:
             return False
@@ -164,7 +165,7 @@ class Conversation:
         return True
 
     def route(self, message: Message) -> AnyTurn | None:
-        """Give a message to the turn that it belongs to, if it belongs to any."""
+        """Add a message to the turn that it belongs to, if any."""
         find = _FINDERS.get(type(message))
         turn = self._running() if find is None else find(self, message)
         if turn is not None:
@@ -172,7 +173,7 @@ class Conversation:
         return turn
 
     def _running(self) -> AnyTurn | None:
-        """The turn of a message that could be anybody's."""
+        """The turn of a message that does not say which one it belongs to."""
         return self._current or (None if self._narrates else self.active)
 
     def _of_output(self, message: AssistantMessage | StreamEvent) -> AnyTurn | None:
@@ -196,8 +197,8 @@ class Conversation:
     def _of_state(self, message: SessionStateChangedMessage) -> AnyTurn | None:
         turn = self._running()
         if message.state == "idle" and turn is not None and not turn.was_asked_for:
-            # It was none, or was dropped: nothing more will come, and others wait for its end.
-            self.drop(turn, TurnError("The CLI has become idle without a result of this turn"))
+            # Nothing more will come for it, and other turns wait for its end.
+            self.drop(turn, TurnError(IDLE_WITHOUT_RESULT))
         return turn
 
     def _of_lifecycle(self, message: CommandLifecycleMessage) -> AnyTurn | None:
@@ -208,7 +209,7 @@ class Conversation:
         if message.state == "started":
             # Another may be running: this one was put into it, and its result will name both.
             self._begin(turn)
-        elif message.state in DROPPED:
+        elif message.is_dropped:
             self.drop(turn, TurnCancelled(f"The CLI has {message.state} the prompt"))
         return turn
 
@@ -240,7 +241,7 @@ class Conversation:
     def _ended_without_a_name(self, result: ResultMessage) -> AnyTurn:
         if self._is_from_elsewhere(result):
             self._take_back_the_guess()
-            return self._nobodys()
+            return self._unsolicited_one()
         return self._current or self._begin_some()
 
     def _is_from_elsewhere(self, result: ResultMessage) -> bool:
@@ -248,14 +249,14 @@ class Conversation:
             return not isinstance(result.origin, HumanOrigin)
         return bool(result.user_message_uuid or result.user_message_uuids)
 
-    def _nobodys(self) -> AnyTurn:
-        """The running turn if nobody asked for it, else one that was, or a new one beside it."""
+    def _unsolicited_one(self) -> AnyTurn:
+        """The unsolicited turn that is running, else one that was overtaken, else a new one."""
         if self._current is not None and not self._current.was_asked_for:
             return self._current
         return self._overtaken[0] if self._overtaken else self._new_unsolicited()
 
     def _take_back_the_guess(self) -> None:
-        """What was running was not the prompt that was on its way: that is still to come."""
+        """Put a prompt back that was taken for the running turn, and has not begun yet."""
         if self._current is not None and self._current.was_asked_for and self._is_a_guess:
             self._current.state = TurnState.SENT
             self._current = None
@@ -267,7 +268,7 @@ class Conversation:
                 self._begin(self._sent[uuid])
 
     def _overtake(self) -> None:
-        """A prompt is named, so what runs without a name took it in, or has silently ended."""
+        """Set an unsolicited turn aside: it has taken the prompt in, or has silently ended."""
         if self._current is not None and not self._current.was_asked_for:
             self._overtaken.append(self._current)  # the next result ends both
             self._current = None
@@ -280,7 +281,7 @@ class Conversation:
             self._current, self._is_a_guess = turn, False
 
     def _begin_some(self) -> AnyTurn:
-        """A turn begins and does not say whose it is."""
+        """Begin a turn that does not say which prompt it answers."""
         waiting = None if self._narrates else next(iter(self._sent.values()), None)
         if waiting is None:
             waiting = self._new_unsolicited()
@@ -305,4 +306,4 @@ _FINDERS: dict[type[Message], Callable[[Conversation, Any], AnyTurn | None]] = {
     CommandLifecycleMessage: Conversation._of_lifecycle,
     ResultMessage: Conversation._of_result,
 }
-"""What may begin or end a turn. Everything else belongs to the one that is running."""
+"""The messages that may begin or end a turn. All others belong to the running one."""

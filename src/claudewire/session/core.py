@@ -1,17 +1,17 @@
-"""The inside of a session: what the CLI says is sorted, and every change of state is made here.
+"""The inside of a session: sorts what the CLI says, and makes every change of state.
 
-All of it is synchronous: it is called by the reader of the link for each event, and by the methods
-of the session. What waits, waits for `changed`.
+All of it but for the methods that wait is synchronous: it is called by the reader of the link for
+each event, and by the methods of the session. Whatever waits, waits for `changed`.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -27,14 +27,15 @@ from ..errors import (
     diagnose,
 )
 from ..launch import Claim
-from ..options import Unread
-from ..tracking import Alert, Budget, BudgetWatch, Price, TaskTracker, UsageTracker
+from ..options import Options
+from ..tracking import Alert, BudgetWatch, TaskTracker, UsageTracker
 from ..wire import (
     Answer,
     Cancel,
     CanUseTool,
     Event,
     Failure,
+    InitializeResult,
     InitMessage,
     Interrupt,
     Message,
@@ -44,7 +45,7 @@ from ..wire import (
     StreamEvent,
     dropped_prompts,
 )
-from .conversation import Conversation
+from .conversation import IDLE_WITHOUT_RESULT, Conversation
 from .events import (
     BudgetAlert,
     SessionEvent,
@@ -57,10 +58,11 @@ from .events import (
 )
 from .interrupt import interrupt
 from .link import Link
-from .linking import Services
 from .queue import ItemQueue
-from .silence import expect_result
 from .turn import AnyTurn, UnreadCount
+
+if TYPE_CHECKING:
+    from .watchdog import Watchdog
 
 __all__ = ["Core"]
 
@@ -68,7 +70,13 @@ NOTICES = 1000
 """How many messages that belong to no turn are kept."""
 
 NEW_BUDGET = "A new session has a new budget."
-TURN_OVER = "the turn was over before anybody decided"
+TURN_OVER = "the turn was over before a decision was made"
+
+RESULT_FOLLOWS_WITHIN: float = 5.0
+"""Seconds. Usually the result comes before the CLI says that it is idle."""
+
+TURN_FOLLOWS_WITHIN: float = 1.0
+"""Seconds. The end of a task sets off a turn; measured, the CLI is idle for 0.1 s in between."""
 
 log: logging.Logger = logging.getLogger("claudewire.session")
 
@@ -76,62 +84,56 @@ _DEAD = frozenset({SessionState.CLOSED, SessionState.FAILED})
 
 
 class Core:
-    """The state of one session."""
+    """The state of one session.
 
-    def __init__(
-        self,
-        services: Services,
-        *,
-        unread: Unread,
-        budgets: Iterable[Budget] = (),
-        prices: Mapping[str, Price] | None = None,
-        patience: float = 10.0,
-        on_stderr: Callable[[str], object] | None = None,
-        claim: Claim | None = None,
-    ) -> None:
+    Args:
+        options: how the session behaves.
+        claim: keeps other sessions away from the same conversation.
+    """
+
+    def __init__(self, options: Options, claim: Claim) -> None:
+        self.options = options
+        self.claim = claim
         self.state: SessionState = SessionState.NEW
         self.failure: Error | None = None
         self.link: Link | None = None
-        self.services = services
-        self.patience = patience
+        self.watchdog: Watchdog | None = None
         self.changed: Signal = Signal()
-        self.unread: UnreadCount = UnreadCount(unread, self._too_much)
-        self.conversation: Conversation = Conversation(self.unread, self._unsolicited)
+        self.unread: UnreadCount = UnreadCount(options.unread, self._unread_limit_reached)
+        self.conversation: Conversation = Conversation(self.unread, self._turn_started)
         self.unsolicited: ItemQueue[AnyTurn] = ItemQueue(NOTICES)
         self.notices: deque[Event] = deque(maxlen=NOTICES)
         self.subscriptions: Subscriptions[Event | SessionEvent] = Subscriptions()
-        self.watchers: list[Callable[[Event], None]] = []
         self.tasks: TaskTracker = TaskTracker()
-        self.ledger: UsageTracker = UsageTracker(prices=prices)
-        self.budget: BudgetWatch = BudgetWatch(budgets)
+        self.ledger: UsageTracker = UsageTracker(prices=options.prices)
+        self.budget: BudgetWatch = BudgetWatch(options.budgets)
         self.spent: Error | None = None
-        """Set when the session may use no more: then nothing more is sent."""
-        self.init: InitMessage | None = None
+        """Set when the session has used up its budget: then nothing more is sent."""
+        self.cli_info: InitializeResult | None = None
+        self.init_message: InitMessage | None = None
         self.cli_state: str | None = None
         self.last_result: ResultMessage | None = None
         self.session_id: str | None = None
-        self.claim: Claim = claim or Claim(None)
         self.restarting: bool = False
         self.opening: anyio.CancelScope | None = None
         self.keeps_held = False
-        """Set while the CLI may be ended to be started again: what waits here is for the next."""
-        self._on_stderr = on_stderr
+        """Set while the CLI may be ended to be started again: held turns are for the next one."""
 
     # --- the state -------------------------------------------------------------------------------
 
     @property
     def is_dead(self) -> bool:
-        """Whether nothing can happen any more."""
+        """Whether the session is closed or has failed."""
         return self.state in _DEAD
 
     @property
     def is_starting(self) -> bool:
-        """Whether there will be a CLI soon, for all that is known."""
+        """Whether a CLI is being started, and nothing has gone wrong so far."""
         has_failed = self.failure is not None and not self.restarting
         return self.state is SessionState.STARTING and not has_failed
 
     def go(self, state: SessionState) -> None:
-        """Change the state, and tell everybody."""
+        """Change the state, and report it."""
         if state is self.state:
             return
         old, self.state = self.state, state
@@ -139,7 +141,7 @@ class Core:
         self.changed.notify()
 
     def settle(self) -> None:
-        """Send what may be sent now; see whether there is something to do."""
+        """Send the turns that may be sent now, and find out whether the session is busy."""
         if self.state not in (SessionState.READY, SessionState.BUSY):
             return
         assert self.link is not None
@@ -153,37 +155,28 @@ class Core:
         self.changed.notify()
 
     def check(self) -> Link:
-        """Give the link to talk over.
+        """Return the link to the CLI.
 
         Raises:
-            Error: there is none any more; this is why, the same each time.
+            Error: there is none; this is the original reason.
         """
         if self.failure is not None:
-            raise self.failure.with_traceback(None)  # else it would grow with each call
+            raise self.failure.with_traceback(None)  # or it would grow with each call
         if self.state is SessionState.NEW:
-            raise SessionClosed("The session was not opened; `async with` or `await` does that")
+            raise SessionClosed("The session was not opened; use `async with` or `await`")
         if self.link is None or self.state is SessionState.CLOSING:
             raise SessionClosed(f"The session is {self.state}")
         return self.link
 
     async def reason(self, link: Link) -> Error:
-        """Wait for the end of a link, which is at hand; give its reason."""
+        """Wait for the end of a link that is ending; return the reason."""
         await self.changed.until(lambda: self.failure is not None or self.link is not link)
         return self.failure or CLIError(
-            "The CLI was started again before it had answered", cause=Cause.EXITED
+            "The CLI was restarted before it had answered", cause=Cause.EXITED
         )
 
-    def check_not_closing(self) -> None:
-        """See to it that the session is to live on.
-
-        Raises:
-            SessionClosed: it is not.
-        """
-        if self.state is SessionState.CLOSING:
-            raise SessionClosed("The session is closing")
-
     async def until_free(self) -> None:
-        """Wait until the CLI that was there before has gone.
+        """Wait until the CLI before this one has exited.
 
         Raises:
             SessionClosed: the session was closed meanwhile.
@@ -194,14 +187,14 @@ class Core:
             raise self.failure
 
     def attach(self, link: Link) -> None:
-        """Begin to talk over this link; or end it, if the session was closed meanwhile."""
+        """Start to use a link; or end it, if the session was closed meanwhile."""
         self.link = link
         link.start()
         if self.state is not SessionState.STARTING:
             link.close(now=True)
 
     def close(self, *, now: bool) -> None:
-        """Begin the end, if it has not begun."""
+        """Start to close the session, unless it is being closed already."""
         if self.is_dead:
             return
         was_new = self.state is SessionState.NEW
@@ -215,12 +208,12 @@ class Core:
             self.opening.cancel()
 
     def _stop_work(self, link: Link) -> None:
-        """A CLI that is busy would go on for as long as it takes, although nobody listens."""
+        """Interrupt a busy CLI, which would otherwise finish its turn before it exits."""
         if self.conversation.is_busy and link.is_open:
             link.post(link.connection.new_request(Interrupt()))
 
     def give_up(self, error: Error) -> None:
-        """End the CLI for a reason of our own, which is then why every call fails."""
+        """End the CLI for this reason, which every call raises from then on."""
         self.restarting = False
         if self.failure is None:
             self.failure = error
@@ -233,51 +226,81 @@ class Core:
         """Interrupt the running turn, which then fails with this error.
 
         Returns:
-            whether it has stopped.
+            whether the turn has stopped.
         """
         turn = self.conversation.active
         if turn is None:
             return True
         turn._fail_at_end(error)
         with suppress(Error):
-            await interrupt(self, queued="keep", timeout=self.patience, escalation=None)
+            seconds = self.options.timeouts.interrupt
+            await interrupt(self, queued="keep", timeout=seconds, escalation=None)
         return turn.is_over
 
     def start_detached(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run something that may outlive the link."""
+        """Run a function that may outlive the link."""
 
         async def run() -> None:
             try:
                 await function()
             except Exception:
-                log.exception("What was to be done in the background has failed")
+                log.exception("A background task of the session failed")
 
         run_detached(run, "claudewire session")
 
     def begin_restart(self) -> None:
-        """Take leave of the CLI, but not of the session."""
-        self.check_not_closing()
+        """End the CLI, but not the session.
+
+        Raises:
+            SessionClosed: the session is being closed.
+        """
+        if self.state is SessionState.CLOSING:
+            raise SessionClosed("The session is closing")
         self.restarting = True
+        self.subscriptions.reopen()
+        self.unsolicited.reopen()
         self.go(SessionState.STARTING)
         if self.link is None or self.link.finished.is_set():
             self.ended()
         else:
             self.link.close(now=True)
 
+    async def until_idle(self, *, with_tasks: bool) -> None:
+        """Wait until there is no turn, asked for or not, and perhaps no task either.
+
+        Raises:
+            Error: the session fails meanwhile.
+        """
+
+        def is_idle() -> bool:
+            is_busy = bool(self.conversation.held) or self.conversation.is_busy
+            return self.is_dead or not (is_busy or (with_tasks and not self.tasks.idle))
+
+        while True:
+            await self.changed.until(is_idle)
+            self.check()
+            had_tasks = any(it.reported and it.background is not False for it in self.tasks)
+            if not (with_tasks and had_tasks):
+                return
+            with anyio.move_on_after(TURN_FOLLOWS_WITHIN):
+                await self.changed.until(lambda: self.is_dead or not is_idle())
+                continue
+            return
+
     # --- what the link tells ---------------------------------------------------------------------
 
     def received(self, event: Event) -> None:
         """Sort an event."""
         if type(event) is StreamEvent and self.conversation.add(event):
-            pass  # what comes most often, and changes nothing but its turn
+            pass  # the most frequent event, which changes nothing but its turn
         elif isinstance(event, Message) and not isinstance(event, Request | Cancel):
             self._sort(event)
         else:
             self._notice(event)
             if isinstance(event, Answer) and event.request is not None:
                 self._drop_prompts(dropped_prompts(event.request, event))
-        for watch in self.watchers:
-            watch(event)
+        if self.watchdog is not None:
+            self.watchdog.note(event)
         if self.subscriptions:
             self.subscriptions.tell(event)
 
@@ -305,7 +328,7 @@ class Core:
                 self._enforce(alert, turn)
 
     def _enforce(self, alert: Alert, turn: AnyTurn | None) -> None:
-        """Stop what runs, and if it is the session that may use no more, all that waits."""
+        """Stop the running turn; if the session's budget is used up, drop the held turns too."""
         if alert.budget.per == "session":
             self.spent = error = BudgetExceeded(str(alert), advice=NEW_BUDGET)
             self.conversation.drop_held(error)
@@ -314,7 +337,7 @@ class Core:
             self._stop_for(BudgetExceeded(str(alert)))
 
     def _stop_for(self, error: Error) -> None:
-        """Have the running turn stopped, which takes a while."""
+        """Stop the running turn in a task of its own."""
 
         async def stop() -> None:
             if not await self.stop_turn(error):
@@ -324,11 +347,11 @@ class Core:
             self.link.start_soon(stop)
 
     def _drop_prompts(self, uuids: Iterable[str]) -> None:
-        """The CLI says in an answer that it will not do these."""
+        """Drop the prompts that the CLI will not answer, as one of its answers says."""
         sent = {turn.uuid: turn for turn in self.conversation.sent}
         for uuid in uuids:
             if uuid in sent:
-                dropped = TurnCancelled("The CLI was told to drop the prompt")
+                dropped = TurnCancelled("The CLI dropped the prompt, as it was asked to")
                 self.conversation.drop(sent[uuid], dropped)
                 self.settle()
 
@@ -342,12 +365,12 @@ class Core:
         except CLIError as error:
             self._disown(error)
             return
-        self.init = init
+        self.init_message = init
         self.session_id = init.session_id or self.session_id
         self.changed.notify()
 
     def _disown(self, error: CLIError) -> None:
-        """The CLI has a conversation that it must not have: whatever it does there has failed."""
+        """End a CLI that resumed a conversation which another session has."""
         assert self.link is not None
         error.evidence = self.link.evidence()
         for turn in self.conversation.sent:
@@ -357,8 +380,16 @@ class Core:
     def _note_state(self, message: SessionStateChangedMessage) -> None:
         self.cli_state = message.state
         if message.state == "idle" and self.link is not None and self.conversation.current:
-            self.link.start_soon(partial(expect_result, self, self.conversation.current))
+            self.link.start_soon(partial(self._expect_result, self.conversation.current))
         self.changed.notify()
+
+    async def _expect_result(self, turn: AnyTurn) -> None:
+        """Give a turn up if the CLI stays idle without a result of it."""
+        with anyio.move_on_after(RESULT_FOLLOWS_WITHIN):
+            await turn.finished.wait()
+        if not turn.is_over and self.cli_state == "idle" and self.conversation.current is turn:
+            self.conversation.drop(turn, TurnError(IDLE_WITHOUT_RESULT))
+            self.settle()
 
     def _note_result(self, result: ResultMessage) -> None:
         self.last_result = result
@@ -371,27 +402,20 @@ class Core:
             self.link.refuse(_is_of_the_main_turn, TURN_OVER)
         self.settle()
 
-    async def serve(self, request: Request) -> Any:
-        """Have a request of the CLI answered."""
-        try:
-            return await self.services.serve(request)
-        finally:
-            self.changed.notify()  # the CLI has to go on now, and not a person
-
-    def refusal(self, request: Request, reason: str | None = None) -> Answer | Failure:
-        """Say no to one."""
-        return self.services.refusal(request, reason)
+    def answered(self) -> None:
+        """Let the watchdog know that the session now waits for the CLI, and not for a person."""
+        self.changed.notify()
 
     def heard(self, stderr: str) -> None:
-        """Pass stderr on."""
+        """Report what the CLI wrote to stderr."""
         self.tell(StderrOutput(stderr))
-        if self._on_stderr is not None:
-            self._on_stderr(stderr)
+        if self.options.on_stderr is not None:
+            self.options.on_stderr(stderr)
 
     def ended(self) -> None:
-        """Find out what the end means."""
+        """Find out what the end of the link means: a restart, a close, or a failure."""
         if self.state is SessionState.CLOSING:
-            self.restarting = False  # it was closed while it was to be started again
+            self.restarting = False  # it was closed in the middle of a restart
         error = self.failure or self._reason()
         self.conversation.drop_sent(error)
         if self.restarting:
@@ -410,48 +434,46 @@ class Core:
     def _start_over(self) -> None:
         self.restarting = False
         self.failure = self.link = None
-        self.conversation.forget_the_cli()
+        self.conversation.reset()
         self.ledger.restarted()
         self.tasks.restarted()
-        self.subscriptions.reopen()
-        self.unsolicited.reopen()
         self.changed.notify()
 
     def _reason(self) -> Error:
         if self.restarting:
-            return TurnError("The CLI was started again, and the turn is lost")
+            return TurnError("The CLI was restarted before it had answered this turn")
         if self.link is None or self.link.is_closing:
             return SessionClosed("The session was closed")
         evidence = self.link.evidence()
-        if self.link.outstayed:  # how it died tells nothing: that was us
-            cause = Cause.STOPPED_LISTENING if self.link.is_deaf else Cause.STOPPED_TALKING
+        if self.link.did_not_exit:  # it was killed, so its exit code says nothing
+            cause = Cause.STOPPED_LISTENING if self.link.input_broken else Cause.STOPPED_TALKING
             return CLIError(
                 f"The CLI has {cause}, but did not exit", cause=cause, evidence=evidence
             )
         if evidence.exit_code == 0 and self.state is SessionState.READY:
             return SessionClosed("The CLI has exited by itself", evidence=evidence)
         error = diagnose(evidence, self.last_result)
-        error.__cause__ = self.link.failure  # if it was not the CLI that failed
+        error.__cause__ = self.link.failure  # if the link failed, and not the CLI
         return error
 
-    # --- news ------------------------------------------------------------------------------------
+    # --- events of its own -----------------------------------------------------------------------
 
-    def tell(self, news: SessionEvent) -> None:
-        """Tell those who listen."""
-        self.subscriptions.tell(news)
+    def tell(self, event: SessionEvent) -> None:
+        """Give an event to the subscriptions."""
+        self.subscriptions.tell(event)
 
-    def _too_much(self, count: int) -> None:
+    def _unread_limit_reached(self, count: int) -> None:
         log.warning("%d messages are unread", count)
         self.tell(UnreadLimitReached(count))
 
-    def _unsolicited(self, turn: AnyTurn) -> None:
+    def _turn_started(self, turn: AnyTurn) -> None:
         self.unsolicited.put(turn)
         self.tell(TurnStarted(turn))
         self.changed.notify()
 
 
 def _is_of_the_main_turn(request: Request) -> bool:
-    """Whether a tool is meant that a turn which is over cannot use any more.
+    """Whether a permission is for the main conversation, which cannot use a tool after its turn.
 
     Agents in the background go on after the turn.
     """

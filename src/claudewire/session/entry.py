@@ -49,19 +49,19 @@ def open(
     transport: Transport | Connect | None = None,
     **changes: Any,
 ) -> Session[Any]:
-    """Make a session; `async with` or `await` starts it.
+    """Create a session; `async with` or `await` starts it.
 
         async with claudewire.open(model="sonnet", cwd="~/project") as claude:
             reply = await claude.send("Make the failing test pass")
 
     Args:
         options: what to ask for; the defaults if not given.
-        output: the type of the output that is wanted; the session is then a `Session` of it.
-        transport: what to talk over instead of a process of our own, or how to get it.
+        output: the type of the output; the session is then a `Session[output]`.
+        transport: what to talk over instead of a process, or how to get it.
         changes: single options, instead of those in `options`.
 
     Raises:
-        OptionsError: they make no sense.
+        OptionsError: an option is not valid.
     """
     given: object = Options() if options is None else options
     if not isinstance(given, Options):
@@ -101,27 +101,26 @@ async def run(
     transport: Transport | Connect | None = None,
     **changes: Any,
 ) -> Reply[Any]:
-    """Start a CLI, ask it one thing, and give its reply.
+    """Start a CLI, send it one prompt, and return the reply.
 
         reply = await claudewire.run("Summarise README.md", allowed_tools=["Read"])
         print(reply.text, reply.cost_usd)
 
-    A turn that did not succeed gives a reply all the same: see `reply.ok` and
-    `reply.raise_for_error()`.
+    A turn that did not succeed has a reply too: see `reply.ok` and `reply.raise_for_error()`.
 
     Args:
-        prompt: text, or a list of texts, images and documents.
+        prompt: text, or a list of text, images and documents.
         options: what to ask for; the defaults if not given.
-        output: the type of the output that is wanted; `reply.output` is then of that type.
-        tasks: what becomes of background tasks that are still running then: `wait` for them (for
-            ten minutes at most, then stop them), `ignore` them, so that they die with the CLI, or
+        output: the type of the output; `reply.output` is then of that type.
+        tasks: what to do with background tasks that are still running then: `wait` for them (for
+            ten minutes at most, then stop them), `ignore` them, so that they end with the CLI, or
             `cancel` them at once.
-        transport: what to talk over instead of a process of our own, or how to get it.
+        transport: what to talk over instead of a process, or how to get it.
         changes: single options, instead of those in `options`.
 
     Raises:
-        OptionsError: the options make no sense.
-        CLIError: there is no CLI, or it is gone.
+        OptionsError: an option is not valid.
+        CLIError: the CLI was not found, or has exited.
         OutputError: the output is not of the type that was asked for.
     """
     check_tasks(tasks)

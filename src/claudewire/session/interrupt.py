@@ -25,15 +25,15 @@ Queued = Literal["keep", "cancel"]
 class Escalation:
     """What to do, step after step, with a CLI that does not stop.
 
-    Each step has `patience` seconds: ask again, ask it to end the session, SIGINT, and at last
-    the process is ended with all its children.
+    Each step has `step_timeout` seconds: ask again, ask it to end the session, send SIGINT. At last
+    the process is killed with all its children.
 
     Attributes:
-        patience: seconds for each step.
-        restart: then start another CLI, which resumes the session.
+        step_timeout: seconds for each step.
+        restart: then start another CLI, which resumes the conversation.
     """
 
-    patience: float = 5.0
+    step_timeout: float = 5.0
     restart: bool = False
 
 
@@ -42,12 +42,12 @@ class InterruptReceipt:
     """What an interrupt did.
 
     Attributes:
-        acknowledged: whether the CLI said that it got it.
+        acknowledged: whether the CLI has confirmed the interrupt.
         turn: the turn that was stopped; None if none was running.
-        result: that turn's result; None if it has not come.
-        still_queued: turns that are still to come, here or in the CLI.
+        result: that turn's result; None if it has not arrived.
+        still_queued: turns that are still queued, here or in the CLI.
         cancelled: turns that were dropped.
-        steps: what had to be done, one word for each step.
+        steps: what was done, one word for each step.
     """
 
     acknowledged: bool
@@ -59,7 +59,7 @@ class InterruptReceipt:
 
 
 class _Interruption:
-    """One interrupt on its way."""
+    """One interrupt that is being carried out."""
 
     def __init__(self, core: Core, queued: Queued, timeout: float | None) -> None:
         self.core = core
@@ -76,7 +76,7 @@ class _Interruption:
         return self.turn is None or self.turn.is_over
 
     async def ask(self) -> None:
-        """Ask the CLI to stop, and again when the turn has begun only after that.
+        """Ask the CLI to stop, and once more when the turn begins only after that.
 
         A CLI that has the prompt but has not begun acknowledges and does nothing.
         """
@@ -96,14 +96,14 @@ class _Interruption:
         self.acknowledged = True
 
     def check(self) -> None:
-        """Raise if nothing at all came of it."""
+        """Raise an error if the CLI has not reacted at all."""
         if self.acknowledged or (self.turn is not None and self.turn.is_over):
             return
         raise RequestTimeout(
             f"The CLI did not acknowledge an interrupt within {self.timeout:g} s",
             request="interrupt",
             evidence=self.link.evidence(),
-            advice="Let the interrupt escalate if the turn must end.",
+            advice="Use escalate=True if the turn must end.",
         )
 
     async def stopped(self) -> None:
@@ -146,10 +146,10 @@ async def interrupt(
 
 async def _escalate(interruption: _Interruption, escalation: Escalation) -> None:
     for step in (_ask, _ask, _end_session, _signal):
-        with suppress(RequestError), anyio.move_on_after(escalation.patience):
+        with suppress(RequestError), anyio.move_on_after(escalation.step_timeout):
             try:
                 await step(interruption)
-            except TransportClosed:  # the end is at hand, and why will be known then
+            except TransportClosed:  # the CLI is ending; the reason will be known then
                 await interruption.stopped()
         if interruption.has_stopped:
             return
@@ -176,7 +176,7 @@ async def _kill(interruption: _Interruption) -> None:
     interruption.steps.append("kill")
     interruption.core.give_up(
         CLIError(
-            "The CLI did not stop when it was interrupted, and was ended",
+            "The CLI did not stop when it was interrupted, and was killed",
             cause=Cause.NO_ANSWER,
             evidence=interruption.link.evidence(),
         )

@@ -1,10 +1,10 @@
 """A transport with the protocol on it: reads, writes, asks, serves, and knows when it is over.
 
-Everything runs in one task of its own with a task group inside: a reader, an ordered writer, what
-reads stderr, and a task for each request of the CLI that is being served. No caller can stop the
-reader or the end: a caller puts something down and waits for something to be set.
+Everything runs in one task of its own with a task group inside: a reader, a writer, a reader of
+stderr, and a task for each request of the CLI that is being served. A caller cannot stop the reader
+or the end: it leaves something to be written and waits for an event.
 
-The reader hands each event to a function that may not wait, so nothing that an application does or
+The reader hands each event to a function that must not wait, so nothing that an application does or
 fails to do can delay the next line.
 """
 
@@ -15,12 +15,22 @@ import math
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Any, TypeVar, cast
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, cast
 
 import anyio
+import anyio.abc
 
 from ..concurrency import Signal, run_detached
-from ..errors import Error, Evidence, EvidenceLog, RequestTimeout, TransportClosed
+from ..errors import (
+    Error,
+    Evidence,
+    EvidenceLog,
+    RequestError,
+    RequestTimeout,
+    TransportClosed,
+    UnsupportedRequest,
+)
 from ..transport import Transport
 from ..wire import (
     Answer,
@@ -34,25 +44,118 @@ from ..wire import (
     RequestBody,
     State,
 )
-from .linking import Company, Grace, Owner, Question, body_of
 
-__all__ = ["Link"]
+__all__ = ["CloseTimeouts", "Link", "LinkOwner", "Responder"]
 
 AnswerT = TypeVar("AnswerT")
 
-ENDED = "the session with the CLI ended before anybody decided"
+UNSUPPORTED = "unsupported_request"
+"""The CLI's code for a request that it does not know."""
+
+ENDED = "the session with the CLI ended before a decision was made"
 
 log: logging.Logger = logging.getLogger("claudewire.session")
+
+
+class LinkOwner(Protocol):
+    """Is told what happens on a link. Its methods must not wait."""
+
+    def received(self, event: Event) -> None:
+        """Note a message of the CLI, or another event of the wire."""
+
+    def answered(self) -> None:
+        """Note that a request of the CLI was answered, or is no longer served."""
+
+    def heard(self, stderr: str) -> None:
+        """Note what the CLI wrote to stderr."""
+
+    def ended(self) -> None:
+        """Note that all output was read and the process has exited."""
+
+
+class Responder(Protocol):
+    """Answers the requests of the CLI."""
+
+    async def serve(self, request: Request) -> Any:
+        """Return the body of the answer. Cancelled when the CLI withdraws the request."""
+
+    def refusal(self, request: Request, reason: str | None = None) -> Answer | Failure:
+        """Return a negative answer; with a reason, unless there is a decision already."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloseTimeouts:
+    """How long each step of the end may take, in seconds.
+
+    Attributes:
+        exit: from the end of our input, or of its output, to the exit of the process.
+        drain: from its exit to the end of its output.
+        rest: between two pieces of output that were left when the transport was closed, and for
+            tasks to end that were cancelled.
+    """
+
+    exit: float = 5.0
+    drain: float = 2.0
+    rest: float = 1.0
+
+
+class _TaskSet:
+    """The tasks of a link. Those that run code of an application may ignore their cancellation."""
+
+    def __init__(self, group: anyio.abc.TaskGroup) -> None:
+        self._group = group
+        self._count = 0
+        self._changed = Signal()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether all of them were cancelled."""
+        return self._group.cancel_scope.cancel_called
+
+    def start_soon(self, function: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
+        """Start one more."""
+        self._count += 1
+        self._group.start_soon(self._run, function, *given)
+
+    async def _run(self, function: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
+        try:
+            await function(*given)
+        finally:
+            self._count -= 1
+            self._changed.notify()
+
+    async def cancel(self, timeout: float) -> bool:
+        """Cancel all of them and wait for so many seconds; return whether they have ended."""
+        self._group.cancel_scope.cancel()
+        with anyio.move_on_after(timeout, shield=True):
+            await self._changed.until(lambda: not self._count)
+        return not self._count
+
+
+class _PendingRequest:
+    """A request of ours that waits for its answer; None if there will be none."""
+
+    __slots__ = ("answer", "settled")
+
+    def __init__(self) -> None:
+        self.settled: anyio.Event = anyio.Event()
+        self.answer: Answer | Failure | None = None
+
+    def settle(self, answer: Answer | Failure | None) -> None:
+        """Set the answer and wake the caller."""
+        self.answer = answer
+        self.settled.set()
 
 
 class Link:
     """One conversation over one transport, from its start to its end.
 
     Args:
-        transport: leads to the CLI. From now on it is the link's to close.
+        transport: leads to the CLI. The link closes it.
         connection: the protocol.
-        owner: who is told what comes, and serves what is asked.
-        grace: the bounds of the end.
+        owner: is told what happens.
+        responder: answers the requests of the CLI.
+        timeouts: how long each step of the end may take.
         argv: how the CLI was started, for evidence.
     """
 
@@ -60,9 +163,10 @@ class Link:
         self,
         transport: Transport,
         connection: Connection,
-        owner: Owner,
+        owner: LinkOwner,
+        responder: Responder,
         *,
-        grace: Grace | None = None,
+        timeouts: CloseTimeouts | None = None,
         argv: tuple[str, ...] = (),
     ) -> None:
         self.connection = connection
@@ -70,23 +174,24 @@ class Link:
         self.failure: BaseException | None = None
         self.finished: anyio.Event = anyio.Event()
         self.may_withdraw: bool = False
-        """Whether the CLI can be told that an answer is not wanted any more: old ones exit."""
+        """Whether the CLI knows `control_cancel_request`. Old ones exit when they get one."""
         self.last_received: float = -math.inf
-        self.outstayed: bool = False
-        """Set if it did not exit although its output or input had ended: it was us who ended it."""
+        self.did_not_exit: bool = False
+        """Set if the CLI did not exit by itself although its output or input had ended."""
         self._transport = transport
         self._owner = owner
-        self._grace = grace or Grace()
+        self._responder = responder
+        self._timeouts = timeouts or CloseTimeouts()
         self._evidence = EvidenceLog(argv, getattr(transport, "pid", None))
         self._outgoing: deque[bytes] = deque()
         self._writing = Signal()
         self._written = Signal()
         self._unwritten = 0
-        self._deaf = False
+        self._input_broken = False
         self._input_ended = False
-        self._questions: dict[str, Question] = {}
+        self._pending: dict[str, _PendingRequest] = {}
         self._serving: dict[str, anyio.CancelScope] = {}
-        self._tasks: Company | None = None
+        self._tasks: _TaskSet | None = None
         self._extra: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._progress = Signal()
         self._closing = self._hurry = self._exited = self._output_ended = False
@@ -95,22 +200,22 @@ class Link:
 
     @property
     def is_open(self) -> bool:
-        """Whether something can still be said."""
-        return not (self._input_ended or self._deaf or self._output_ended)
+        """Whether something can still be sent."""
+        return not (self._input_ended or self._input_broken or self._output_ended)
 
     @property
     def is_closing(self) -> bool:
-        """Whether the end was asked for, rather than happened."""
+        """Whether the end was asked for."""
         return self._closing
 
     @property
-    def is_deaf(self) -> bool:
+    def input_broken(self) -> bool:
         """Whether the CLI has closed its input."""
-        return self._deaf
+        return self._input_broken
 
     @property
     def pid(self) -> int | None:
-        """The process, if it is one."""
+        """The CLI's process id, if it is a process."""
         return self._evidence.pid
 
     @property
@@ -124,7 +229,7 @@ class Link:
         return len(self._serving)
 
     def evidence(self) -> Evidence:
-        """What is known about the CLI now."""
+        """Collect what is known about the CLI now."""
         return self._evidence.evidence(self.status)
 
     # --- what callers do -------------------------------------------------------------------------
@@ -134,17 +239,17 @@ class Link:
         run_detached(self._run, "claudewire link", self._never_ran)
 
     def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run something beside the reader for as long as there is one."""
+        """Run a function beside the reader; it is cancelled at the end of the link."""
         if self._tasks is None:
             self._extra.append(function)
         else:
             self._tasks.start_soon(function)
 
     def post(self, event: Event) -> None:
-        """Say something. It is written in the order of these calls, as soon as the CLI takes it.
+        """Send something. It is written in the order of these calls, as soon as the CLI takes it.
 
         Raises:
-            LocalProtocolError: it may not be said now.
+            LocalProtocolError: the protocol does not allow it now.
         """
         data = self.connection.send(event)
         if data:
@@ -160,35 +265,47 @@ class Link:
     async def ask(
         self, body: RequestBody[AnswerT], *, timeout: float | None, name: str = ""
     ) -> AnswerT:
-        """Put a request and wait for its answer. A caller that is cancelled withdraws it.
+        """Send a request and wait for its answer. A caller that is cancelled withdraws it.
 
         Raises:
-            RequestTimeout: there was none in time.
+            RequestTimeout: there was no answer in time.
             UnsupportedRequest: the CLI does not know the request.
             RequestError: the CLI refused.
-            TransportClosed: the CLI has gone.
+            TransportClosed: the CLI has exited without an answer.
         """
         name = name or str(type(body).__struct_config__.tag)
         if not self.is_open:
-            raise TransportClosed(f"The CLI has gone and cannot answer {name!r}")
+            raise TransportClosed(f"The CLI has exited and cannot answer {name!r}")
         request = self.connection.new_request(cast("Body", body))
-        question = self._questions[request.id] = Question()
+        pending = self._pending[request.id] = _PendingRequest()
         try:
             self.post(request)
             with anyio.fail_after(timeout):
-                await question.settled.wait()
+                await pending.settled.wait()
         except TimeoutError:
             raise RequestTimeout(
                 f"The CLI did not answer {name!r} within {timeout:g} s",
                 request=name,
                 evidence=self.evidence(),
-                advice="It has been withdrawn. Give a longer timeout if the CLI is only slow.",
+                advice="The request was withdrawn. Give a longer timeout if the CLI is only slow.",
             ) from None
         finally:
-            del self._questions[request.id]
+            del self._pending[request.id]
             if request.id in self.connection.asked:
                 self._withdraw(request)
-        return cast("AnswerT", body_of(question.answer, name, self.evidence))
+        return cast("AnswerT", self._body_of(pending.answer, name))
+
+    def _body_of(self, answer: Answer | Failure | None, name: str) -> Any:
+        if isinstance(answer, Answer):
+            return answer.body
+        if answer is None:
+            raise TransportClosed(f"The CLI has exited without an answer to {name!r}")
+        is_unknown = answer.code == UNSUPPORTED or answer.error.startswith("Unsupported control")
+        kind = UnsupportedRequest if is_unknown else RequestError
+        text = f"This CLI does not know {name!r}" if is_unknown else f"The CLI refused {name!r}"
+        raise kind(
+            f"{text}: {answer.error}", request=name, code=answer.code, evidence=self.evidence()
+        )
 
     def _withdraw(self, request: Request) -> None:
         if self.may_withdraw and self.is_open:
@@ -197,16 +314,16 @@ class Link:
             self.connection.abandon(request.id)
 
     def refuse(self, which: Callable[[Request], bool], reason: str) -> None:
-        """Say no to what the CLI still asks of us, and stop whoever serves it."""
+        """Refuse open requests of the CLI, and stop serving them."""
         for request in filter(which, list(self.connection.owed.values())):
             self._stop_serving(request.id)
-            self.post(self._owner.refusal(request, reason))
+            self.post(self._responder.refusal(request, reason))
 
     def close(self, *, now: bool = False) -> None:
         """Begin the end: input is closed, output read to its end, the process ended.
 
         Args:
-            now: do not give it time to exit by itself.
+            now: do not give the CLI time to exit by itself.
         """
         self._closing = True
         self._hurry = self._hurry or now
@@ -224,7 +341,7 @@ class Link:
         try:
             await self._converse()
         except anyio.get_cancelled_exc_class() as cancelled:
-            # The event loop is ending under us: there is no time to be polite.
+            # The event loop is ending: there is no time to wait for anything.
             self.failure = cancelled
             self.kill_now()
             raise
@@ -236,18 +353,18 @@ class Link:
 
     async def _converse(self) -> None:
         async with anyio.create_task_group() as group:
-            self._tasks = tasks = Company(group)
+            self._tasks = tasks = _TaskSet(group)
             steady = (self._read, self._write, self._read_stderr, self._await_exit)
             for function in (*steady, *self._extra):
                 tasks.start_soon(function)
             await self._progress.until(self._is_over)
             await self._end()
-            if not await tasks.dismiss(self._grace.rest):
-                log.warning("Something that was told to stop goes on; nobody waits for it")
+            if not await tasks.cancel(self._timeouts.rest):
+                log.warning("A handler goes on although it was cancelled; it is not waited for")
                 self._be_over()
 
     def _is_over(self) -> bool:
-        return self._closing or self._deaf or self._exited or self._output_ended
+        return self._closing or self._input_broken or self._exited or self._output_ended
 
     async def _await_exit(self) -> None:
         self.status = await self._transport.wait()
@@ -255,35 +372,35 @@ class Link:
         self._progress.notify()
 
     async def _end(self) -> None:
-        """See the process out, step by step, each bounded."""
+        """End the process step by step, each within a bound."""
         if self._closing and not self._output_ended:
             self._end_input()
-        with anyio.move_on_after(self._grace.exit):
+        with anyio.move_on_after(self._timeouts.exit):
             await self._progress.until(lambda: self._exited or self._hurry)
         if not self._exited and not self._hurry:
-            log.warning("The CLI did not exit by itself within %g s", self._grace.exit)
-            self.outstayed = not self._closing
-        if self._exited:  # a child of its own may hold its output open
-            await self._drain(self._grace.drain)
+            log.warning("The CLI did not exit by itself within %g s", self._timeouts.exit)
+            self.did_not_exit = not self._closing
+        if self._exited:  # a child of the CLI may hold its output open
+            await self._drain(self._timeouts.drain)
         with anyio.CancelScope(shield=True):
             await self._transport.aclose()
-        with anyio.move_on_after(self._grace.drain):
+        with anyio.move_on_after(self._timeouts.drain):
             await self._progress.until(lambda: self._exited)
         await self._read_the_rest()
 
     async def _read_the_rest(self) -> None:
-        """Read what was left when it was closed: that has an end, however slow this machine is."""
+        """Read what was left when the transport was closed, for as long as some more comes."""
         heard = math.nan
         while not self._output_ended and heard != self.last_received:
             heard = self.last_received
-            await self._drain(self._grace.rest)
+            await self._drain(self._timeouts.rest)
 
     async def _drain(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):
             await self._progress.until(lambda: self._output_ended)
 
     def _end_input(self) -> None:
-        """Refuse what is still asked of us, and say that nothing more will come."""
+        """Refuse the open requests of the CLI and end our stream."""
         self.refuse(lambda request: True, ENDED)
         self.post(EndOfStream())
         self._input_ended = True
@@ -295,7 +412,7 @@ class Link:
         self._be_over()
 
     def _never_ran(self) -> None:
-        """The event loop ended before the task had its first chance."""
+        """Clean up when the event loop has ended before the task could begin."""
         self.kill_now()
         self._be_over()
 
@@ -304,17 +421,20 @@ class Link:
             return
         self._tasks = None
         self._output_ended = True
-        for question in self._questions.values():
-            question.settle(None)
+        self._settle_all()
         try:
             self._owner.ended()
         except Exception:
-            log.exception("An owner failed at the end of its link")
+            log.exception("The end of the link could not be handled")
         self._written.notify()
         self.finished.set()
 
+    def _settle_all(self) -> None:
+        for pending in self._pending.values():
+            pending.settle(None)
+
     def kill_now(self) -> None:
-        """End the process at once, from anywhere, without waiting."""
+        """Kill the process at once, from any thread, without waiting."""
         getattr(self._transport, "kill_now", lambda: None)()
 
     # --- writing ---------------------------------------------------------------------------------
@@ -328,9 +448,9 @@ class Link:
                     return
                 await self._writing.wait()
         except TransportClosed as closed:
-            # Why will be known when its output has ended, which it does if it has died.
+            # The reason will be known when its output has ended.
             log.debug("The CLI reads no more: %s", closed)
-            self._deaf = True
+            self._input_broken = True
             self._written.notify()
             self._progress.notify()
 
@@ -365,12 +485,12 @@ class Link:
                 else:
                     special(self, event)
             except Exception:
-                log.exception("An event could not be dealt with: %r", event)
+                log.exception("This event could not be handled: %r", event)
 
     def _take_answer(self, answer: Answer | Failure) -> None:
-        question = self._questions.get(answer.id)
-        if question is not None:
-            question.settle(answer)
+        pending = self._pending.get(answer.id)
+        if pending is not None:
+            pending.settle(answer)
         self._owner.received(answer)
 
     def _take_request(self, request: Request) -> None:
@@ -386,8 +506,7 @@ class Link:
     def _take_end(self, end: EndOfStream) -> None:
         for id in list(self._serving):
             self._stop_serving(id)
-        for question in self._questions.values():
-            question.settle(None)
+        self._settle_all()
         self._owner.received(end)
 
     async def _read_stderr(self) -> None:
@@ -397,7 +516,7 @@ class Link:
                 try:
                     self._owner.heard(text)
                 except Exception:
-                    log.exception("Whoever reads stderr failed")
+                    log.exception("on_stderr raised")
 
     # --- serving ---------------------------------------------------------------------------------
 
@@ -405,7 +524,7 @@ class Link:
         try:
             with scope:
                 if scope.cancel_called:
-                    return  # it was over before it began
+                    return  # the CLI has withdrawn it already
                 answer = await self._answer_to(request, scope)
                 if not scope.cancel_called:
                     self._reply(request, answer)
@@ -413,31 +532,32 @@ class Link:
             # The CLI may have withdrawn it and asked again with the same id.
             if self._serving.get(request.id) is scope:
                 del self._serving[request.id]
+            self._owner.answered()
 
     async def _answer_to(self, request: Request, scope: anyio.CancelScope) -> Answer | Failure:
         try:
-            answer = await self._owner.serve(request)
+            answer = await self._responder.serve(request)
         except (Exception, anyio.get_cancelled_exc_class()) as error:
             if not isinstance(error, Exception) and self._is_cancelled(scope):
                 raise
-            # Whoever serves may also have waited for something that somebody else cancelled.
-            log.exception("A request of the CLI could not be served: %s", request.id)
-            return self._owner.refusal(request)
+            # A handler may also have waited for something that was cancelled elsewhere.
+            log.exception("The request %s of the CLI could not be answered", request.id)
+            return self._responder.refusal(request)
         return answer if isinstance(answer, Answer | Failure) else Answer(request.id, answer)
 
     def _is_cancelled(self, scope: anyio.CancelScope) -> bool:
-        """Whether it is us who cancelled the task that serves a request."""
-        return scope.cancel_called or self._tasks is None or self._tasks.is_dismissed
+        """Whether the link has cancelled the task that serves a request."""
+        return scope.cancel_called or self._tasks is None or self._tasks.is_cancelled
 
     def _reply(self, request: Request, answer: Answer | Failure) -> None:
-        """Answer, unless the request was withdrawn or all is over meanwhile."""
+        """Answer, unless the request was withdrawn or the link was closed meanwhile."""
         if request.id not in self.connection.owed or self._input_ended:
             return
         try:
             self.post(answer)
         except (Error, TypeError, ValueError):
             log.exception("The answer to %s cannot be written", request.id)
-            self.post(self._owner.refusal(request))
+            self.post(self._responder.refusal(request))
 
     def _stop_serving(self, id: str) -> None:
         scope = self._serving.get(id)
@@ -452,4 +572,4 @@ _SPECIAL: dict[type[Event], Callable[[Link, Any], None]] = {
     Cancel: Link._take_cancel,
     EndOfStream: Link._take_end,
 }
-"""What a link sees to itself, besides telling its owner."""
+"""What a link handles itself, besides telling its owner."""

@@ -1,8 +1,8 @@
-"""The MCP servers of a session: which there are, and how that changes while it runs.
+"""The MCP servers of a session, and how they change while it runs.
 
-A CLI is told of the servers inside this process when it is opened, and of all changes through
-`mcp_set_servers`. That request names all of them: what it does not name is gone. Only the servers
-of the command line and of the user's settings are another matter; those it leaves alone.
+A CLI is told of the servers in this process when it is started, and of all changes through
+`mcp_set_servers`. That request names all servers: those that it does not name are removed, except
+for the servers of the command line and of the user's settings.
 """
 
 from __future__ import annotations

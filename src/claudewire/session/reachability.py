@@ -19,7 +19,7 @@ __all__ = ["check_reachable", "explain_options"]
 
 
 def explain_options(options: Options) -> Explanation:
-    """Say which tools can ever reach a person with these options, and what shadows what."""
+    """Explain which tools can ever reach a person with these options, and what shadows what."""
     policy = options.policy if isinstance(options.policy, Policy) else None
     explanation = explain(policy, hooks=bool(options.hooks), **_rules(options))
     questions = {it.tool: it for it in _questions(options)}
@@ -28,7 +28,7 @@ def explain_options(options: Options) -> Explanation:
 
 
 def _questions(options: Options) -> Iterator[ToolFate]:
-    """Say what becomes of questions: of a policy, only rules that deny them count."""
+    """Explain what becomes of questions: of a policy, only rules that deny them count."""
     deny = options.policy.deny if isinstance(options.policy, Policy) else ()
     for fate in explain(Policy(deny=deny), **_rules(options)).tools:
         if fate.tool in (ASK_TOOL, PLAN_TOOL):
@@ -36,7 +36,7 @@ def _questions(options: Options) -> Iterator[ToolFate]:
 
 
 def _rules(options: Options) -> dict[str, Any]:
-    """What the CLI decides by."""
+    """Collect the rules that the CLI decides by."""
     return {
         "allowed_tools": options.allowed_tools,
         "disallowed_tools": options.disallowed_tools,
@@ -46,7 +46,7 @@ def _rules(options: Options) -> dict[str, Any]:
 
 
 def _has_servers(options: Options) -> bool:
-    """Whether there are MCP servers, of which it is not known what they offer."""
+    """Whether there are MCP servers, whose tools are not known here."""
     return bool(options.tools or options.mcp_servers or options.mcp_config)
 
 
@@ -73,7 +73,7 @@ def check_reachable(options: Options) -> None:
 
 
 def _why_no_policy(options: Options) -> str | None:
-    """Say why the policy would never be asked; None if it would, or if there is none."""
+    """Return why the policy would never be asked; None if it would, or if there is none."""
     if options.policy is None or options.on_permission is not None:
         return None
     given = "allow, ask and deny" if options.allow or options.ask or options.deny else "policy"

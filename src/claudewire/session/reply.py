@@ -1,4 +1,4 @@
-"""What a turn came to."""
+"""The result of a turn."""
 
 from __future__ import annotations
 
@@ -92,29 +92,29 @@ class Reply(Generic[OutputT]):
 
     @property
     def cost_usd(self) -> float | None:
-        """What this turn has cost: an estimate, and never a bill. None if nobody has said."""
+        """What this turn has cost, by estimate; None if it is not known."""
         return self.totals.cost_usd
 
     @property
     def session_cost_usd(self) -> float | None:
-        """What the CLI says that the session has cost so far, by its own estimate."""
+        """What the session has cost so far, by the CLI's own estimate."""
         return self.result.total_cost_usd
 
     @property
     def duration(self) -> float | None:
-        """How long the turn took, in seconds, as the CLI says."""
+        """How long the turn took, in seconds, as the CLI reports it."""
         return None if self.result.duration_ms is None else self.result.duration_ms / 1000
 
     @property
     def denials(self) -> list[PermissionDenial]:
-        """The calls of tools that were not allowed."""
+        """The tool calls that were denied."""
         return self.result.permission_denials or []
 
     def raise_for_error(self) -> Reply[OutputT]:
-        """Raise if the turn did not succeed; else give the reply itself.
+        """Raise an error if the turn did not succeed, otherwise return the reply itself.
 
         Raises:
-            TurnError: with the result and, as far as it can be told, the cause.
+            TurnError: with the result and, if it can be found out, the cause.
         """
         if self.ok:
             return self

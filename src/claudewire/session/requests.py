@@ -1,7 +1,7 @@
-"""Who answers what the CLI asks: permissions, hooks, tools, elicitation, dialogs.
+"""Answering the CLI's requests: permissions, hooks, tools, elicitation, dialogs.
 
-What nobody answers, and what whoever answers fails at, is refused: for whatever a person would have
-to allow, the answer is then no.
+A request that no handler is registered for is refused, and so is one whose handler fails: for
+whatever a person would have to allow, the answer is then no.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .mcp_servers import Servers
 if TYPE_CHECKING:
     from .session import Session
 
-__all__ = ["Desk", "people_of", "refusal"]
+__all__ = ["RequestHandlers", "people_of", "refusal"]
 
 log: logging.Logger = logging.getLogger("claudewire.session")
 
@@ -50,12 +50,12 @@ NOT_SERVED = "The application could not answer this request, so the answer is no
 _numbers = count(1)
 
 
-class Desk:
-    """Answers the requests of one session.
+class RequestHandlers:
+    """The application's handlers, hooks and tools, which answer the requests of one CLI.
 
     Args:
-        options: who is to be asked.
-        session: gives the session, as long as there is one.
+        options: the handlers.
+        session: returns the session, as long as there is one.
 
     Raises:
         OptionsError: a handler is given that could never be called, or cannot be.
@@ -66,6 +66,7 @@ class Desk:
         _check_form(options.answer_form)
         self.inbox: Inbox = options.inbox or Inbox()
         self.name: str = f"session-{next(_numbers)}"
+        self.servers: Servers = Servers(options, session)
         self._options = options
         self._session = session
         self._hooks = Hooks.of(options.hooks or {})
@@ -78,8 +79,7 @@ class Desk:
             form=self._form,
         )
         self._link: Link | None = None
-        self.servers: Servers = Servers(options, session)
-        self._services: dict[type[Any], Callable[[Request], Awaitable[Any]]] = {
+        self._handlers: dict[type[Any], Callable[[Request], Awaitable[Any]]] = {
             CanUseTool: self._people.decide,
             Elicitation: self._people.elicit,
             RequestUserDialog: self._people.dialog,
@@ -98,45 +98,40 @@ class Desk:
 
     def _form(self) -> AnswerForm:
         """How answers to questions are written to this CLI."""
-        wished, dialect = self._options.answer_form, self._options.dialect
+        form, dialect = self._options.answer_form, self._options.dialect
         if dialect == AUTO:
             heard = MODERN if self._link is None else self._link.connection.their_dialect
             dialect = heard.name
-        return wished or form_for(dialect)
+        return form or form_for(dialect)
 
     # --- opening ---------------------------------------------------------------------------------
 
     def open(self, options: Options, link: Link) -> Initialize:
-        """Make ready to serve over a link; give the request that opens the conversation."""
+        """Connect to a link; return the request that opens the conversation."""
         self._link = link
         names = self.servers.open(link)
         return initialize_request(options, hooks=self._hooks.config(), sdk_mcp_servers=names)
 
-    async def restore(self) -> None:
-        """Tell a CLI what another one before it was told while it ran."""
-        await self.servers.restore()
-
-    def check(self, info: InitializeResult | None) -> None:
-        """See whether the CLI can do what was asked of it.
+    def check(self, info: InitializeResult) -> None:
+        """Check that the CLI has taken the hooks and agents.
 
         Raises:
-            CLIError: it cannot.
+            CLIError: it has not.
         """
         self._hooks.check(info)
         check_agents(self._options.agents, info)
-        version = None if info is None else info.claude_code_version
-        for name, since in may_ignore(self._options, version).items():
+        for name, since in may_ignore(self._options, info.claude_code_version).items():
             log.warning("The CLI may ignore %s, which is known to work since %s", name, since)
 
     # --- serving ---------------------------------------------------------------------------------
 
     async def serve(self, request: Request) -> Any:
-        """Give the answer to a request, or its body."""
-        service = self._services.get(type(request.body))
-        if service is None:
-            log.warning("Nobody answers %s requests; this one is refused", _name(request))
+        """Return the answer to a request, or its body."""
+        handler = self._handlers.get(type(request.body))
+        if handler is None:
+            log.warning("No handler is registered for %s; it is refused", _name(request))
             return refusal(request)
-        return await service(request)
+        return await handler(request)
 
     async def _serve_hook(self, request: Request) -> Any:
         assert isinstance(request.body, HookCallback)
@@ -147,11 +142,21 @@ class Desk:
         return await servers.serve(request) if servers.is_hosting else refusal(request)
 
     def refusal(self, request: Request, reason: str | None = None) -> Answer | Failure:
-        """Say no to a request; for a reason only if nobody has decided over it yet."""
+        """Refuse a request; with a reason, only if it is not decided yet."""
         if reason is None:
             return refusal(request)
         decided = self._people.withdraw(request.id, reason)
         return refusal(request, reason) if decided is None else Answer(request.id, decided)
+
+
+def _check_reachable(options: Options) -> None:
+    handlers = (options.policy, options.on_permission, options.on_question, options.on_plan)
+    if options.accept_shadowed or all(it is None for it in handlers):
+        return
+    # Not before it is needed: it loads the grammar of rules.
+    from .reachability import check_reachable
+
+    check_reachable(options)
 
 
 def _check_form(form: str | None) -> None:
@@ -160,18 +165,8 @@ def _check_form(form: str | None) -> None:
         raise OptionsError(f"answer_form cannot be {form!r}; it is one of {', '.join(known)}")
 
 
-def _check_reachable(options: Options) -> None:
-    handlers = (options.policy, options.on_permission, options.on_question, options.on_plan)
-    if options.accept_shadowed or all(it is None for it in handlers):
-        return
-    # Only then: it loads the grammar of rules.
-    from .reachability import check_reachable
-
-    check_reachable(options)
-
-
 def people_of(options: Options, inbox: Inbox) -> People:
-    """Say who answers, according to the options."""
+    """Return who decides, as the options say."""
     return People(
         on_permission=options.on_permission,
         on_question=options.on_question,
@@ -188,7 +183,7 @@ def people_of(options: Options, inbox: Inbox) -> People:
 
 
 def refusal(request: Request, reason: str = NOT_SERVED) -> Answer | Failure:
-    """Say no to a request, in the way that suits its kind."""
+    """Refuse a request, in the way that its kind demands."""
     body = request.body
     if isinstance(body, CanUseTool):
         return Answer(request.id, PermissionResultDeny(message=reason))

@@ -15,15 +15,19 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, get_arg
 import anyio
 
 from ..content import Prompt, to_content
-from ..errors import OptionsError, OutputError, SessionClosed, TransportClosed, TurnCancelled
+from ..errors import Error, OptionsError, OutputError, SessionClosed, TransportClosed, TurnCancelled
 from ..launch import Connect, check_transport, claim_for
 from ..options import Options
+from ..people import Inbox
+from ..tracking import Ledger, TaskTable
 from ..transport import Transport
 from ..wire import (
     CancelAsyncMessage,
     ContextUsageResult,
     Event,
     GetContextUsage,
+    InitializeResult,
+    InitMessage,
     McpReconnect,
     McpStatus,
     McpStatusResult,
@@ -39,17 +43,16 @@ from ..wire import (
 )
 from .core import Core
 from .events import SessionEvent, SessionState, Subscription
-from .facts import Facts
-from .idling import until_idle
 from .interrupt import Escalation, InterruptReceipt, Queued, interrupt
 from .reply import OutputT, Reply
-from .requests import Desk
-from .startup import Beginner, options_to_resume
+from .requests import RequestHandlers
+from .startup import options_to_resume, start_cli
 from .turn import AnyTurn, Turn, TurnState
 
 if TYPE_CHECKING:
     from ..policy import Explanation
     from ..schemas import OutputSpec
+    from .watchdog import Waiting
 
 __all__ = ["Session", "check_tasks"]
 
@@ -72,7 +75,7 @@ Timeout = float | None | Literal[_Default.DEFAULT]
 log: logging.Logger = logging.getLogger("claudewire.session")
 
 
-class Session(Facts, Generic[OutputT]):
+class Session(Generic[OutputT]):
     """One CLI process and the conversation with it.
 
         async with claudewire.open(model="sonnet") as claude:
@@ -86,7 +89,7 @@ class Session(Facts, Generic[OutputT]):
 
     Args:
         options: what the CLI is asked for and how the session behaves.
-        transport: what to talk over instead of a process of our own, or how to get it.
+        transport: what to talk over instead of a process, or how to get it.
     """
 
     def __init__(
@@ -95,25 +98,10 @@ class Session(Facts, Generic[OutputT]):
         check_transport(transport)
         self.options: Options = options or Options()
         self._process = os.getpid()
-        self._desk = Desk(self.options, weakref.ref(self))
-        output = self.options.output
-        if output is None:
-            output = self.options.json_schema
-        self._output: OutputSpec[OutputT] | None = None
-        if output is not None:
-            from ..schemas import OutputSpec  # most sessions need none
-
-            self._output = OutputSpec.of(output)
-        self._core = Core(
-            self._desk,
-            unread=self.options.unread,
-            budgets=self.options.budgets,
-            prices=self.options.prices,
-            patience=self.options.timeouts.interrupt,
-            on_stderr=self.options.on_stderr,
-            claim=claim_for(self.options, transport),
-        )
-        self._beginner = Beginner(self._core, self._desk, transport, _restarter(self))
+        self._transport = transport
+        self._handlers = RequestHandlers(self.options, weakref.ref(self))
+        self._output: OutputSpec[OutputT] | None = _output_of(self.options)
+        self._core = Core(self.options, claim_for(self.options, transport))
 
     # --- beginning and end -----------------------------------------------------------------------
 
@@ -127,7 +115,7 @@ class Session(Facts, Generic[OutputT]):
         if self._core.state is not SessionState.NEW:
             raise SessionClosed(f"The session cannot be started again: it is {self.state}")
         self._core.go(SessionState.STARTING)
-        await self._beginner.begin(self._for_cli(self.options))
+        await self._start_cli(self.options)
         return self
 
     async def close(self, *, now: bool = False) -> None:
@@ -145,32 +133,37 @@ class Session(Facts, Generic[OutputT]):
             await core.changed.until(lambda: core.is_dead)
 
     async def restart(self, *, resume: bool = True) -> None:
-        """End the CLI and start another, which goes on with the same conversation.
+        """End the CLI and start another, which resumes the conversation.
 
-        The turns that the CLI had fail; those that wait here are sent to the new one. A session
-        that has failed lives again.
+        The turns that the CLI had fail; those that are held here are sent to the new one. It also
+        works for a session that has failed.
 
         Args:
-            resume: False to begin a new conversation.
+            resume: False to start a new conversation.
 
         Raises:
-            CLIError: the new one cannot be used.
+            CLIError: the new CLI cannot be used.
         """
         core = self._core
         if core.state is SessionState.STARTING:
-            # Somebody is at it already.
+            # Another caller is restarting it already.
             await core.changed.until(lambda: core.state is not SessionState.STARTING)
             core.check()
             return
         options = options_to_resume(self.options, self.session_id) if resume else self.options
         core.begin_restart()
-        await self._beginner.begin(self._for_cli(options))
+        await self._start_cli(options)
 
-    def _for_cli(self, options: Options) -> Options:
-        """Say in the CLI's terms what the output is to be."""
-        if self._output is None:
-            return options
-        return options.replace(output=None, json_schema=self._output.schema)
+    async def _start_cli(self, options: Options) -> None:
+        if self._output is not None:
+            options = options.replace(output=None, json_schema=self._output.schema)
+        await start_cli(
+            self._core,
+            self._handlers,
+            options,
+            transport=self._transport,
+            restart=_restarter(self),
+        )
 
     async def __aenter__(self) -> Session[OutputT]:
         return await self.start()
@@ -190,12 +183,85 @@ class Session(Facts, Generic[OutputT]):
         core: Core | None = getattr(self, "_core", None)
         link = None if core is None else core.link
         if link is None or link.finished.is_set() or self._process != os.getpid():
-            return  # a fork has a copy of the session, which is not its own to end
+            return  # after a fork, the child has a copy, which must not end the parent's CLI
         warnings.warn(f"{self!r} was never closed", ResourceWarning, stacklevel=1, source=self)
         link.kill_now()
 
     def __repr__(self) -> str:
         return f"<Session {self.session_id or 'without an id'} {self.state} pid={self.pid}>"
+
+    # --- facts -----------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> SessionState:
+        """What the session is doing."""
+        return self._core.state
+
+    @property
+    def failure(self) -> Error | None:
+        """Why the session is over. Every call raises it."""
+        return self._core.failure
+
+    @property
+    def session_id(self) -> str | None:
+        """The id of the conversation, as the CLI reports it at the beginning of the first turn."""
+        return self._core.session_id
+
+    @property
+    def cli_info(self) -> InitializeResult | None:
+        """What the CLI reported when it was started: commands, models, agents, account."""
+        return self._core.cli_info
+
+    @property
+    def init_message(self) -> InitMessage | None:
+        """What the CLI reported at the beginning of the last turn: tools, mode, version."""
+        return self._core.init_message
+
+    @property
+    def pid(self) -> int | None:
+        """The CLI's process id, if it is a process."""
+        return None if self._core.link is None else self._core.link.pid
+
+    @property
+    def waiting(self) -> Waiting | None:
+        """What the session waits for, and since when by the event loop's clock."""
+        watchdog = self._core.watchdog
+        return None if watchdog is None else watchdog.waiting
+
+    @property
+    def inbox(self) -> Inbox:
+        """The requests that wait for a person."""
+        return self._handlers.inbox
+
+    @property
+    def name(self) -> str:
+        """The name of the session in its inbox, as the `session` of each request there."""
+        return self._handlers.name
+
+    @property
+    def tasks(self) -> TaskTable:
+        """The tasks that run in the background."""
+        return self._core.tasks
+
+    @property
+    def ledger(self) -> Ledger:
+        """The tokens that were used, and what they cost."""
+        return self._core.ledger
+
+    @property
+    def turns(self) -> tuple[AnyTurn, ...]:
+        """The turns that are not over: those that the CLI has, then those that are held here."""
+        return tuple(self._core.conversation)
+
+    @property
+    def unread(self) -> int:
+        """How many messages have not been read yet, over all turns."""
+        return self._core.unread.count
+
+    @property
+    def notices(self) -> tuple[Event, ...]:
+        """The last events that belong to no turn: bad lines, messages between turns."""
+        return tuple(self._core.notices)
 
     # --- turns -----------------------------------------------------------------------------------
 
@@ -207,36 +273,38 @@ class Session(Facts, Generic[OutputT]):
         uuid: str | None = None,
         **fields: Any,
     ) -> Turn[OutputT]:
-        """Say something. It does not wait: what comes back is read from the turn.
+        """Send a prompt. It does not wait: the answer is read from the turn.
 
-        Prompts wait their turn here, one after the other. With a priority a prompt goes to the CLI
-        at once, which takes it up in the middle of the running turn (`now`), after its next step
-        (`next`), or when it is over (`later`).
+        Prompts are held here until the turns before them are over. With a priority a prompt goes to
+        the CLI at once, which takes it up in the middle of the running turn (`now`), after its next
+        step (`next`), or when it is over (`later`).
 
         Args:
-            prompt: text, or a list of texts, images and documents.
+            prompt: text, or a list of text, images and documents.
             priority: see above.
-            uuid: the prompt's name on the wire; made up if not given.
+            uuid: the prompt's id on the wire; made up if not given.
             fields: further fields of `UserMessage`.
 
         Raises:
-            OptionsError: there is no such priority, or the prompt makes no sense.
+            OptionsError: there is no such priority, or the prompt is not valid.
             ValueError: `should_query=False` asks for no answer; see `tell`.
             Error: the session is closed or has failed; always the original reason.
         """
         if priority is not None and priority not in get_args(Priority):
             raise OptionsError(f"priority is one of now, next, later, not {priority!r}")
         if fields.get("should_query") is False:
-            raise ValueError("No turn would follow, and nothing to wait for: use tell() instead")
+            raise ValueError("should_query=False asks for no answer: use tell() instead")
         if not self._core.is_starting:
             self._core.check()
         if self._core.spent is not None:
             raise self._core.spent
+        if self.options.verbatim_prompts:
+            fields = {"client_composed": True, **fields}
         message = UserMessage.of(
             to_content(prompt),
             uuid=uuid or new_uuid(),
             priority=priority,
-            **{**self._fields(), **fields},
+            **fields,
         )
         turn: Turn[OutputT] = Turn(
             message,
@@ -257,15 +325,12 @@ class Session(Facts, Generic[OutputT]):
         message = UserMessage.of(to_content(content), uuid=new_uuid(), should_query=False)
         self._core.check().post(message)
 
-    def _fields(self) -> dict[str, Any]:
-        return {"client_composed": True} if self.options.verbatim_prompts else {}
-
     async def ask(self, prompt: Prompt, *, repairs: int | None = None) -> Reply[OutputT]:
-        """Send a prompt and wait for its reply. Output that does not fit is asked for again.
+        """Send a prompt and wait for its reply. Output that is not valid is asked for again.
 
         Args:
             prompt: see `send`.
-            repairs: how often to ask again; as the options say if not given.
+            repairs: how often to ask again; as in the options if not given.
 
         Raises:
             OutputError: the output is still not of the type that was asked for.
@@ -294,21 +359,21 @@ class Session(Facts, Generic[OutputT]):
         return True
 
     def explain_permissions(self) -> Explanation:
-        """Say which tools can ever reach a person with these options, and what shadows what."""
+        """Explain which tools can ever reach a person with these options, and what shadows what."""
         from .reachability import explain_options
 
         return explain_options(self.options)
 
     @property
     def unsolicited(self) -> AsyncIterator[AnyTurn]:
-        """The turns that nobody asked for, in an endless loop until the session ends."""
+        """The turns that the CLI begins by itself, in an endless loop until the session ends."""
         return self._core.unsolicited
 
     def events(self, *, limit: int | None = None) -> Subscription[Event | SessionEvent]:
-        """Listen to everything from now on: each event of the wire, and the session's own news.
+        """Subscribe to everything from now on: the events of the wire, and the session's own.
 
         Args:
-            limit: how many to keep while nobody reads; all if not given.
+            limit: how many unread events to keep; all if not given.
         """
         return self._core.subscriptions.add(limit)
 
@@ -333,7 +398,7 @@ class Session(Facts, Generic[OutputT]):
         """
         link = self._core.check()
         seconds = self.options.timeouts.request if timeout is DEFAULT else timeout
-        self._core.changed.notify()  # the watchdog looks what is waited for now
+        self._core.changed.notify()  # for the watchdog: the session waits for an answer now
         try:
             answer = await link.ask(body, timeout=seconds)
         except TransportClosed:
@@ -381,40 +446,42 @@ class Session(Facts, Generic[OutputT]):
         await self.request(McpReconnect(name), timeout=timeout)
 
     async def add_server(self, server: object, name: str | None = None) -> str:
-        """Give the CLI one more MCP server, and wait until it has met it.
+        """Add an MCP server, and wait until the CLI has connected to it.
 
         Args:
             server: a `ToolServer`, a server object of the `mcp` package, or the configuration of a
                 server outside this process.
-            name: what it is called; a server inside has a name of its own.
+            name: its name; a server in this process has a name of its own.
 
         Returns:
-            Its name: the model sees its tools as `mcp__NAME__TOOL`.
+            its name: the model sees its tools as `mcp__NAME__TOOL`.
 
         Raises:
-            TypeError: it is no server.
-            ValueError: there is one of that name, or it has none.
+            TypeError: it is not a server.
+            ValueError: there is a server of that name, or it has no name.
             RequestError: the CLI cannot connect to it, or is too old; it is then not added.
         """
-        return await self._desk.servers.add(self, server, name)
+        return await self._handlers.servers.add(self, server, name)
 
     async def remove_server(self, name: str) -> None:
-        """Take an MCP server away that is inside this process, or was added while running.
+        """Remove an MCP server that is in this process, or was added while running.
 
-        What it is still doing is cancelled, and the model told so.
+        Tool calls that it is still working on are cancelled, and the model is told so.
 
         Raises:
             ValueError: there is no such server.
         """
-        await self._desk.servers.remove(self, name)
+        await self._handlers.servers.remove(self, name)
 
     async def toggle_server(self, name: str, enabled: bool) -> None:
-        """Switch any MCP server on or off; those inside and added ones also with an old CLI.
+        """Switch an MCP server on or off.
+
+        With an old CLI this works only for servers that are in this process or were added.
 
         Raises:
             RequestError: the CLI does not know it.
         """
-        await self._desk.servers.toggle(self, name, enabled)
+        await self._handlers.servers.toggle(self, name, enabled)
 
     async def interrupt(
         self,
@@ -426,15 +493,15 @@ class Session(Facts, Generic[OutputT]):
         """Stop the running turn, and wait until it has stopped.
 
         It works at any time: before the turn has begun, during a tool, while a permission is
-        pending. What was queued stays queued unless it is told otherwise.
+        pending. Queued prompts stay queued, unless `queued` is `cancel`.
 
         Args:
-            queued: `cancel` also drops the prompts that wait, here and in the CLI.
-            timeout: for the whole of it. When only the turn's result is late, the receipt has none.
+            queued: `cancel` also drops the queued prompts, here and in the CLI.
+            timeout: for the whole call. When only the turn's result is late, the receipt has none.
             escalate: what to do with a CLI that does not stop; True for the usual steps.
 
         Raises:
-            RequestTimeout: the CLI did not acknowledge, and was not to be ended.
+            RequestTimeout: the CLI did not acknowledge, and `escalate` was not given.
         """
         seconds = self.options.timeouts.interrupt if timeout is DEFAULT else timeout
         escalation = Escalation() if escalate is True else escalate or None
@@ -454,7 +521,7 @@ class Session(Facts, Generic[OutputT]):
         return receipt
 
     async def wait_idle(self, *, tasks: TasksAtEnd = "wait", timeout: float | None = None) -> None:
-        """Wait until nothing is to be done: no turn, asked for or not, and no task.
+        """Wait until the session is idle: no turn, asked for or not, and no task.
 
         Args:
             tasks: `wait` for background tasks, `ignore` them, or `cancel` them.
@@ -465,19 +532,19 @@ class Session(Facts, Generic[OutputT]):
         """
         check_tasks(tasks)
         with anyio.fail_after(timeout):
-            await until_idle(self._core, with_tasks=False)
+            await self._core.until_idle(with_tasks=False)
             if tasks == "cancel":
                 await self._stop_tasks()
             if tasks != "ignore":
-                await until_idle(self._core, with_tasks=True)
+                await self._core.until_idle(with_tasks=True)
 
     async def _stop_tasks(self) -> None:
         for task in self.tasks.running:
-            if task.reported:  # the end of others is never told
+            if task.reported:  # the CLI does not report the end of the others
                 await self.stop_task(task.id)
 
     async def finish_tasks(self, tasks: TasksAtEnd, seconds: float) -> None:
-        """Wait for background tasks as long as this, then stop them; or as `wait_idle` does."""
+        """Wait for background tasks for so many seconds, then stop them; see `wait_idle`."""
         try:
             await self.wait_idle(tasks=tasks, timeout=seconds)
         except TimeoutError:
@@ -485,14 +552,27 @@ class Session(Facts, Generic[OutputT]):
             await self._stop_tasks()
 
 
+def _output_of(options: Options) -> OutputSpec[Any] | None:
+    kind = options.json_schema if options.output is None else options.output
+    if kind is None:
+        return None
+    from ..schemas import OutputSpec  # not before it is needed: importing it takes its time
+
+    return OutputSpec.of(kind)
+
+
 def check_tasks(tasks: object) -> None:
-    """Refuse what cannot be done with background tasks."""
+    """Check what is asked for background tasks.
+
+    Raises:
+        OptionsError: there is no such choice.
+    """
     if tasks not in get_args(TasksAtEnd):
         raise OptionsError(f"tasks is one of wait, ignore, cancel, not {tasks!r}")
 
 
 def _restarter(session: Session) -> Callable[[], Coroutine[Any, Any, None]]:
-    this = weakref.ref(session)  # the watchdog may not keep the session alive
+    this = weakref.ref(session)  # the watchdog must not keep the session alive
 
     async def restart() -> None:
         if (session := this()) is not None:
@@ -502,5 +582,5 @@ def _restarter(session: Session) -> Callable[[], Coroutine[Any, Any, None]]:
 
 
 def new_uuid() -> str:
-    """Make a name for a prompt."""
+    """Make an id for a prompt."""
     return str(uuid.uuid4())

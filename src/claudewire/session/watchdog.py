@@ -1,8 +1,8 @@
-"""Knows what a session is waiting for and since when; says so, and acts if it is told to.
+"""Watches what a session waits for and since when; reports a stall, and ends it if it should.
 
-A turn is silent for many reasons: the model thinks, a tool runs, a person has not decided. Each has
-a patience of its own. A person thinking is no stall, however long it takes, unless it is given a
-patience too.
+A turn produces nothing for many reasons: the model thinks, a tool runs, a person has not decided.
+`Patience` has a limit for each. A person who thinks is not a stall, however long it takes, unless
+there is a limit for that too.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _FOR_A_PERSON = (CanUseTool, Elicitation, RequestUserDialog)
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """What a session waits for, and since when on the clock of the event loop."""
+    """What a session waits for, and since when by the clock of the event loop."""
 
     what: WaitingFor
     since: float
@@ -54,13 +54,13 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Stall(SessionEvent):
-    """Nothing has happened for longer than there is patience for.
+    """Nothing has happened for longer than `Patience` allows.
 
     Attributes:
         waiting_for: what the session waits for.
-        seconds: since when.
+        seconds: for how long.
         evidence: the last lines, the end of stderr.
-        action: what will be done about it.
+        action: what the watchdog will do next.
     """
 
     waiting_for: WaitingFor
@@ -74,7 +74,7 @@ class Watchdog:
 
     Args:
         core: the session.
-        patience: how long, and what then.
+        patience: the limits, and what to do when one is exceeded.
         restart: starts another CLI.
     """
 
@@ -94,16 +94,16 @@ class Watchdog:
     # --- what is going on ------------------------------------------------------------------------
 
     def note(self, event: Event) -> None:
-        """Something came."""
+        """Note an event of the wire."""
         if type(event) is StreamEvent and self._spoke:
-            return  # what comes most often, and is no news
+            return  # the most frequent event, which changes nothing
         react = _REACTIONS.get(type(event))
         if react is None:
             return
         before = (self._spoke, len(self._tools), len(self._people))
         react(self, event)
         if before != (self._spoke, len(self._tools), len(self._people)):
-            self._look()  # the clock of what is waited for now starts here
+            self._look()  # the clock starts again
 
     def _note_output(self, message: Message) -> None:
         self._spoke = True
@@ -139,7 +139,7 @@ class Watchdog:
         return Waiting(self._what, self._since)
 
     def _look(self) -> None:
-        """Find out what is waited for; a change, or a sign of life, starts the clock again."""
+        """Find out what the session waits for; a change, or any output, starts the clock again."""
         what, heard = self._waits_for(), self._heard()
         if what is not self._what:
             self._what = what
@@ -158,7 +158,7 @@ class Watchdog:
         if core.state is SessionState.STARTING:
             return WaitingFor.START
         if core.link is None or core.is_dead or not core.link.is_open:
-            return WaitingFor.NOTHING  # the end has bounds of its own
+            return WaitingFor.NOTHING  # the end has its own timeouts
         self._people &= core.link.connection.owed.keys()
         if self._people:
             return WaitingFor.PERSON
@@ -176,7 +176,7 @@ class Watchdog:
     # --- what is done about it -------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Look whenever patience may have come to its end."""
+        """Look whenever a limit may be exceeded."""
         while not self._core.is_dead:
             self._look()
             seconds = self._due() - anyio.current_time()
@@ -189,11 +189,11 @@ class Watchdog:
     def _due(self) -> float:
         limit = self._patience.limit(self._what)
         if math.isinf(limit):
-            return limit  # and no sum with the time of something that never was
+            return limit
         if not self._warned:
             return self._since + limit
         if self._patience.action == "warn":
-            return anyio.current_time() + limit  # to see whether all has come to life again
+            return anyio.current_time() + limit  # to see whether it goes on
         return self._since + limit + self._patience.grace
 
     async def _bark(self) -> None:
@@ -206,13 +206,13 @@ class Watchdog:
     def _warn(self) -> None:
         assert self._core.link is not None
         seconds = anyio.current_time() - self._since
-        log.warning("Nothing for %.1f s: waiting for %s", seconds, self._what)
+        log.warning("Nothing happened for %.1f s while waiting for %s", seconds, self._what)
         self._core.tell(
             Stall(self._what, seconds, self._core.link.evidence(), self._patience.action)
         )
 
     async def _act(self) -> None:
-        """Stop the turn; if it cannot be stopped, end the CLI."""
+        """Stop the turn, or the CLI if the turn does not stop."""
         link = self._core.link
         assert link is not None
         error = TurnStalled(

@@ -97,7 +97,7 @@ class Session(Generic[OutputT]):
             return
 
     def restart(self, *, resume: bool = True) -> None:
-        """End the CLI and start another, which goes on with the same conversation."""
+        """End the CLI and start another, which resumes the conversation."""
         self._portal.call(self._session.restart, resume=resume)
 
     def __enter__(self) -> Session[OutputT]:
@@ -128,22 +128,22 @@ class Session(Generic[OutputT]):
 
     @property
     def failure(self) -> Error | None:
-        """Why the session is over; every call raises the same."""
+        """Why the session is over. Every call raises it."""
         return self._session.failure
 
     @property
     def session_id(self) -> str | None:
-        """The conversation's id, as the CLI says it: known when the first turn has begun."""
+        """The id of the conversation, as the CLI reports it at the beginning of the first turn."""
         return self._session.session_id
 
     @property
     def cli_info(self) -> InitializeResult | None:
-        """What the CLI said of itself when it was opened: commands, models, agents, account."""
+        """What the CLI reported when it was started: commands, models, agents, account."""
         return self._session.cli_info
 
     @property
     def init_message(self) -> InitMessage | None:
-        """What the CLI said at the beginning of the last turn: tools, servers, mode, version."""
+        """What the CLI reported at the beginning of the last turn: tools, mode, version."""
         return self._session.init_message
 
     @property
@@ -153,42 +153,42 @@ class Session(Generic[OutputT]):
 
     @property
     def waiting(self) -> Waiting | None:
-        """What the session waits for, and since when on the event loop's clock."""
+        """What the session waits for, and since when by the event loop's clock."""
         return self._portal.do(lambda: self._session.waiting)
 
     @property
     def inbox(self) -> Inbox:
-        """What waits for a person."""
+        """The requests that wait for a person."""
         return self._session.inbox
 
     @property
     def name(self) -> str:
-        """What the session is called in its inbox, as the `session` of what waits there."""
+        """The name of the session in its inbox, as the `session` of each request there."""
         return self._session.name
 
     @property
     def tasks(self) -> TaskTable:
-        """What runs in the background."""
+        """The tasks that run in the background."""
         return self._session.tasks
 
     @property
     def ledger(self) -> Ledger:
-        """What has been used and what it cost."""
+        """The tokens that were used, and what they cost."""
         return self._session.ledger
 
     @property
     def turns(self) -> tuple[Turn[Any], ...]:
-        """The turns that are not over: those that the CLI has, then those that wait here."""
+        """The turns that are not over: those that the CLI has, then those that are held here."""
         return self._own(self._portal.do(lambda: self._session.turns))
 
     @property
     def unread(self) -> int:
-        """How many messages nobody has read yet, over all turns."""
+        """How many messages have not been read yet, over all turns."""
         return self._session.unread
 
     @property
     def notices(self) -> tuple[Event, ...]:
-        """The last events that belong to no turn: bad lines, news between turns."""
+        """The last events that belong to no turn: bad lines, messages between turns."""
         return self._session.notices
 
     # --- turns -----------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class Session(Generic[OutputT]):
         uuid: str | None = None,
         **fields: Any,
     ) -> Turn[OutputT]:
-        """Say something. It does not wait: what comes back is read from the turn."""
+        """Send a prompt. It does not wait: the answer is read from the turn."""
         turn = self._portal.do(self._session.send, prompt, priority=priority, uuid=uuid, **fields)
         return Turn(turn, self._portal)
 
@@ -212,25 +212,25 @@ class Session(Generic[OutputT]):
     def ask(
         self, prompt: Prompt, *, repairs: int | None = None, timeout: float | None = None
     ) -> Reply[OutputT]:
-        """Send a prompt and wait for its reply. Output that does not fit is asked for again.
+        """Send a prompt and wait for its reply. Output that is not valid is asked for again.
 
         After `timeout` seconds it raises `TimeoutError`. The turn goes on; `interrupt` stops it.
         """
         return self._portal.call_within(timeout, self._session.ask, prompt, repairs=repairs)
 
     def explain_permissions(self) -> Explanation:
-        """Say which tools can ever reach a person with these options, and what shadows what."""
+        """Explain which tools can ever reach a person with these options, and what shadows what."""
         return self._session.explain_permissions()
 
     @property
     def unsolicited(self) -> Reader[Turn[Any]]:
-        """The turns that nobody asked for, in an endless loop until the session ends."""
+        """The turns that the CLI begins by itself, in an endless loop until the session ends."""
         turns = self._session.unsolicited
         assert isinstance(turns, ItemQueue)
         return Reader(self._portal, turns, lambda turn: self._own((turn,)))
 
     def events(self, *, limit: int | None = None) -> Subscription:
-        """Listen to everything from now on: each event of the wire, and the session's own news."""
+        """Subscribe to everything from now on: the events of the wire, and the session's own."""
         return Subscription(self._portal.do(self._session.events, limit=limit), self._portal)
 
     def _own(self, turns: Iterable[AsyncTurn[Any]]) -> tuple[Turn[Any], ...]:
@@ -280,15 +280,15 @@ class Session(Generic[OutputT]):
         self.request(McpReconnect(name), timeout=timeout)
 
     def add_server(self, server: object, name: str | None = None) -> str:
-        """Give the CLI one more MCP server, and wait until it has met it."""
+        """Add an MCP server, and wait until the CLI has connected to it."""
         return self._portal.call(self._session.add_server, server, name)
 
     def remove_server(self, name: str) -> None:
-        """Take an MCP server away that is inside this process, or was added while running."""
+        """Remove an MCP server that is in this process, or was added while running."""
         self._portal.call(self._session.remove_server, name)
 
     def toggle_server(self, name: str, enabled: bool) -> None:
-        """Switch any MCP server on or off; those inside and added ones also with an old CLI."""
+        """Switch an MCP server on or off."""
         self._portal.call(self._session.toggle_server, name, enabled)
 
     def interrupt(
@@ -312,11 +312,11 @@ class Session(Generic[OutputT]):
         )
 
     def wait_idle(self, *, tasks: TasksAtEnd = "wait", timeout: float | None = None) -> None:
-        """Wait until nothing is to be done: no turn, asked for or not, and no task."""
+        """Wait until the session is idle: no turn, asked for or not, and no task."""
         self._portal.call(self._session.wait_idle, tasks=tasks, timeout=timeout)
 
     def finish_tasks(self, tasks: TasksAtEnd, seconds: float) -> None:
-        """Wait for background tasks as long as this, then stop them; or as `wait_idle` does."""
+        """Wait for background tasks for so many seconds, then stop them; see `wait_idle`."""
         self._portal.call(self._session.finish_tasks, tasks, seconds)
 
 
@@ -395,7 +395,7 @@ def run(
     transport: Transport | Connect | None = None,
     **changes: Any,
 ) -> Reply[Any]:
-    """Start a CLI, ask it one thing, and give its reply.
+    """Start a CLI, send it one prompt, and return the reply.
 
         reply = claudewire.sync.run("Summarise README.md", allow=["Read"])
         print(reply.text, reply.cost_usd)

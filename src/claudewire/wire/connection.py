@@ -35,8 +35,6 @@ __all__ = ["Connection"]
 _E = TypeVar("_E", bound=Event)
 _REFUSED = (*codec.REFUSED, TypeError)  # a TypeError for an `Oversize`, which is no line
 _NOTHING: frozenset[type[Message]] = frozenset()
-DROPPED = ("cancelled", "discarded", "refused")
-"""The ends of a prompt that no result will answer."""
 REMEMBERED = 1024
 """How many settled ids are kept, so as not to use one again, and to tell a late answer from one
 to a request that was never sent."""
@@ -376,7 +374,7 @@ class Connection:
             self._prompted = True
         elif isinstance(message, ResultMessage) and self._prompts:
             self._answer_prompts(message)
-        elif isinstance(message, CommandLifecycleMessage) and message.state in DROPPED:
+        elif isinstance(message, CommandLifecycleMessage) and message.is_dropped:
             self._strike({message.command_uuid})
 
     def _answer_prompts(self, result: ResultMessage) -> None:

@@ -450,6 +450,11 @@ class CommandLifecycleMessage(Message, tag="command_lifecycle", kw_only=True):
     state: str | None = None
     """`queued`, `started`, then `completed`, `cancelled`, `discarded` or `refused`."""
 
+    @property
+    def is_dropped(self) -> bool:
+        """Whether no result will answer the message."""
+        return self.state in ("cancelled", "discarded", "refused")
+
 
 class TranscriptMirrorMessage(Message, tag="transcript_mirror", kw_only=True):
     """Lines that the CLI adds to a transcript file, for a host that keeps a copy."""
