@@ -16,14 +16,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
-from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import pytest
 from tests.docs import snippets
-from tests.docs.protocol_examples import Fence, fences, names, prose, table
+from tests.docs.protocol_examples import Fence, fences, names, table
 
 import claudewire
 from claudewire import Cause, Options, Patience, PermissionRequest, PlanRequest, QuestionRequest
@@ -180,10 +179,3 @@ def test_the_table_of_loggers_is_complete() -> None:
     source = "".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
     told = {names(name)[0] for name, _ in table("cookbook.md", "| logger | what it logs |")}
     assert told == {*re.findall(r'getLogger\("([\w.]+)"\)', source)}
-
-
-def test_every_module_that_is_named_in_the_architecture_exists() -> None:
-    named = {name for name in names(prose("architecture.md")) if name.startswith("claudewire.")}
-    modules = [name for name in named if re.fullmatch(r"[a-z_.]+", name)]
-    assert len(modules) >= 13
-    assert [name for name in modules if find_spec(name) is None] == []
