@@ -20,7 +20,7 @@ from claudewire.testing.cage import cage as cage_module
 from claudewire.testing.cage import launcher as caged
 from claudewire.testing.cage import warden
 from claudewire.testing.cage.cage import FAKE_KEY, Cage, CageError
-from claudewire.testing.cage.launcher import Plan
+from claudewire.testing.cage.warden import REQUESTS, SCRIPT
 
 NO_CAGE = Cage.unavailable()
 pytestmark = pytest.mark.skipif(NO_CAGE is not None, reason=f"No cage: {NO_CAGE}")
@@ -170,7 +170,7 @@ def test_the_scripted_api_is_inside(cage: Cage) -> None:
     assert python(cage, ASK) == "Hello from the script"
     assert python(cage, ASK) == "Hello from the script"  # each program starts at the beginning
     assert [request.prompt for request in cage.turns] == ["hi", "hi"]
-    assert FAKE_KEY not in (cage.folder / Plan.REQUESTS).read_text(encoding="utf-8")
+    assert FAKE_KEY not in (cage.folder / REQUESTS).read_text(encoding="utf-8")
 
     cage.close()
     assert len(cage.api_requests()) == 2
@@ -349,7 +349,7 @@ def test_nothing_is_run_without_a_plan(arguments: list[str]) -> None:
 
 
 def test_nothing_is_run_without_an_api(cage: Cage) -> None:
-    (cage.folder / Plan.SCRIPT).write_text("{", encoding="utf-8")
+    (cage.folder / SCRIPT).write_text("{", encoding="utf-8")
     done = run(cage, "echo", "run")
 
     assert (done.returncode, done.stdout) == (125, "")
@@ -444,9 +444,8 @@ def watch(cage: Cage, program: subprocess.Popen[bytes], reports: list[str]) -> N
         reports.append(text)
         program.kill()
 
-    paths = cage.folder / Plan.SCRIPT, cage.folder / Plan.REQUESTS
     with pytest.raises(Left, match="0"):
-        warden.be_warden(cage.folder, *paths, program.pid, warden.network(), report)
+        warden.be_warden(cage.folder, program.pid, warden.network(), report)
 
 
 @pytest.mark.usefixtures("leaving")
@@ -466,7 +465,7 @@ def test_a_warden_that_cannot_start_says_why(
     cage: Cage, reports: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "setsid", lambda: None)
-    (cage.folder / Plan.SCRIPT).write_text("[]", encoding="utf-8")
+    (cage.folder / SCRIPT).write_text("[]", encoding="utf-8")
     with subprocess.Popen(["sleep", "60"]) as program:
         watch(cage, program, reports)
 
@@ -486,7 +485,7 @@ def test_a_report_is_waited_for(
     monkeypatch.setattr(os, "fork", lambda: 1)
     monkeypatch.setattr(os, "waitpid", lambda *_: None)
     with pytest.raises(CageError, match=message):
-        warden.post_warden(Path(), "", "", 0)
+        warden.post_warden(Path(), 0)
 
 
 def test_a_report_is_made_once() -> None:

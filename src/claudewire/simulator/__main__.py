@@ -131,17 +131,13 @@ def write(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
-def open_log(path: str | None) -> int | None:
-    """Open the file that `CLAUDEWIRE_SIM_LOG` names."""
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600) if path else None
-
-
 def main() -> None:
     """Run as `claude` would."""
     env = dict(os.environ)
     try:
         simulation = Simulation.from_env(env)
-        log = open_log(env.get("CLAUDEWIRE_SIM_LOG"))
+        path = env.get("CLAUDEWIRE_SIM_LOG")
+        log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600) if path else None
     except (OSError, ValueError) as error:
         write(STDERR, f"claudewire-sim: {error}\n".encode())
         sys.exit(2)

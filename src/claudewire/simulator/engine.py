@@ -16,7 +16,6 @@ from typing import Any, ClassVar
 
 from ..wire import (
     AUTO,
-    MODERN,
     Answer,
     Body,
     Cancel,
@@ -137,6 +136,10 @@ class Fault:
         """What happens instead of an action."""
         return [action]
 
+    def alter(self, frame: bytes) -> list[Action]:
+        """What is done instead of writing a frame that is affected."""
+        return [Write(frame)]
+
     def count(self, action: Action) -> int:
         """The number of the frame that this action writes; 0 if it does something else."""
         if not isinstance(action, Write):
@@ -163,9 +166,9 @@ class Engine(ABC):
         self,
         session: SimulatedSession,
         *,
-        dialect: str = MODERN.name,
-        clock: Callable[[], float] = lambda: 0.0,
-        faults: Sequence[Fault] = (),
+        dialect: str,
+        clock: Callable[[], float],
+        faults: Sequence[Fault],
     ) -> None:
         self.session: SimulatedSession = session
         self.dialect: str = dialect
@@ -351,11 +354,6 @@ class Engine(ABC):
         auto = self.dialect == AUTO
         return self.connection.their_dialect.name if auto else self.dialect
 
-    @property
-    def busy(self) -> bool:
-        """Whether a turn is running."""
-        return self._turn is not None
-
     def wake_up(self, prompt: UserMessage | None) -> None:
         """Start a turn for a prompt, or queue it; None for a turn without one."""
         self.prompts.append(prompt)
@@ -420,7 +418,7 @@ class Engine(ABC):
                 self.send(self.session.replay_of(message))
             self.session.remember("user", message.text)
         else:
-            if not self.busy:
+            if self._turn is None:
                 self.set_state("running")
             self.tell_progress(message, "queued")
             self.wake_up(message)

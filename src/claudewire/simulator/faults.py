@@ -112,10 +112,6 @@ class AtFrame(Fault):
         """What happens before the frame."""
         return []
 
-    def alter(self, frame: bytes) -> list[Action]:
-        """What is done instead of writing the frame."""
-        return [Write(frame)]
-
 
 class FromFrame(Fault):
     """Something that happens to every frame from one on."""
@@ -129,10 +125,6 @@ class FromFrame(Fault):
         """Count frames, and change those from `at` on."""
         self.count(action)
         return self.alter(action.data) if isinstance(action, Write) and self.reached else [action]
-
-    def alter(self, frame: bytes) -> list[Action]:
-        """What is done instead of writing a frame."""
-        return [Write(frame)]
 
 
 # --- what a CLI writes: cut, long, spoilt, slow or missing ----------------------------------------

@@ -183,28 +183,25 @@ class Option(NamedTuple):
         return self.argument.endswith("...>")
 
 
-VISIBLE: list[Option] = []
-"""The flags that `--help` shows and that a misspelt flag is compared with."""
-
-OPTIONS: dict[str, Option] = {}
-"""Every flag under each of its spellings, `--help` excepted: it is looked at last."""
-
-
-def _declare(table: str) -> list[Option]:
+def _declared(table: str) -> list[Option]:
     options = []
     for line in table.strip().splitlines():
         name, _, argument = line.rpartition(", ")[2].partition(" ")
         repeatable = argument.endswith("...>") or name in _REPEATABLE
-        option = Option(line, name, argument, _CHOICES.get(name, ()), repeatable)
-        options.append(option)
-        if name != "--help":
-            spellings = line.removesuffix(argument).strip().split(", ")
-            OPTIONS.update(dict.fromkeys(spellings, option))
+        options.append(Option(line, name, argument, _CHOICES.get(name, ()), repeatable))
     return options
 
 
-VISIBLE.extend(_declare(_SHOWN_BY_HELP))
-_declare(_HIDDEN)
+VISIBLE = _declared(_SHOWN_BY_HELP)
+"""The flags that `--help` shows and that a misspelt flag is compared with."""
+
+OPTIONS = {
+    spelling: option
+    for option in [*VISIBLE, *_declared(_HIDDEN)]
+    for spelling in option.declared.removesuffix(option.argument).strip().split(", ")
+    if option.name != "--help"
+}
+"""Every flag under each of its spellings, except `--help`, which is handled last."""
 
 # --- their values ---------------------------------------------------------------------------------
 

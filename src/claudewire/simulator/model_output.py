@@ -117,7 +117,7 @@ class ModelOutput:
             model="<synthetic>",
             stop_reason=self.stop_reason,
             stop_sequence="",
-            usage=nothing_used(),
+            usage=_full_usage(0, 0),
         )
         kinds = {429: "rate_limit", 529: "overloaded"}
         self._send(
@@ -328,11 +328,6 @@ def api_usage(input_tokens: int, output_tokens: int) -> Usage:
         cache_read_input_tokens=0,
         service_tier="standard",
     )
-
-
-def nothing_used() -> Usage:
-    """The usage of a message that did not come from the API."""
-    return _full_usage(0, 0)
 
 
 def turn_usage(input_tokens: int, output_tokens: int) -> Usage:

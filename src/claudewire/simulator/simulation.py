@@ -51,12 +51,12 @@ NO_ID = (
 
 
 class SimulatedProcess(Engine):
-    """One simulated CLI process, which plays a scenario.
+    """One simulated CLI process that plays a scenario.
 
     Args:
         session: what the CLI knows: its flags, its persona, its folders.
         scenario: what the agent does in each turn.
-        dialect: as for `Engine`, like what follows.
+        dialect: as for `Engine`, like the rest.
         clock: gives the time in seconds.
         faults: what goes wrong.
     """
@@ -66,9 +66,9 @@ class SimulatedProcess(Engine):
         session: SimulatedSession,
         scenario: Scenario,
         *,
-        dialect: str = MODERN.name,
-        clock: Callable[[], float] = lambda: 0.0,
-        faults: Sequence[Fault] = (),
+        dialect: str,
+        clock: Callable[[], float],
+        faults: Sequence[Fault],
     ) -> None:
         super().__init__(session, dialect=dialect, clock=clock, faults=faults)
         self.scenario = scenario

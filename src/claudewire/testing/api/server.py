@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, NoReturn
 
 import anyio
@@ -79,12 +78,7 @@ class ScriptedAPI:
         self._tasks.start_soon(self._listen, listener)
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         assert self._tasks is not None
         self._tasks.cancel_scope.cancel()
         # The group does not see the caller's exception, which it would wrap.

@@ -22,13 +22,12 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 
 import msgspec
 
 from ..api import TURN, APIRequest, APIScript, Source
 from .launcher import Plan
-from .warden import CageError, dismiss_wardens
+from .warden import REQUESTS, SCRIPT, CageError, dismiss_wardens
 
 __all__ = ["FAKE_KEY", "Cage", "CageError"]
 
@@ -83,15 +82,10 @@ class Cage:
             folder.mkdir()
         plan = Plan(keep=self._keep, env=self._environment())
         (self.folder / Plan.FILE).write_bytes(msgspec.json.encode(plan))
-        (self.folder / Plan.SCRIPT).write_bytes(msgspec.json.encode(self._script))
+        (self.folder / SCRIPT).write_bytes(msgspec.json.encode(self._script))
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -139,7 +133,7 @@ class Cage:
         if self._folder is None:
             return self._requests
         try:
-            lines = (self._folder / Plan.REQUESTS).read_bytes().splitlines()
+            lines = (self._folder / REQUESTS).read_bytes().splitlines()
         except FileNotFoundError:
             return []
         return [msgspec.json.decode(line, type=APIRequest) for line in lines]

@@ -54,8 +54,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Variables that the program gets."""
 
     FILE: ClassVar = "cage.json"
-    SCRIPT: ClassVar = "script.json"
-    REQUESTS: ClassVar = "requests.jsonl"
     WORK: ClassVar = "work"
 
     @classmethod
@@ -140,7 +138,7 @@ def main(arguments: list[str]) -> NoReturn:
         folder = Path(arguments[0])
         plan = Plan.load(folder)
         outside = confine()
-        url = post_warden(folder, Plan.SCRIPT, Plan.REQUESTS, outside)
+        url = post_warden(folder, outside)
     except (CageError, IndexError, OSError, ValueError) as error:
         _leave(NO_CAGE, f"no cage is possible, so nothing was run: {error}")
     _become(arguments[1:], folder / Plan.WORK, plan.environment(os.environ, url))

@@ -17,7 +17,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
-__all__ = ["CageError", "dismiss_wardens", "network", "post_warden"]
+__all__ = ["REQUESTS", "SCRIPT", "CageError", "dismiss_wardens", "network", "post_warden"]
+
+SCRIPT = "script.json"
+"""The file in the folder of a cage that holds the script of the API."""
+REQUESTS = "requests.jsonl"
+"""The file in it in which the requests to the API are recorded."""
 
 _WARDENS = "wardens"
 _LOG = "warden.log"
@@ -35,13 +40,11 @@ def network() -> int:
     return os.stat("/proc/thread-self/ns/net").st_ino
 
 
-def post_warden(folder: Path, script: str, requests: str, outside: int) -> str:
+def post_warden(folder: Path, outside: int) -> str:
     """Start a warden for this process; return the URL of its API.
 
     Args:
         folder: the folder of the cage.
-        script: the file in it that holds the script of the API.
-        requests: the file in it that requests are recorded in.
         outside: the network that this process has left.
 
     Raises:
@@ -55,7 +58,7 @@ def post_warden(folder: Path, script: str, requests: str, outside: int) -> str:
         if os.fork() == 0:
             report = _Report(write)
             let_go_of_files(write, folder / _LOG)
-            be_warden(folder, folder / script, folder / requests, program, outside, report)
+            be_warden(folder, program, outside, report)
         os._exit(0)
     os.close(write)
     os.waitpid(child, 0)
@@ -113,19 +116,12 @@ class _Report:
             self.file = None
 
 
-def be_warden(
-    folder: Path,
-    script: Path,
-    requests: Path,
-    program: int,
-    outside: int,
-    report: Callable[[str], None],
-) -> NoReturn:
+def be_warden(folder: Path, program: int, outside: int, report: Callable[[str], None]) -> NoReturn:
     """Run as the warden of a program until it has ended; then end this process."""
     try:
         os.setsid()
         with signed_in(folder), open(os.pidfd_open(program), "rb", buffering=0) as watch:
-            stand_watch(script, requests, watch.fileno(), report)
+            stand_watch(folder, watch.fileno(), report)
             end_the_rest(outside)
     except BaseException as error:
         traceback.print_exc()
@@ -158,7 +154,7 @@ def signed_in(folder: Path) -> Iterator[None]:
         yield
 
 
-def stand_watch(script: Path, requests: Path, watch: int, report: Callable[[str], None]) -> None:
+def stand_watch(folder: Path, watch: int, report: Callable[[str], None]) -> None:
     """Run the API until the watched process has ended, or SIGTERM arrives."""
     # Imported here, so that a missing dependency is reported like any other error.
     import anyio
@@ -170,10 +166,10 @@ def stand_watch(script: Path, requests: Path, watch: int, report: Callable[[str]
         tasks.cancel_scope.cancel()
 
     async def run() -> None:
-        loaded = APIScript.load(script)
+        script = APIScript.load(folder / SCRIPT)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(until_it_ends, tasks)
-            await serve(loaded, record=requests, ready=lambda url: report(f"url {url}"))
+            await serve(script, record=folder / REQUESTS, ready=lambda url: report(f"url {url}"))
             tasks.cancel_scope.cancel()
 
     anyio.run(run)
