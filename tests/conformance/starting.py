@@ -13,8 +13,7 @@ from tests.helpers.processes import PATIENCE
 import claudewire
 from claudewire import Session, Timeouts
 from claudewire.testing import SimulatedProgramFactory
-from claudewire.transport import Launch, Transport, spawn
-from claudewire.transport.process import ProcessTransport
+from claudewire.transport import Launch, ProcessTransport, Transport, spawn
 
 UNHURRIED = Timeouts(start=PATIENCE, request=PATIENCE, exit=PATIENCE, drain=PATIENCE)
 """For programs that do what they are asked, on a busy machine."""

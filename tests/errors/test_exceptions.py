@@ -13,13 +13,12 @@ import pytest
 
 import claudewire
 from claudewire.errors import Evidence, OutputError, RequestError, RequestTimeout
-from claudewire.transport import RecordingError, ReplayMismatch, ReplayUnfinished
-from claudewire.transport.recording import Entry
+from claudewire.transport import RecordingEntry, RecordingError, ReplayMismatch, ReplayUnfinished
 
 ARGUMENTS: dict[type[claudewire.Error], tuple[Any, ...]] = {
     RecordingError: (3, "no JSON"),
     ReplayMismatch: (3, "something else", "$", '{"a": 1}', '{"a": 2}'),
-    ReplayUnfinished: ((Entry(dir=">", line=b"{}", number=3),),),
+    ReplayUnfinished: ((RecordingEntry(dir=">", line=b"{}", number=3),),),
 }
 """Of those that make their message themselves."""
 

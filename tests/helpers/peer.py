@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 
 import anyio
 
-from claudewire.transport import Transport
-from claudewire.transport.base import memory_pair
+from claudewire.transport import Transport, memory_pair
 from claudewire.wire import (
     Answer,
     Body,

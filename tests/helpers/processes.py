@@ -13,8 +13,7 @@ from typing import Any
 
 import anyio
 
-from claudewire.transport import Launch, spawn
-from claudewire.transport.process import ProcessTransport
+from claudewire.transport import Launch, ProcessTransport, spawn
 
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 PATIENCE = 60

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from claudewire.transport import Launch, spawn
-from claudewire.transport.process import ProcessTransport
+from claudewire.transport import Launch, ProcessTransport, spawn
 
 
 @asynccontextmanager

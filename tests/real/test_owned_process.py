@@ -15,9 +15,8 @@ from claudewire.errors import Cause, Evidence
 from claudewire.errors.diagnosis import diagnose_evidence
 from claudewire.testing.api import APIStatus, APIToolUse
 from claudewire.testing.cage import Cage
-from claudewire.transport import Launch, spawn
+from claudewire.transport import Launch, ProcessTransport, spawn
 from claudewire.transport.platforms.process_table import descendants, process_table
-from claudewire.transport.process import ProcessTransport
 from claudewire.wire import Connection, ResultMessage, Role, UserMessage
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]

@@ -9,8 +9,7 @@ import anyio.lowlevel
 import pytest
 
 from claudewire.errors import TransportClosed
-from claudewire.transport import Transport
-from claudewire.transport.base import MemoryTransport, memory_pair
+from claudewire.transport import MemoryTransport, Transport, memory_pair
 from claudewire.wire import Error
 
 pytestmark = pytest.mark.anyio

@@ -35,9 +35,8 @@ from tests.helpers.processes import (
 )
 
 from claudewire.errors import CLIError, TransportClosed
-from claudewire.transport import Launch, Transport, spawn
+from claudewire.transport import Launch, ProcessTransport, Transport, spawn
 from claudewire.transport.platforms import Child, exit_watcher
-from claudewire.transport.process import ProcessTransport
 
 pytestmark = [
     pytest.mark.anyio,

@@ -14,10 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from claudewire.errors import TransportClosed
-from claudewire.transport import Direction, Recording, RecordingTransport
+from claudewire.transport import (
+    Direction,
+    MemoryTransport,
+    Recording,
+    RecordingEntry,
+    RecordingTransport,
+    memory_pair,
+)
 from claudewire.transport import RecordingError as Refused
-from claudewire.transport.base import MemoryTransport, memory_pair
-from claudewire.transport.recording import Entry, Recorder
+from claudewire.transport.recording import Recorder
 from claudewire.wire import (
     Answer,
     AssistantMessage,
@@ -212,10 +218,10 @@ def test_a_recording_is_read_from_a_file_its_content_or_its_lines(tmp_path: Path
     path.write_bytes(data)
     expected = Recording(
         (
-            Entry(t=0.5, dir=">", line=b"a", number=2),
-            Entry(t=0.5, dir="<", line=b"\xc3\xa9\xff", partial=True, number=3),
-            Entry(t=1, dir="!", number=4),
-            Entry(t=2, exit=-9, number=5),
+            RecordingEntry(t=0.5, dir=">", line=b"a", number=2),
+            RecordingEntry(t=0.5, dir="<", line=b"\xc3\xa9\xff", partial=True, number=3),
+            RecordingEntry(t=1, dir="!", number=4),
+            RecordingEntry(t=2, exit=-9, number=5),
         )
     )
     for source in (path, str(path), data, data[:-1], data.splitlines(), data.decode().split("\n")):
@@ -322,11 +328,11 @@ TALK: list[tuple[Direction, Any]] = [
 ]
 
 
-def talk() -> Iterator[Entry]:
+def talk() -> Iterator[RecordingEntry]:
     for t, (direction, said) in enumerate(TALK):
         text = said if isinstance(said, str) else json.dumps(said)
-        yield Entry(t=float(t), dir=direction, line=text.encode())
-    yield Entry(t=99.0, dir="<")
+        yield RecordingEntry(t=float(t), dir=direction, line=text.encode())
+    yield RecordingEntry(t=99.0, dir="<")
 
 
 def test_what_the_cli_wrote_can_be_had_as_the_application_would_have_got_it() -> None:

@@ -19,13 +19,13 @@ from claudewire.transport import (
     Direction,
     Match,
     Recording,
+    RecordingEntry,
     RecordingTransport,
     ReplayMismatch,
     ReplayTransport,
     ReplayUnfinished,
+    memory_pair,
 )
-from claudewire.transport.base import memory_pair
-from claudewire.transport.recording import Entry
 from claudewire.wire import Connection, Error, Role
 
 SOON = 5
@@ -44,9 +44,11 @@ def told(*said: tuple[str, Any], **header: Any) -> Recording:
     for index, (direction, line) in enumerate(said):
         more: dict[str, Any] = {"t": float(index), "number": index + 2}
         if direction == "exit":
-            entries.append(Entry(exit=line, **more))
+            entries.append(RecordingEntry(exit=line, **more))
         else:
-            entries.append(Entry(dir=cast("Direction", direction), line=_bytes(line), **more))
+            entries.append(
+                RecordingEntry(dir=cast("Direction", direction), line=_bytes(line), **more)
+            )
     return Recording(tuple(entries), header)
 
 
@@ -181,8 +183,8 @@ async def test_a_recorded_end_of_output_ends_only_that() -> None:
 
 async def test_a_last_line_without_a_newline_comes_without_one() -> None:
     entries = (
-        Entry(dir=">", line=b"half", partial=True),
-        Entry(dir="<", line=b"\xff{", partial=True),
+        RecordingEntry(dir=">", line=b"half", partial=True),
+        RecordingEntry(dir="<", line=b"\xff{", partial=True),
     )
     with anyio.fail_after(SOON):
         replay = ReplayTransport(Recording(entries))

@@ -7,8 +7,8 @@ A transport knows nothing about lines or messages. What operating systems do dif
 from __future__ import annotations
 
 from .base import MemoryTransport, Transport, memory_pair
-from .process import Launch, check_platform, spawn
-from .recording import Direction, Recording, RecordingError, RecordingTransport
+from .process import Launch, ProcessTransport, check_platform, spawn
+from .recording import Direction, Recording, RecordingEntry, RecordingError, RecordingTransport
 from .replay import Match, ReplayMismatch, ReplayTransport, ReplayUnfinished
 
 __all__ = [
@@ -16,7 +16,9 @@ __all__ = [
     "Launch",
     "Match",
     "MemoryTransport",
+    "ProcessTransport",
     "Recording",
+    "RecordingEntry",
     "RecordingError",
     "RecordingTransport",
     "ReplayMismatch",

@@ -34,9 +34,9 @@ from .base import Transport
 
 __all__ = [
     "Direction",
-    "Entry",
     "Recorder",
     "Recording",
+    "RecordingEntry",
     "RecordingError",
     "RecordingTransport",
 ]
@@ -57,7 +57,7 @@ class RecordingError(Error):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class RecordingEntry:
     """One event of a recording: a line, the end of a direction, or the exit of the CLI."""
 
     t: float = 0.0
@@ -112,7 +112,7 @@ def _dump(obj: Mapping[str, Any]) -> bytes:
 class Recording:
     """A conversation that was recorded."""
 
-    entries: Sequence[Entry] = ()
+    entries: Sequence[RecordingEntry] = ()
     header: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -135,7 +135,7 @@ class Recording:
         if version != VERSION:
             found = "no header" if version is None else f"version {version!r}"
             raise RecordingError(first, f'{found}; it must begin with {{"claudewire": {VERSION}}}')
-        entries: list[Entry] = []
+        entries: list[RecordingEntry] = []
         for number, obj in objects:
             entries.append(_entry(number, obj, entries[-1].t if entries else 0.0))
         return cls(tuple(entries), header)
@@ -145,7 +145,7 @@ class Recording:
         header = _dump({"claudewire": VERSION, **self.header})
         return header + b"".join(entry.dump() for entry in self.entries)
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[RecordingEntry]:
         return iter(self.entries)
 
     def __len__(self) -> int:
@@ -194,7 +194,7 @@ def _objects(lines: Iterable[str | bytes]) -> Iterator[tuple[int, dict[str, Any]
         yield number, obj
 
 
-def _entry(number: int, obj: dict[str, Any], before: float) -> Entry:
+def _entry(number: int, obj: dict[str, Any], before: float) -> RecordingEntry:
     t = obj.get("t", before)  # can be left out in a recording written by hand
     if not isinstance(t, int | float) or isinstance(t, bool) or not math.isfinite(t):
         raise RecordingError(number, f'"t" must be a number, not {t!r}')
@@ -202,14 +202,16 @@ def _entry(number: int, obj: dict[str, Any], before: float) -> Entry:
         status = obj["exit"]
         if status is not None and type(status) is not int:
             raise RecordingError(number, f'"exit" must be a whole number, not {status!r}')
-        return Entry(t=t, exit=status, number=number)
+        return RecordingEntry(t=t, exit=status, number=number)
     direction = obj.get("dir")
     if direction not in _DIRECTIONS:
         raise RecordingError(number, f'"dir" must be ">", "<" or "!", not {direction!r}')
     if obj.get("eof") is True:
-        return Entry(t=t, dir=direction, number=number)
+        return RecordingEntry(t=t, dir=direction, number=number)
     line = _line(number, obj.get("line"))
-    return Entry(t=t, dir=direction, line=line, partial=obj.get("partial") is True, number=number)
+    return RecordingEntry(
+        t=t, dir=direction, line=line, partial=obj.get("partial") is True, number=number
+    )
 
 
 def _line(number: int, line: Any) -> bytes:
@@ -267,13 +269,13 @@ class Recorder:
         if direction not in self._ended:
             self._ended.add(direction)
             self._add(direction, self._lines[direction].end(), partial=True)
-            self._put(Entry(t=self._t(), dir=direction))
+            self._put(RecordingEntry(t=self._t(), dir=direction))
 
     def exit(self, status: int | None) -> None:
         """Record the exit of the CLI."""
         if not self._exited:
             self._exited = True
-            self._put(Entry(t=self._t(), exit=status))
+            self._put(RecordingEntry(t=self._t(), exit=status))
 
     def close(self) -> None:
         """Write unfinished lines, and stop recording."""
@@ -292,9 +294,9 @@ class Recorder:
         for line in lines:
             text = self._redact(cast("bytes", line).decode("utf-8", "surrogateescape"))
             redacted = text.encode("utf-8", "surrogateescape")
-            self._put(Entry(t=self._t(), dir=direction, line=redacted, partial=partial))
+            self._put(RecordingEntry(t=self._t(), dir=direction, line=redacted, partial=partial))
 
-    def _put(self, entry: Entry) -> None:
+    def _put(self, entry: RecordingEntry) -> None:
         self._write(entry.dump())
 
     def _write(self, line: bytes) -> None:

@@ -36,7 +36,7 @@ import anyio.lowlevel
 from ..concurrency import Signal
 from ..errors import Redact, Redactor, TransportClosed
 from ..wire import Error, Lines
-from .recording import Entry, Recording
+from .recording import Recording, RecordingEntry
 from .replay_compare import WIDEST, Comparison, Ids, excerpts
 
 __all__ = ["Match", "ReplayMismatch", "ReplayTransport", "ReplayUnfinished"]
@@ -68,7 +68,7 @@ class ReplayMismatch(Error):
 class ReplayUnfinished(Error):
     """The application stopped before it had sent all that was recorded."""
 
-    def __init__(self, unsent: tuple[Entry, ...]) -> None:
+    def __init__(self, unsent: tuple[RecordingEntry, ...]) -> None:
         first = unsent[0]
         super().__init__(
             f"{len(unsent)} recorded lines were not sent; the first is line {first.number} of the "
@@ -153,7 +153,7 @@ class ReplayTransport:
     # --- facts -----------------------------------------------------------------------------------
 
     @property
-    def unplayed(self) -> tuple[Entry, ...]:
+    def unplayed(self) -> tuple[RecordingEntry, ...]:
         """The recorded lines that have been neither sent nor received yet."""
         unsent = set(self._unsent)
         return tuple(
@@ -347,12 +347,12 @@ class ReplayTransport:
         self._changed.notify()
         return math.inf
 
-    def _due(self, entry: Entry, before: float) -> float:
+    def _due(self, entry: RecordingEntry, before: float) -> float:
         if entry.dir == ">":
             return max(before, self._sent_at.get(self._played, before))
         return before + max(0.0, entry.t - self._then) / self._speed if self._speed else before
 
-    def _release(self, entry: Entry) -> None:
+    def _release(self, entry: RecordingEntry) -> None:
         if entry.dir is None:
             self._exited, self._status = True, entry.exit
         elif entry.dir != ">" and entry.line is None:

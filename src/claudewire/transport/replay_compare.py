@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import PLACEHOLDER, rewrite
-from .recording import Entry
+from .recording import RecordingEntry
 
 __all__ = ["WIDEST", "Comparison", "Difference", "Ids", "excerpts"]
 
@@ -35,7 +35,7 @@ class Ids:
         self._theirs: set[str] = set()
         self._changed = any(then != now for then, now in live.items())
 
-    def note_received(self, entry: Entry) -> None:
+    def note_received(self, entry: RecordingEntry) -> None:
         """Note the ids that the CLI made."""
 
         def note(name: str, value: str) -> str:
