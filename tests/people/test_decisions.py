@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -26,7 +25,7 @@ from claudewire.people import (
 )
 from claudewire.people.decisions import no_handler
 from claudewire.people.pending import Clock, Pending, PendingState
-from claudewire.policy import DecisionRecord, Policy, digest
+from claudewire.policy import Decision, DecisionRecord, Policy, digest
 from claudewire.wire import DialogCancelled, DialogCompleted, ElicitationResult, Request
 
 pytestmark = pytest.mark.anyio
@@ -34,27 +33,20 @@ pytestmark = pytest.mark.anyio
 MAKE = use("Bash", {"command": "make"})
 
 
-@dataclass
-class Said:
-    behavior: str
-    rule: object = None
-    reason: str = ""
-
-
 class Rules:
     """A policy that always says the same, and remembers what it was asked."""
 
-    def __init__(self, behavior: str, rule: object = None, reason: str = "") -> None:
-        self.said = Said(behavior, rule, reason)
+    def __init__(self, behavior: Any, rule: Any = None, reason: str = "") -> None:
+        self.decision = Decision(behavior, reason, rule)
         self.asked: list[Any] = []
 
-    def decide(self, tool_name: str, input: dict[str, Any], /, *, cwd: str | None = None) -> Said:
+    def decide(self, tool_name: str, input: dict[str, Any], /, *, cwd: str | None = None) -> Any:
         self.asked.append((tool_name, input, cwd))
-        return self.said
+        return self.decision
 
 
 class Broken:
-    def decide(self, tool_name: str, input: dict[str, Any], /, *, cwd: str | None = None) -> Said:
+    def decide(self, tool_name: str, input: dict[str, Any], /, *, cwd: str | None = None) -> Any:
         raise RuntimeError("the rules are gone")
 
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 import anyio
 
 from ..errors import OptionsError, redact
-from ..policy import Audit, DecisionRecord, digest
+from ..policy import Audit, Decision, DecisionRecord, digest
 from ..wire import (
     CanUseTool,
     DialogResult,
@@ -40,9 +40,8 @@ __all__ = [
     "People",
     "Person",
     "PolicyLike",
-    "PolicyVerdict",
     "no_handler",
-    "policy_verdict",
+    "policy_decision",
 ]
 
 logger: logging.Logger = logging.getLogger("claudewire.people")
@@ -71,55 +70,31 @@ def no_handler(kind: str) -> str:
     return f"No handler is registered for {kind}s, so {consequence}."
 
 
-class PolicyDecision(Protocol):
-    """What a policy says about one use of a tool."""
-
-    @property
-    def behavior(self) -> str:
-        """Allow, deny, or ask a person."""
-        ...
-
-    @property
-    def rule(self) -> object:
-        """The rule that decided; None if none did."""
-        ...
-
-    @property
-    def reason(self) -> str:
-        """Why, in words."""
-        ...
-
-
 class PolicyLike(Protocol):
     """Decides about the use of tools without asking a person: a `Policy`, or one of your own."""
 
     def decide(
         self, tool_name: str, input: dict[str, Any], /, *, cwd: str | None = None
-    ) -> PolicyDecision:
+    ) -> Decision:
         """Decide about one use of a tool."""
         ...
 
 
-class PolicyVerdict(NamedTuple):
-    """What a policy says about a request."""
-
-    behavior: str = "ask"
-    rule: str | None = None
-    reason: str = ""
+UNDECIDED = Decision("ask", "")
+"""What holds without a policy, and for what a policy does not apply to."""
 
 
-def policy_verdict(policy: PolicyLike, request: Pending[Any]) -> PolicyVerdict:
-    """Ask a policy about a request, as far as the request is a policy's to decide."""
+def policy_decision(policy: PolicyLike, request: Pending[Any]) -> Decision:
+    """Ask a policy about a request, as far as policies apply to it."""
     if not isinstance(request, ToolPending):
-        return PolicyVerdict()
-    decided = policy.decide(request.tool_name, request.input, cwd=request.cwd)
-    rule = None if decided.rule is None else str(decided.rule)
-    verdict = PolicyVerdict(decided.behavior, rule, decided.reason)
+        return UNDECIDED
+    decision = policy.decide(request.tool_name, request.input, cwd=request.cwd)
     if isinstance(request, PermissionRequest):
-        needs_person = verdict.behavior == "allow" and request.body.requires_user_interaction
-        return verdict._replace(behavior="ask") if needs_person else verdict
+        needs_person = decision.behavior == "allow" and request.body.requires_user_interaction
+        return Decision("ask", decision.reason, decision.rule) if needs_person else decision
     # A question or a plan is denied by a rule that names it, not by a default.
-    return verdict if verdict.behavior == "deny" and rule is not None else PolicyVerdict()
+    by_rule = decision.behavior == "deny" and decision.rule is not None
+    return decision if by_rule else UNDECIDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,7 +231,7 @@ class Decider:
         self, asked: Request, kind: Callable[..., Pending[AnswerT]], **where: Any
     ) -> AnswerT:
         request = kind(asked, session=self.session, clock=self.inbox.clock, **where)
-        verdict = self._apply_policy(request)
+        decision = self._apply_policy(request)
         self._open[asked.id] = request
         try:
             if request.is_waiting:
@@ -265,25 +240,25 @@ class Decider:
             if self._open.get(asked.id) is request:  # the CLI may reuse the id of a cancelled one
                 del self._open[asked.id]
             request.withdraw()
-            self._record(request, verdict)
+            self._record(request, decision)
         return cast("AnswerT", request.result)
 
-    def _apply_policy(self, request: Pending[Any]) -> PolicyVerdict:
+    def _apply_policy(self, request: Pending[Any]) -> Decision:
         """Let the policy decide, if it does."""
         if self.people.policy is None:
-            return PolicyVerdict()
+            return UNDECIDED
         try:
-            verdict = policy_verdict(self.people.policy, request)
+            decision = policy_decision(self.people.policy, request)
         except Exception:
             logger.exception("The policy raised an exception about %s", request.id)
             if not isinstance(request, PermissionRequest):
-                return PolicyVerdict()
-            verdict = PolicyVerdict("deny", None, POLICY_FAILED)
-        if verdict.behavior == "deny":
-            request._deny_because(verdict.reason or DENIED_BY_POLICY, by=POLICY)
-        elif verdict.behavior == "allow":
+                return UNDECIDED
+            decision = Decision("deny", POLICY_FAILED)
+        if decision.behavior == "deny":
+            request._deny_because(decision.reason or DENIED_BY_POLICY, by=POLICY)
+        elif decision.behavior == "allow":
             request.resolve(PermissionResultAllow(), by=POLICY)
-        return verdict
+        return decision
 
     async def _ask(self, request: Pending[Any]) -> None:
         """Wait for the handler, the inbox or the deadline, whichever is first."""
@@ -311,30 +286,30 @@ class Decider:
 
     # --- records ---------------------------------------------------------------------------------
 
-    def _record(self, request: Pending[Any], verdict: PolicyVerdict) -> None:
+    def _record(self, request: Pending[Any], decision: Decision) -> None:
         if self.people.audit is None:
             return
         try:
             session = self._conversation() or request.session or None
-            self.people.audit(_record(request, verdict, session, self.inbox.clock.time()))
+            self.people.audit(_record(request, decision, session, self.inbox.clock.time()))
         except Exception:
             logger.exception("The decision about %s could not be recorded", request.id)
 
 
 def _record(
-    request: Pending[Any], verdict: PolicyVerdict, session_id: str | None, when: float
+    request: Pending[Any], decision: Decision, session_id: str | None, when: float
 ) -> DecisionRecord:
     tool, input = _subject(request)
-    reason = getattr(request.result, "message", None) or verdict.reason or request.ending
+    reason = getattr(request.result, "message", None) or decision.reason or request.ending
     return DecisionRecord(
         when=when,
         request_id=request.id,
         tool=tool,
         input_digest=digest(input),
         answer=_decision(request.result),
-        decided_by=_decided_by(request, verdict),
+        decided_by=_decided_by(request, decision),
         reason=redact(reason),
-        rule=verdict.rule,
+        rule=None if decision.rule is None else str(decision.rule),
         latency=request.waited,
         session_id=session_id,
         agent_id=request.agent_id,
@@ -350,13 +325,13 @@ def _subject(request: Pending[Any]) -> tuple[str, dict[str, Any]]:
     return request.title, getattr(request, "payload", {})
 
 
-def _decided_by(request: Pending[Any], verdict: PolicyVerdict) -> str:
+def _decided_by(request: Pending[Any], decision: Decision) -> str:
     if request.state is PendingState.EXPIRED:
         return "deadline"
     if request.state is PendingState.WITHDRAWN:
         return "withdrawn"
     if request.by == POLICY:
-        return "default" if verdict.rule is None else "rule"
+        return "default" if decision.rule is None else "rule"
     return request.by or "person"
 
 

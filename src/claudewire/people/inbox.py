@@ -21,7 +21,6 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, TypeVar
 
 import anyio
@@ -239,12 +238,7 @@ class Changes:
     def __enter__(self) -> Changes:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def get(self, timeout: float | None = None) -> Change:

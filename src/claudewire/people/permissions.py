@@ -86,6 +86,7 @@ class ToolPending(Pending[PermissionResult]):
             clock=clock,
         )
         self.body = body
+        self._request = request
         self.tool_name: str = body.tool_name
         self.input: dict[str, Any] = body.input
         self.tool_use_id: str | None = body.tool_use_id
@@ -124,28 +125,20 @@ class ToolPending(Pending[PermissionResult]):
 
 
 class PermissionRequest(ToolPending):
-    """A tool wants to run.
-
-    Attributes:
-        blocked_path: the path that made the CLI ask.
-        reason: why the CLI asks, in its words.
-    """
+    """A tool wants to run."""
 
     kind: ClassVar[PendingKind] = "permission"
     actions: ClassVar[tuple[str, ...]] = ("allow", "deny")
 
-    def __init__(
-        self,
-        request: Request,
-        *,
-        session: str = "",
-        cwd: str | None = None,
-        clock: Clock | None = None,
-    ) -> None:
-        super().__init__(request, session=session, cwd=cwd, clock=clock)
-        self._request = request
-        self.blocked_path: str | None = self.body.blocked_path
-        self.reason: str | None = self.body.decision_reason
+    @property
+    def reason(self) -> str | None:
+        """Why the CLI asks, in its words."""
+        return self.body.decision_reason
+
+    @property
+    def blocked_path(self) -> str | None:
+        """The path that made the CLI ask."""
+        return self.body.blocked_path
 
     @cached_property
     def suggestions(self) -> tuple[Suggestion, ...]:

@@ -17,7 +17,7 @@ import anyio
 import msgspec
 
 from ..concurrency import call_function
-from .decisions import Person, PolicyLike, policy_verdict
+from .decisions import Person, PolicyLike, policy_decision
 from .handlers import check_handler
 from .inbox import Change, Inbox
 from .pending import AnswerError, Pending
@@ -67,10 +67,10 @@ def policy_then(policy: PolicyLike, person: Person) -> Person:
     check_handler(person, "person")
 
     async def decide(request: Pending[Any]) -> Any:
-        verdict = policy_verdict(policy, request)
-        if verdict.behavior == "deny":
-            return request._denial(verdict.reason)
-        if verdict.behavior == "allow":
+        decision = policy_decision(policy, request)
+        if decision.behavior == "deny":
+            return request._denial(decision.reason)
+        if decision.behavior == "allow":
             return PermissionResultAllow()
         return await call_function(person, request)
 

@@ -21,7 +21,7 @@ from .._package import lazy_exports
 if TYPE_CHECKING:
     from .audit import Audit, DecisionRecord, JsonLinesAudit, digest
     from .explanation import Explanation, Shadow, ToolFate, explain
-    from .policy import MODES, Behavior, Decision, Mode, Policy
+    from .policy import MODES, Behavior, Decision, Policy
     from .rules import Rule
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "DecisionRecord",
     "Explanation",
     "JsonLinesAudit",
-    "Mode",
     "Policy",
     "Rule",
     "Shadow",
@@ -48,7 +47,7 @@ if not TYPE_CHECKING:
         {
             ".audit": ["Audit", "DecisionRecord", "JsonLinesAudit", "digest"],
             ".explanation": ["Explanation", "Shadow", "ToolFate", "explain"],
-            ".policy": ["MODES", "Behavior", "Decision", "Mode", "Policy"],
+            ".policy": ["MODES", "Behavior", "Decision", "Policy"],
             ".rules": ["Rule"],
         },
     )

@@ -8,7 +8,6 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from types import TracebackType
 from typing import Any
 
 __all__ = ["Audit", "DecisionRecord", "JsonLinesAudit", "digest"]
@@ -97,10 +96,5 @@ class JsonLinesAudit:
     def __enter__(self) -> JsonLinesAudit:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()

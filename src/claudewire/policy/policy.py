@@ -7,9 +7,10 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..errors import OptionsError
+from ..wire import PermissionMode
 from .file_use import UseContext
 from .paths import Places, normal
 from .rules import Rule
@@ -20,22 +21,12 @@ from .tools import NEEDS_PERSON
 if TYPE_CHECKING:
     from .explanation import Explanation
 
-__all__ = ["MODES", "Behavior", "Decision", "Mode", "Policy"]
+__all__ = ["MODES", "Behavior", "Decision", "Policy"]
 
 Behavior = Literal["allow", "ask", "deny"]
-Mode = Literal["default", "acceptEdits", "plan", "dontAsk", "bypassPermissions", "auto"]
 
-MODES: tuple[Mode, ...] = (
-    "default",
-    "acceptEdits",
-    "plan",
-    "dontAsk",
-    "bypassPermissions",
-    "auto",
-)
+MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 """The permission modes of the CLI."""
-
-_BEHAVIORS: tuple[Behavior, ...] = ("allow", "ask", "deny")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +93,7 @@ class Policy:
     cwd: str | None
     home: str
     directories: tuple[str, ...]
-    mode: Mode | None
+    mode: PermissionMode | None
     case_sensitive: bool
     protect: bool
     problems: tuple[str, ...] = field(compare=False)
@@ -118,7 +109,7 @@ class Policy:
         cwd: str | os.PathLike[str] | None = None,
         home: str | os.PathLike[str] | None = None,
         directories: Iterable[str | os.PathLike[str]] = (),
-        mode: Mode | None = None,
+        mode: PermissionMode | None = None,
         case_sensitive: bool = sys.platform != "darwin",
         protect: bool = True,
         problems: Iterable[str] = (),
@@ -133,7 +124,7 @@ class Policy:
         put("allow", _rules(allow, "allow"))
         put("ask", _rules(ask, "ask"))
         put("deny", _rules(deny, "deny"))
-        put("default", _one_of("default", default, _BEHAVIORS))
+        put("default", _one_of("default", default, get_args(Behavior)))
         put("mode", None if mode is None else _one_of("mode", mode, MODES))
         put("case_sensitive", case_sensitive)
         put("protect", protect)

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OptionsError
-from .policy import MODES, Behavior, Mode, Policy
+from ..wire import PermissionMode
+from .policy import MODES, Behavior, Policy
 from .rules import Rule
 
 __all__ = ["Sources", "load_settings", "load_toml"]
@@ -190,7 +191,7 @@ class _Merged:
         else:
             self.rules[behavior].append(rule)
 
-    def mode(self, files: Sequence[_Settings]) -> Mode:
+    def mode(self, files: Sequence[_Settings]) -> PermissionMode:
         """Return the mode that a session starts in; a disabled one is skipped."""
         disabled = {
             mode
