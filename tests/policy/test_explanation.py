@@ -141,7 +141,7 @@ def test_notes_tell_of_rules_that_mean_less_than_they_seem() -> None:
     assert policy.explain().notes == (
         "`Glob(b)` counts for Glob alone, and the CLI knows only Read(…)",
         "`Write(a)` counts for Write alone, and the CLI knows only Edit(…)",
-        "`Read(!c)` has no effect: an exception can take away what is allowed, no more",
+        "`Read(!c)` has no effect: an exception only restricts what is allowed",
         "the file was odd",
     )
 
@@ -150,7 +150,7 @@ def test_an_explanation_can_be_read() -> None:
     policy = Policy(["Read", "Bash(ls:*)"], deny=["Bash", "Read(!c)"])
     text = str(policy.explain(tools=["Bash", "Write"], hooks=True))
     assert text.splitlines()[0] == "Who decides, one after the other:"
-    assert "  1. hooks, which may deny, allow or have somebody asked" in text
+    assert "  1. hooks, which may deny, allow or ask" in text
     assert "  6. this policy: 2 rules that deny, 0 that ask, 2 that allow; else ask" in text
     assert "  Bash                 never     `Bash` denies it" in text
     assert "  Write                always    no rule is about it" in text

@@ -170,8 +170,8 @@ def test_a_path_that_starts_with_a_slash_is_relative_to_where_the_rule_was_writt
         ("Read(a/../b)", "only at the beginning"),
         ("Read(~root/x)", "another user"),
         ("Read(!)", "there is no path"),
-        ("Read(a\x00b)", "cannot hold such characters"),
-        ("Read(a\nb)", "cannot hold such characters"),
+        ("Read(a\x00b)", "cannot contain control characters"),
+        ("Read(a\nb)", "cannot contain control characters"),
     ],
 )
 def test_a_path_that_means_nothing_safe_is_no_rule(rule: str, problem: str) -> None:

@@ -58,7 +58,7 @@ def test_a_policy_is_read_from_a_file_which_its_paths_are_relative_to(tmp_path: 
         ("alow = []", "there is no key 'alow'"),
         ("allow = 'Read'", "allow must be a list of strings, not 'Read'"),
         ("deny = [1]", "deny must be a list of strings"),
-        ("deny = ['Bash(']", "deny: 'Bash(' is no rule"),
+        ("deny = ['Bash(']", "deny: 'Bash(' is not a rule"),
         ("allow = ['*']", "can never allow anything"),
         ("default = 1", "default must be a string, not 1"),
         ("default = 'perhaps'", "default cannot be 'perhaps'"),
@@ -228,10 +228,10 @@ def test_what_is_not_known_or_no_rule_is_reported(machine: Machine) -> None:
     policy = machine.load()
     assert texts(policy.allow) == ["Read"]
     assert policy.problems[0].endswith("permissions.future is not known, and is ignored")
-    assert "allow: 'Bash(' is no rule" in policy.problems[1]
+    assert "allow: 'Bash(' is not a rule" in policy.problems[1]
     assert "can never allow anything" in policy.problems[2]
     assert all(str(path) in problem for problem in policy.problems)
-    with pytest.raises(OptionsError, match="is no rule"):
+    with pytest.raises(OptionsError, match="is not a rule"):
         machine.load(strict=True)
 
 

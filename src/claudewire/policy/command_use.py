@@ -47,12 +47,12 @@ _WRITES = _names(
     chmod chown cp dd install ln mkdir mv rm rmdir sed shred tee touch truncate unlink vi vim
     """
 )
-# How many are looked at. Beyond that it cannot be told what a command does, and somebody is asked.
+# How many are looked at. Beyond that it is not certain what a command does, and a person is asked.
 _MOST_FILES = 200
 _MOST_DIRECTORIES = 8
 
 _UNKNOWN_FILE = Word("…", "…", static=False)
-"""Stands for a file that was not looked at, and may be any."""
+"""Stands for a file that was not looked at, and may be any file."""
 
 _MOVERS = _names("cd pushd popd chdir")
 _REMOVERS = _names("rm rmdir")
@@ -78,7 +78,7 @@ class CommandUse:
 
     @functools.cached_property
     def script(self) -> Script:
-        """The command, taken apart."""
+        """The parsed command line."""
         return parse(self.text)
 
     @functools.cached_property
@@ -93,7 +93,7 @@ class CommandUse:
 
     @functools.cached_property
     def files(self) -> list[tuple[bool, Word, tuple[str, ...]]]:
-        """Files that a command shows: whether it is written, its name, and where that leads."""
+        """Files that the commands name: whether it is written, its name, and where that leads."""
         context = self.context
         directories = _directories_of(self.script, context.cwd, context.places.home)
         found = []
@@ -141,12 +141,12 @@ class CommandUse:
     # --- rules that allow ------------------------------------------------------------------------
 
     def allowed(self, rules: Sequence[Rule]) -> Verdict:
-        """Give the rule that allows all of it, with why; or None, with why not."""
+        """Find the rule that allows all of it, and why; or None, and why not."""
         about = list(scoped(rules, self.tool))
         for rule in about:
             pattern = rule.command
             if pattern and pattern.kind == "exact" and pattern.text == self.text.strip(" \t\n"):
-                return Verdict(rule, "this very command is allowed")
+                return Verdict(rule, "exactly this command is allowed")
         if (why_not := self._unclear()) is not None:
             return Verdict(None, why_not)
         commands = self.script.commands
@@ -158,22 +158,24 @@ class CommandUse:
                 found = found or rule_for_this
             if why_not is not None:
                 return Verdict(None, why_not)
-        return Verdict(found, "it is allowed" if len(commands) == 1 else "all in it is allowed")
+        return Verdict(
+            found, "it is allowed" if len(commands) == 1 else "every command in it is allowed"
+        )
 
     def _unclear(self) -> str | None:
         commands = self.script.commands
         if not self.script.certain:
-            return f"it cannot be taken apart with certainty: {self.script.doubts[0]}"
+            return f"it cannot be parsed with certainty: {self.script.doubts[0]}"
         if not any(command.words for command in commands):
             return "there is no command in it"
         moves = _changes_directory(commands) or self.context.cwd != self.context.places.cwd
         for command in commands:
             if moves and command.words and _depends_on_directory(command.words[0]):
-                return f"what `{command.source}` runs depends on the directory, which is another"
+                return f"what `{command.source}` runs depends on the directory, which changes"
         return None
 
     def _unsafe(self, command: Command, rules: Sequence[Rule]) -> str | None:
-        """Say what is set or redirected that no rule allows."""
+        """What is set or redirected that no rule allows; None if nothing is."""
         for assignment in command.assignments:
             if assignment.name not in SAFE_VARIABLES:
                 return f"setting {assignment.name} may change what is run"
@@ -183,7 +185,7 @@ class CommandUse:
                 redirect.target, rules, writes=writes
             ):
                 verb = "write to" if writes else "read from"
-                return f"no rule allows to {verb} {redirect.target.raw!r}"
+                return f"no rule allows it to {verb} {redirect.target.raw!r}"
         return None
 
     def _rule_for(self, command: Command, rules: Sequence[Rule]) -> tuple[Rule | None, str | None]:
@@ -213,12 +215,12 @@ class CommandUse:
         return path_allowed(rules, path, tool, self.context, writes=writes).rule is not None
 
     def never_unasked(self) -> str:
-        """Say why no rule may allow this; empty if one may."""
+        """Why no rule can allow this; empty if one can."""
         context = self.context
         removed = _critical_removal(self.possible, context.places, context.directories, context.cwd)
         if removed is None:
             return ""
-        return f"`{removed}` may remove what nobody should remove by the way"
+        return f"`{removed}` may remove a whole home, root or project directory"
 
 
 def _depends_on_directory(program: Word) -> bool:
@@ -231,7 +233,7 @@ def _depends_on_directory(program: Word) -> bool:
 
 
 def _touched(script: Script, commands: Iterable[Words]) -> list[tuple[bool, Word]]:
-    """Give the files that show, each with whether it is written. It may be no file at all."""
+    """List what may be files in a script, each with whether it is written."""
     found = dict.fromkeys(itertools.chain(_redirected(script), _named(commands)))
     if len(found) <= _MOST_FILES:
         return list(found)
@@ -263,9 +265,9 @@ def _behind_option(word: Word) -> Word:
 
 
 def _directories_of(script: Script, cwd: str, home: str) -> list[str] | None:
-    """Give the directories that relative paths may be meant in; None if that cannot be told.
+    """List the directories that relative paths may refer to; None if that is not certain.
 
-    Which `cd` is really done is not known, so that each of them may add to each other.
+    It is not known which `cd` is executed, so each may add to every other.
     """
     found = {cwd: None}
     for command in script.commands:
@@ -287,7 +289,7 @@ def _changes_directory(commands: tuple[Command, ...]) -> bool:
 def _critical_removal(
     commands: Iterable[Words], places: Places, directories: tuple[str, ...], cwd: str
 ) -> str | None:
-    """Give the removal of something nobody should remove by the way: a home, a root, a project."""
+    """Find a command that removes a whole home, root or project directory."""
     removals = [words for words in commands if basename(words[0]) in _REMOVERS]
     if not removals:
         return None
@@ -301,7 +303,7 @@ def _critical_removal(
 
 
 def _removed(word: Word, places: Places, cwd: str) -> ResolvedPath | None:
-    """Find what is removed; None if that cannot be known."""
+    """Resolve what is removed; None if that is not known."""
     folder, _, name = word.text.rpartition("/")
     if re.match(r"[$`]", folder or word.text):
         return None  # If the variable is empty, this is the root.

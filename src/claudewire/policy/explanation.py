@@ -1,8 +1,8 @@
 """Which tools can ever reach a person, and which rules can never have an effect.
 
 The CLI decides first, by the rules and the mode that it was started with. Only what it would ask
-somebody about comes to a policy, and only what the policy wants to be asked comes to a person. What
-was allowed on the way is not seen by anybody behind.
+about comes to a policy, and only what the policy leaves open comes to a person. What was allowed on
+the way is not seen by those who come later.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ class Shadow:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What becomes of a use of a tool, in words.
+    """Who decides about the use of tools, in words.
 
     Attributes:
         order: who decides, one after the other.
-        tools: what becomes of each tool.
+        tools: whether a person is asked about each tool.
         shadows: rules without an effect.
-        notes: what else is good to know.
+        notes: remarks.
     """
 
     order: tuple[str, ...]
@@ -77,7 +77,7 @@ class Explanation:
     notes: tuple[str, ...] = ()
 
     def reaches(self, tool: str) -> Reach:
-        """Whether uses of a tool reach a person; "never" for one that there is not."""
+        """Whether uses of a tool reach a person; "never" for a tool that does not exist."""
         for fate in self.tools:
             if fate.tool == tool:
                 return fate.reaches
@@ -151,7 +151,7 @@ class _CLI:
 
 def _order(policy: Policy | None, cli: _CLI, *, hooks: bool) -> Iterator[str]:
     if hooks:
-        yield "hooks, which may deny, allow or have somebody asked"
+        yield "hooks, which may deny, allow or ask"
     yield "the CLI's rules that deny: disallowed_tools and its settings"
     yield "the CLI's rules that ask: its settings"
     yield f"the CLI's mode: {cli.mode}"
@@ -185,7 +185,7 @@ def _fate(policy: Policy, cli: _CLI, tool: str) -> ToolFate:
 
 
 def _reach_of_cli(cli: _CLI, tool: str) -> tuple[Reach, str]:
-    """Say whether the CLI asks anybody about a tool."""
+    """Whether the CLI asks about a tool, and why."""
     if cli.denies(tool):
         return "never", "the CLI takes it away (disallowed_tools)"
     if cli.mode == "dontAsk":
@@ -217,13 +217,13 @@ def _reach_by_habit(cli: _CLI, tool: str) -> tuple[Reach, str]:
 
 
 def _reach_of_policy(policy: Policy, tool: str) -> tuple[Reach, str]:
-    """Say whether the policy wants a person to be asked about a tool."""
+    """Whether the policy asks a person about a tool, and why."""
     if (rule := _whole(policy.deny, tool)) is not None:
         return "never", f"`{rule}` denies it"
     if policy.mode == "dontAsk":
         return "never", "in the mode dontAsk the policy denies instead of asking"
     if (rule := _whole(policy.ask, tool)) is not None:
-        return "always", f"`{rule}` wants somebody to be asked"
+        return "always", f"`{rule}` requires asking"
     allow = _whole(policy.allow, tool)
     if tool in NEEDS_PERSON and (allow or policy.default != "deny"):
         return "always", "it is a question to a person"
@@ -283,7 +283,7 @@ def _shadows_of_cli(policy: Policy, cli: _CLI) -> Iterator[Shadow]:
 
 
 def _covers(wide: Rule, narrow: Rule) -> bool:
-    """Whether all that one rule is about is what another is about, as far as it is easy to tell."""
+    """Whether one rule applies to everything that another does, as far as that is easy to tell."""
     if "*" in narrow.tool and wide.tool != narrow.tool and wide.tool != "*":
         return False
     if not wide.names(narrow.tool) and wide.tool != narrow.tool:
@@ -306,4 +306,4 @@ def _notes(policy: Policy) -> Iterator[str]:
             yield f"`{rule}` counts for {rule.tool} alone, and the CLI knows only {instead}(…)"
     for rule in (*policy.deny, *policy.ask):
         if rule.path is not None and rule.path.negated:
-            yield f"`{rule}` has no effect: an exception can take away what is allowed, no more"
+            yield f"`{rule}` has no effect: an exception only restricts what is allowed"

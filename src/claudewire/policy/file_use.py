@@ -37,14 +37,14 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UseContext:
-    """What holds for every use.
+    """What applies to every use of a tool.
 
     Attributes:
         places: what paths are relative to.
         cwd: the working directory of this use.
         directories: where else the CLI may work.
-        case_sensitive: whether the file system takes care of case.
-        protect: whether some paths are never written unasked.
+        case_sensitive: whether file names that differ in case are different files.
+        protect: whether some paths are never written without asking.
     """
 
     places: Places
@@ -54,11 +54,11 @@ class UseContext:
     protect: bool = True
 
     def resolve(self, path: str) -> ResolvedPath:
-        """Find out where a path leads."""
+        """Resolve a path."""
         return self.places.resolve(path, cwd=self.cwd)
 
     def roots(self, rule: Rule, *, forbids: bool) -> tuple[str, ...]:
-        """Say what the path of a rule is relative to."""
+        """Return what the path of a rule is relative to."""
         assert rule.path is not None
         # A working directory that changes may widen what is forbidden, never what is allowed.
         cwd = self.cwd if forbids else None
@@ -75,14 +75,14 @@ class UseContext:
 
 
 def scoped(rules: Iterable[Rule], tool: str) -> Iterator[Rule]:
-    """Give the rules that are about some uses of a tool."""
+    """Yield the rules that are about some uses of a tool."""
     return (rule for rule in rules if rule.content is not None and rule.names(tool))
 
 
 def path_allowed(
     rules: Iterable[Rule], path: ResolvedPath, tool: str, context: UseContext, *, writes: bool
 ) -> Verdict:
-    """Give the rule that allows a path; whoever may edit a file may read it."""
+    """Find the rule that allows a path; a rule that allows editing also allows reading."""
     if path.problem is not None:
         return Verdict(None, f"it is not clear where the path leads: {path.problem}")
     about = {"Edit", tool} if writes else {"Read", "Edit", tool}
@@ -90,7 +90,7 @@ def path_allowed(
     exceptions = [rule for rule in relevant if rule.path is not None and rule.path.negated]
     for rule in exceptions:
         if context.matches(rule, path.forms, forbids=True):
-            return Verdict(None, f"`{rule}` takes it out again")
+            return Verdict(None, f"`{rule}` excludes it")
     plain = [rule for rule in relevant if rule not in exceptions]
     for rule in plain:
         if all(context.matches(rule, [form]) for form in path.forms):
@@ -143,7 +143,7 @@ class FileUse:
         assert rule.path is not None
         about = {"Edit" if self.writes else "Read", self.tool}
         if behavior == "deny":
-            about.add("Read")  # What may not be read may not be overwritten either.
+            about.add("Read")  # What must not be read must not be overwritten either.
         if rule.tool not in about or rule.path.negated:
             return NOTHING
         if self.path is None:
@@ -164,19 +164,19 @@ class FileUse:
     # --- rules that allow ------------------------------------------------------------------------
 
     def allowed(self, rules: Sequence[Rule]) -> Verdict:
-        """Give the rule that allows this file, with why; or None, with why not."""
+        """Find the rule that allows this file, and why; or None, and why not."""
         if self.path is None:
             return Verdict(None, "it is not clear which file is meant")
         return path_allowed(rules, self.path, self.tool, self.context, writes=self.writes)
 
     def never_unasked(self) -> str:
-        """Say why no rule may allow this; empty if one may."""
+        """Why no rule can allow this; empty if one can."""
         if not self.writes or not self.context.protect:
             return ""
         if self.path is None:
             return "it is not clear which file is meant"
         if is_protected(self.path):
-            return "the path is a protected one: what is written there may run later"
+            return "the path is protected: what is written there may run later"
         return ""
 
     def in_working_directories(self) -> bool:

@@ -53,9 +53,9 @@ class ResolvedPath:
 
     Attributes:
         given: as it was given.
-        forms: where it leads: as written, and behind symbolic links.
-        suspected: what else it might mean to somebody; for rules that forbid.
-        problem: why nothing may be allowed for it; None if it is plain.
+        forms: where it leads: as written, and with symbolic links followed.
+        suspected: what else it might mean elsewhere; for rules that forbid.
+        problem: why no rule can allow it; None if it is plain.
     """
 
     given: str
@@ -102,7 +102,7 @@ class Places:
         return self.home + path[1:] if path == "~" or path.startswith("~/") else path
 
     def roots(self, anchor: str, source: str | None, *, cwd: str | None = None) -> tuple[str, ...]:
-        """Say what an anchor of a pattern is, as it is written and behind symbolic links."""
+        """Return the directories of an anchor, as written and with symbolic links followed."""
         if anchor == "root":
             return ("/",)
         if anchor == "home":
@@ -129,11 +129,11 @@ def _problem(path: str) -> str | None:
     if not path:
         return "there is no path"
     if any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in path):
-        return "it holds an invisible character"
+        return "it contains an invisible character"
     if "\\" in path:
-        return "it holds a backslash, which may divide directories"
+        return "it contains a backslash, which may separate directories"
     if path.startswith("~") and path != "~" and not path.startswith("~/"):
-        return "it names the home directory of somebody else"
+        return "it names the home directory of another user"
     if any(re.search(r"[. ]$", part) and part not in (".", "..") for part in path.split("/")):
         return "a name in it ends with a dot or a space, which may be dropped"
     return None
@@ -158,11 +158,11 @@ def _protected(path: str) -> bool:
 
 
 def fold(text: str, *, invisible: bool = False) -> str:
-    """Write a name as file systems do that take no care of case and of how accents are made.
+    """Normalise a name as file systems do that ignore case and how accents are composed.
 
     Args:
         text: a name, path or pattern.
-        invisible: whether to drop characters that cannot be seen; some file systems ignore them.
+        invisible: whether to drop invisible characters, which some file systems ignore.
     """
     if invisible:
         text = "".join(char for char in text if unicodedata.category(char) != "Cf")
@@ -171,14 +171,14 @@ def fold(text: str, *, invisible: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PathPattern:
-    """What stands in the brackets of a rule for files.
+    """The pattern in the brackets of a rule for files.
 
     Attributes:
         anchor: `root`, `home`, `source` or `cwd`.
         up: how many directories above the anchor it starts.
         body: the pattern behind the anchor.
         dotted: whether it was written with `./`.
-        negated: whether it takes paths out again that others allow.
+        negated: whether it excludes paths that other rules allow.
     """
 
     anchor: str
@@ -189,13 +189,13 @@ class PathPattern:
 
     @classmethod
     def of(cls, text: str) -> PathPattern:
-        """Read a pattern.
+        """Parse a pattern.
 
         Raises:
-            ValueError: it means nothing, or nothing that is safe; the message says why.
+            ValueError: it is not valid, or not safe; the message says why.
         """
         if any(unicodedata.category(char) in ("Cc", "Cs") for char in text):
-            raise ValueError("a path cannot hold such characters")
+            raise ValueError("a path cannot contain control characters")
         negated, text = text.startswith("!"), text.removeprefix("!").strip()
         anchor, body = _split(text)
         dotted = anchor == "cwd" and body.startswith("./")
@@ -209,13 +209,13 @@ class PathPattern:
         return cls(anchor, "/".join(parts) or "**", up, dotted, negated)
 
     def matches(self, path: str, roots: Iterable[str], *, forbids: bool, fold_case: bool) -> bool:
-        """Whether a path is meant.
+        """Whether a path matches.
 
         Args:
             path: absolute, without `.` and `..`.
             roots: what the anchor is: absolute paths, without `.` and `..`.
-            forbids: whether the rule forbids, or wants somebody to be asked.
-            fold_case: whether case and the making of accents matter not.
+            forbids: whether the rule denies or asks.
+            fold_case: whether to ignore case and how accents are composed.
         """
         body = self.body
         if forbids or fold_case:
@@ -251,7 +251,7 @@ class PathPattern:
 
 
 def below(path: str, root: str) -> str | None:
-    """Give a path relative to a directory that it is in; None if it is not."""
+    """Return a path relative to a directory that it is in; None if it is not in it."""
     if path == root:
         return ""
     start = root.rstrip("/") + "/"
@@ -271,7 +271,7 @@ def _split(text: str) -> tuple[str, str]:
     if text == "~" or text.startswith("~/"):
         return "home", text[2:]
     if text.startswith("~"):
-        raise ValueError("the home directory of another user cannot be named; write `//` and it")
+        raise ValueError("another user's home directory cannot be named; write `//` and its path")
     if text.startswith("/"):
         return "source", text[1:]
     if not text:

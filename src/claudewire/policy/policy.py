@@ -1,4 +1,4 @@
-"""A policy: which tools may be used, which may not, and when somebody is asked."""
+"""A policy: which tools may be used, which must not be, and when a person is asked."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Decision:
     """What a policy says about one use of a tool.
 
     Attributes:
-        behavior: whether it may be used, may not, or a person has to be asked.
+        behavior: whether the use is allowed, denied, or a person has to be asked.
         reason: why, in words for a person.
         rule: the rule that decided; None if it was the default, a mode, or a doubt.
         tool: the tool.
@@ -49,7 +49,7 @@ class Decision:
 
     @property
     def allows(self) -> bool:
-        """Whether the tool may be used without asking anybody."""
+        """Whether the tool may be used without asking."""
         return self.behavior == "allow"
 
     def __str__(self) -> str:
@@ -60,30 +60,29 @@ class Decision:
 class Policy:
     """Rules that allow, ask and deny, in the CLI's own grammar. It never changes.
 
-    What a rule denies is denied; else what a rule wants to be asked is asked; else what a rule
-    allows is allowed; else the default holds. How specific a rule is does not matter. A question
+    A deny rule wins over an ask rule, an ask rule over an allow rule, and an allow rule over the
+    default. How specific a rule is does not matter. A question
     to a person (`AskUserQuestion`, `ExitPlanMode`) is never allowed without one.
 
     Args:
         allow: rules for what may be used.
         ask: rules for what needs a person each time.
-        deny: rules for what may not be used.
+        deny: rules for what must not be used.
         default: what holds where there is no rule.
-        cwd: the working directory that relative rules are about, for good; by default that of
-            each use.
+        cwd: the working directory that relative rules are about; by default that of each use.
         home: the home directory; by default the user's.
         directories: more directories that the CLI works in.
-        mode: a permission mode of the CLI that is imitated: what it allows without a rule is
-            allowed here. None to go by the rules alone.
-        case_sensitive: whether file names that differ in case are different files; by default what
+        mode: a permission mode of the CLI to imitate: what it allows without a rule is allowed
+            here. None for the rules alone.
+        case_sensitive: whether file names that differ in case are different files; by default as
             is usual on this system.
         protect: whether an edit of files that may run code later (`.git`, `.bashrc`, …) always
-            needs a person, as the CLI has it.
-        problems: what was found wrong when the policy was loaded, and was not serious.
-        realpath: follows symbolic links; to be replaced where the files are elsewhere.
+            needs a person, as in the CLI.
+        problems: minor problems that were found when the policy was loaded.
+        realpath: follows symbolic links; replace it if the files are on another machine.
 
     Raises:
-        OptionsError: a rule is none, or can never have an effect.
+        OptionsError: a rule is not valid, or can never have an effect.
     """
 
     allow: tuple[Rule, ...]
@@ -147,20 +146,20 @@ class Policy:
         cwd: str | os.PathLike[str] | None = None,
         agent: str | None = None,
     ) -> Decision:
-        """Say whether a tool may be used in this way.
+        """Decide whether a tool may be used in this way.
 
-        Nothing is changed, and nothing is read but, through `realpath`, where paths lead.
+        Nothing is changed, and only `realpath` looks at the file system.
 
         Args:
             tool_name: the tool.
             input: what it would be given.
             cwd: the working directory of this use; by default that of the policy, else that of
                 this process.
-            agent: the agent that wants to use it. Rules do not depend on it so far.
+            agent: the agent that wants to use it. No rule depends on it yet.
         """
         decision = self._decide(ToolUse(tool_name, input, self._context(cwd)))
         if self.mode == "dontAsk" and decision.behavior == "ask":
-            reason = f"{decision.reason}; and in the mode dontAsk nobody is asked"
+            reason = f"{decision.reason}; and in the mode dontAsk no person is asked"
             return Decision("deny", reason, decision.rule, decision.tool, decision.part)
         return decision
 
@@ -186,14 +185,14 @@ class Policy:
         if rule is None:
             return self._by_default(use, why, denied or asked)
         if use.tool in NEEDS_PERSON:
-            reason = "it is a question to a person, and nobody else can answer it"
+            reason = "it is a question to a person, which only a person can answer"
             return Decision("ask", reason, rule, use.tool)
         if self.mode == "plan" and use.facts.kind == "edit":
             return Decision("ask", "nothing is edited unasked in the mode plan", rule, use.tool)
         return denied or asked or Decision("allow", f"`{rule}` allows it: {why}", rule, use.tool)
 
     def _by_default(self, use: ToolUse, why: str, doubt: Decision | None) -> Decision:
-        """Decide where no rule allows it, for a reason that is given."""
+        """Decide about a use that no rule allows; `why` says why none does."""
         behavior = self.default
         allowed = "no rule is about it" if behavior == "allow" else self._by_mode(use)
         if allowed is None:
@@ -205,7 +204,7 @@ class Policy:
         return doubt or Decision("allow", allowed, None, use.tool)
 
     def _by_mode(self, use: ToolUse) -> str | None:
-        """Say why the mode allows a use that no rule is about; None if it does not."""
+        """Why the mode allows a use that no rule is about; None if it does not."""
         if self.mode is None or self.mode == "bypassPermissions":
             return self.mode and "everything is allowed in the mode bypassPermissions"
         inside = use.paths is not None and use.paths.in_working_directories()
@@ -233,12 +232,12 @@ class Policy:
             deny = ["Bash(rm:*)", "Read(~/.ssh/**)"]
 
         Args:
-            source: a path; or the TOML itself, which has a line end or an equals sign in it.
+            source: a path; or the TOML itself, recognised by a newline or an equals sign.
             cwd: the working directory that relative rules are about; by default that of each use.
             home: the home directory; by default the user's.
 
         Raises:
-            OptionsError: it cannot be read, or is no policy; the message says where.
+            OptionsError: it cannot be read, or is not a policy; the message says where.
         """
         from .settings import load_toml
 
@@ -263,17 +262,16 @@ class Policy:
             cwd: the project; by default the working directory of this process.
             home: the home directory; by default the user's.
             config: where the user's settings are; by default `.claude` at home.
-            managed: where the settings of the organisation are; by default where this system has
-                them.
+            managed: where the settings of the organisation are; by default as is usual on this
+                system.
             extra: a settings file, or its text, as in the flag `--settings`.
             sources: which of `user`, `project` and `local` are read, as in `--setting-sources`.
-            trusted: whether what the project's own settings allow counts. The CLI asks the user
-                for that once, and never does when it is driven by a program.
-            strict: whether a rule that is none is an error, or is left out and told of in
-                `problems`.
+            trusted: whether the allow rules of the project's own settings count. The CLI asks the
+                user once, and never when it is driven by a program.
+            strict: whether an invalid rule is an error, or is left out and listed in `problems`.
 
         Raises:
-            OptionsError: a file is no settings file; or, if strict, a rule is none.
+            OptionsError: a file is not a settings file; or, if strict, a rule is not valid.
         """
         from .settings import Sources, load_settings
 
@@ -290,14 +288,14 @@ class Policy:
         tools: Sequence[str] | None = None,
         hooks: bool = False,
     ) -> Explanation:
-        """Say which tools can ever reach a person, and what shadows what.
+        """Explain which tools can ever reach a person, and which rules shadow others.
 
         Args:
             allowed_tools: the rules that the CLI is started with, which it allows by itself.
             disallowed_tools: those that it denies by itself.
             permission_mode: the mode that it is started in.
-            tools: the tools that there are; None for all that are known.
-            hooks: whether there are hooks that may decide before anybody.
+            tools: the tools that exist; None for all that are known.
+            hooks: whether there are hooks, which decide first.
         """
         from .explanation import explain
 
@@ -312,23 +310,23 @@ class Policy:
 
 
 def _caught(use: ToolUse, behavior: Behavior, rules: Sequence[Rule]) -> Decision | None:
-    """Give what rules that deny or ask decide; to ask without a rule is a doubt about one."""
+    """What rules that deny or ask decide; a decision without a rule is a doubt about one."""
     doubt: Decision | None = None
-    verb = "denies it" if behavior == "deny" else "wants somebody to be asked"
+    verb = "denies it" if behavior == "deny" else "requires asking"
     for rule in rules:
         catch, part = use.catch(rule, behavior)
         about = f": `{_short(part)}`" if part else ""
         if catch is Catch.YES:
             return Decision(behavior, f"`{rule}` {verb}{about}", rule, use.tool, part)
         if catch is Catch.MAYBE and doubt is None:
-            reason = f"whether `{rule}` is about it cannot be told{about}"
+            reason = f"it is not certain whether `{rule}` applies{about}"
             doubt = Decision("ask", reason, None, use.tool, part)
     return doubt
 
 
 def _rules(given: Iterable[str | Rule], behavior: Behavior) -> tuple[Rule, ...]:
     if isinstance(given, str):
-        raise OptionsError(f"{behavior} must be a list of rules, not the text {given!r}")
+        raise OptionsError(f"{behavior} must be a list of rules, not the string {given!r}")
     rules = tuple(rule if isinstance(rule, Rule) else Rule.parse(rule) for rule in given)
     for rule in rules:
         if behavior == "allow" and (why := rule.why_never_allows()) is not None:

@@ -1,14 +1,14 @@
 """Rules: the CLI's own grammar of what may be used.
 
 Read                          every use of a tool
-Bash(git status:*)            commands that begin so; `Bash(git status *)` is the same
-Bash(npm run test)            this very command
+Bash(git status:*)            commands that start with it; `Bash(git status *)` is the same
+Bash(npm run test)            exactly this command
 Edit(src/**)                  files: as in gitignore, see `claudewire.policy.paths`
 WebFetch(domain:example.com)  hosts
 Agent(Explore), Skill(commit) one agent, one skill
 mcp__github, mcp__github__*   every tool of a server; `mcp__github__get_issue` is one
-*                             every tool; only to forbid, or to have somebody asked
-Agent(model:opus)             a field of the input; only to forbid, or to have somebody asked
+*                             every tool; only to deny or to ask
+Agent(model:opus)             a field of the input; only to deny or to ask
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DOMAIN = re.compile(r"(?:[\w*-]+\.)*[\w*-]+\.?")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. It says about what; whether that is allowed, a `Policy` says.
+    """One rule: what it applies to. Whether that is allowed, a `Policy` says.
 
     Attributes:
         tool: the name of a tool, or a pattern of names.
@@ -52,25 +52,25 @@ class Rule:
 
     def __post_init__(self) -> None:
         if not _TOOL.fullmatch(self.tool):
-            raise OptionsError(f"{str(self)!r} is no rule: {self.tool!r} cannot name a tool")
+            raise OptionsError(f"{str(self)!r} is not a rule: {self.tool!r} cannot name a tool")
         if self.content is not None and (problem := _problem(self.tool, self.content)) is not None:
-            raise OptionsError(f"{str(self)!r} is no rule: {problem}")
+            raise OptionsError(f"{str(self)!r} is not a rule: {problem}")
 
     @classmethod
     def parse(cls, text: str, *, root: str | None = None, source: str = "") -> Rule:
-        """Read a rule as the CLI writes it.
+        """Parse a rule as the CLI writes it.
 
         Raises:
-            OptionsError: it is none; the message says why, and what to write instead.
+            OptionsError: it is not a rule; the message says why, and what to write instead.
         """
         text = text.strip()
         tool, bracket, rest = text.partition("(")
         if not text:
-            raise OptionsError("An empty text is no rule: write the name of a tool")
+            raise OptionsError("An empty string is not a rule: write the name of a tool")
         if not bracket and ")" in tool:
-            raise OptionsError(f"{text!r} is no rule: it has a closing bracket without an opening")
+            raise OptionsError(f"{text!r} is not a rule: it closes a bracket that is not open")
         if bracket and not rest.endswith(")"):
-            raise OptionsError(f"{text!r} is no rule: its last character must be the bracket ')'")
+            raise OptionsError(f"{text!r} is not a rule: its last character must be ')'")
         content = re.sub(r"\\([\\()])", r"\1", rest[:-1]) if bracket else None
         if content is not None and tool != "Bash" and content.strip() == "*":
             content = None
@@ -144,19 +144,19 @@ class Rule:
         return wildcard(self.parameter[1]).fullmatch(str(value)) is not None
 
     def why_never_allows(self) -> str | None:
-        """Say why it can never allow anything; None if it can."""
+        """Why it can never allow anything; None if it can."""
         if "*" in self.tool and not _SERVER_GLOB.fullmatch(self.tool):
             return "to allow, name each tool; a pattern may only follow `mcp__server__`"
         if self.command is not None:
             return self.command.problem
         if self.content is not None and not self._kind:
-            return "what is in its brackets can forbid a use of the tool, but not make it safe"
+            return "what is in its brackets can deny a use of the tool, but not make it safe"
         return None
 
 
 @functools.lru_cache(maxsize=512)
 def wildcard(pattern: str) -> re.Pattern[str]:
-    """Make a pattern of which `*` stands for any text."""
+    """Compile a pattern in which `*` stands for any text."""
     return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
 
 
@@ -176,7 +176,7 @@ def _path(content: str) -> PathPattern:
 def _problem(tool: str, content: str) -> str | None:
     known = facts(tool)
     if not content.strip():
-        return f"there is nothing in its brackets; write {tool!r} for every use"
+        return f"its brackets are empty; write {tool!r} for every use"
     parameter = _PARAMETER.fullmatch(content)
     if parameter and parameter[1] == known.content:
         return f"{parameter[1]!r} cannot be matched by its name; write only what it should be"
@@ -197,7 +197,7 @@ def _problem_of_kind(kind: str, tool: str, content: str, *, is_parameter: bool) 
         return "write `domain:` and a host"
     elif kind == "fetch" and content.startswith("domain:"):
         host = content.removeprefix("domain:").strip()
-        return None if _DOMAIN.fullmatch(host) else f"{host!r} is no host"
+        return None if _DOMAIN.fullmatch(host) else f"{host!r} is not a host"
     elif not kind and not is_parameter:
         return f"{tool} takes nothing in brackets but a field and its value, as in `field:value`"
     return None

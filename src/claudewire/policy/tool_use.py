@@ -30,7 +30,7 @@ class ToolUse:
     Args:
         tool: its name.
         given: its input.
-        context: what paths are relative to, and what else holds for every use.
+        context: what paths are relative to, and what else applies to every use.
     """
 
     def __init__(self, tool: str, given: Mapping[str, Any], context: UseContext) -> None:
@@ -74,7 +74,7 @@ class ToolUse:
         return NOTHING if look is None else look(rule)
 
     def _catch_powershell(self, rule: Rule) -> Finding:
-        """Look at every piece of the text: it is not taken apart as PowerShell would."""
+        """Look at every piece of the command: it is not parsed as PowerShell would."""
         pattern = wildcard(_OPEN_END.sub("*", (rule.content or "").lower()))
         text = (self.content or "").lower()
         pieces = [text, *re.split(r"[;&|(){}\n]", text)]
@@ -104,7 +104,7 @@ class ToolUse:
     # --- rules that allow ------------------------------------------------------------------------
 
     def allowed(self, rules: Sequence[Rule]) -> Verdict:
-        """Give the rule that allows this, with why; or None, with why not."""
+        """Find the rule that allows this, and why; or None, and why not."""
         verdict = next(
             (
                 Verdict(rule, "every use of the tool is allowed")
@@ -119,7 +119,7 @@ class ToolUse:
         return verdict
 
     def never_unasked(self) -> str:
-        """Say why neither a rule nor a default may allow this; empty if they may."""
+        """Why neither a rule nor a default can allow this; empty if they can."""
         looked_at = self.paths or self.commands
         return "" if looked_at is None else looked_at.never_unasked()
 
@@ -139,13 +139,13 @@ class ToolUse:
     def _allowed_exactly(self, rules: Sequence[Rule]) -> Verdict:
         for rule in scoped(rules, self.tool):
             if rule.content == self.content:
-                return Verdict(rule, "this very one is allowed")
+                return Verdict(rule, "exactly this one is allowed")
         return Verdict(None, "no rule allows it")
 
     def _allowed_host(self, rules: Sequence[Rule]) -> Verdict:
         host = _plain_host(self.content or "")
         if host is None:
-            return Verdict(None, "it is not clear which host the address leads to")
+            return Verdict(None, "it is not clear which host the URL leads to")
         for rule in scoped(rules, self.tool):
             if rule.domain is not None and host_matches(rule.domain, host):
                 return Verdict(rule, f"the host {host} is allowed")
@@ -176,7 +176,7 @@ _LOOSE_HOST = re.compile(r"(?:^|[/\\@])([\w.*-]+\.[\w-]+|localhost|[0-9a-f.:\[\]
 
 
 def _plain_host(url: str) -> str | None:
-    """Give the host of an address that can be read in one way only; None of any other."""
+    """Return the host of a URL that can be read in one way only; None for any other."""
     if not url.isascii() or not url.isprintable() or re.search(r"[\\\s]", url):
         return None
     found = _PLAIN_URL.fullmatch(url)
@@ -184,19 +184,19 @@ def _plain_host(url: str) -> str | None:
 
 
 def _hosts_in(url: str) -> set[str]:
-    """Give every host that somebody might take for that of an address."""
+    """Return every host that some parser might read from a URL."""
     plain = unicodedata.normalize("NFKC", unquote(url)).strip()
     plain = re.sub(r"[\x00-\x20\x7f-\xa0\u200b-\u200f]", "", plain).replace("\\", "/")
     if "//" not in plain:
         plain = f"https://{plain}"
     found = {part[1] for part in _LOOSE_HOST.finditer(re.split(r"[?#]", plain, maxsplit=1)[0])}
-    with contextlib.suppress(ValueError):  # For this reader there is no host in it.
+    with contextlib.suppress(ValueError):  # this parser finds no host in it
         found.add(urlsplit(plain).hostname or "")
     return {host.lower().rstrip(".") for host in found if host}
 
 
 def host_matches(pattern: str, host: str) -> bool:
-    """Whether a host is meant: `*` is any, `*.a.org` any below, elsewhere `*` stays in one part."""
+    """Whether a host matches: `*` is any, `*.a.org` any below, elsewhere `*` stays in one part."""
     pattern, host = pattern.lower().rstrip("."), host.lower().rstrip(".")
     if pattern == "*":
         return True

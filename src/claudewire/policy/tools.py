@@ -1,4 +1,4 @@
-"""The CLI's own tools, as far as rules have to know them."""
+"""The CLI's own tools, as far as rules need to know them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["ALIASES", "KNOWN_TOOLS", "NEEDS_PERSON", "ToolFacts", "facts"]
 
 @dataclass(frozen=True, slots=True)
 class ToolFacts:
-    """What is known of a tool.
+    """What is known about a tool.
 
     Attributes:
         kind: what the brackets of its rules are about: `command`, `powershell`, `read`, `edit`,
@@ -59,12 +59,12 @@ KNOWN_TOOLS: dict[str, ToolFacts] = {
 """Tools that the CLI has or had."""
 
 NEEDS_PERSON = frozenset({"AskUserQuestion", "ExitPlanMode"})
-"""Tools that are a question to a person: to allow them unasked makes no sense."""
+"""Tools that are a question to a person: allowing them without asking makes no sense."""
 
 ALIASES = {"Task": "Agent"}
 """Older names, and what they are called now."""
 
 
 def facts(tool: str) -> ToolFacts:
-    """Say what is known of a tool; of one that is not known, nothing."""
+    """Return what is known about a tool; defaults for an unknown one."""
     return KNOWN_TOOLS.get(tool, ToolFacts())

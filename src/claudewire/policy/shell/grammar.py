@@ -17,7 +17,7 @@ from .script import Assignment, Command, Redirect, Script, Word
 __all__ = ["LONGEST", "parse"]
 
 LONGEST = 10_000
-"""Characters of a command that is looked at: a longer one is doubted, as the CLI does."""
+"""In characters. A longer command is doubted, as the CLI does."""
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
 _ELEMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^=]*\]\+?=")
@@ -37,7 +37,7 @@ _REFUSED = {
 
 
 def parse(text: str) -> Script:
-    """Take a command line apart."""
+    """Parse a command line."""
     if (doubt := _unreadable(text)) is not None:
         return Script((), (doubt,))
     parser = Parser(text)
@@ -52,7 +52,7 @@ def _unreadable(text: str) -> str | None:
     for char in text:
         if char not in " \t\n" and unicodedata.category(char)[0] in "ZC":
             # A shell, a terminal and a person may each see something else here.
-            return f"it holds an invisible character, U+{ord(char):04X}"
+            return f"it contains an invisible character, U+{ord(char):04X}"
     return None
 
 
@@ -71,7 +71,7 @@ class Parser(Reader):
             self.doubt(str(error))
 
     def read_nested(self, text: str) -> None:
-        """Read a text that is a script of its own."""
+        """Read text that is a script of its own."""
         with self.nested():
             inner = Parser(text, self.nesting)
             inner.run()
@@ -231,7 +231,7 @@ class Parser(Reader):
 
     def _read_case(self) -> None:
         if self.depth:
-            # Older shells take the bracket behind a pattern for the end of what it is inside of.
+            # Older shells take the bracket after a pattern for the end of what surrounds it.
             raise Unreadable("has a choice inside another command")
         self.take_word("case")
         self.read_one_word()

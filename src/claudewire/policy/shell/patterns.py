@@ -1,7 +1,7 @@
 """Rules for shell commands: what they look like, and which commands they allow or forbid.
 
 To allow, a rule must match a simple command of which nothing is left open. To forbid, it is enough
-that it matches one way to read it; and where it cannot be told, a person has to look.
+that it matches one way to read it; if that is not certain, a person has to look.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Catch", "CommandForm", "CommandPattern"]
 
 _WILDCARD = re.compile(r"(?<!\\)\*")
 _OPEN = "\0"
-"""Stands for a word that is not known before the command runs. No command can hold it."""
+"""Stands for a word that is not known before the command runs. No command can contain it."""
 
 
 class Catch(Enum):
@@ -33,7 +33,7 @@ class Catch(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CommandPattern:
-    """What stands in the brackets of a rule for `Bash`.
+    """The pattern in the brackets of a rule for `Bash`.
 
     Attributes:
         text: as it was written.
@@ -49,14 +49,12 @@ class CommandPattern:
 
     @classmethod
     def of(cls, text: str) -> CommandPattern:
-        """Read a pattern."""
+        """Parse a pattern."""
         text = text.strip()
         if text == "*":
             return cls(text, "any")
         stars = len(_WILDCARD.findall(text))
-        if text.endswith(":*") and stars == 1:
-            return cls._checked(text, "prefix", text[:-2])
-        if text.endswith(" *") and stars == 1:
+        if text.endswith((":*", " *")) and stars == 1:
             return cls._checked(text, "prefix", text[:-2])
         if stars:
             head = _WILDCARD.split(text, maxsplit=1)[0]
@@ -123,12 +121,12 @@ class CommandPattern:
 
 @dataclass(frozen=True, slots=True)
 class CommandForm:
-    """A command in the ways to write it that a rule which forbids may mean.
+    """A command in all the ways to write it that a forbidding rule may mean.
 
     Attributes:
         source: as it was written.
-        texts: with and without quotes, with and without the folder of the program.
-        heads: what it begins with for sure, if not every word is known; else nothing.
+        texts: with and without quotes, with and without the directory of the program.
+        heads: what it certainly begins with, if not every word is known; else empty.
     """
 
     source: str
@@ -172,7 +170,7 @@ _PLAIN = re.compile(r"[\w@%+=:,./^-]*", re.ASCII)
 
 
 def _quoted(word: Word) -> str:
-    """Show a word in the one way in which a rule would have it."""
+    """Show a word in the one way in which a rule would write it."""
     text = word.text if word.static else word.head
     rest = "" if word.static else _OPEN
     if _PLAIN.fullmatch(text[1:] if word.tilde else text) and (text or rest):

@@ -53,7 +53,7 @@ _EVALUATORS = _names("""
     readarray readonly sched set setopt shopt source trap typeset unalias unfunction unset unsetopt
     vared wait zcompile zle zmodload zparseopts zstyle
     """)
-# These take a text and have it evaluated as a command line.
+# These evaluate a string as a command line.
 _TAKE_TEXT = (SHELLS | _EVALUATORS | _names("entr env flock parallel script ssh su watch")) - {"."}
 _FIND_ACTS = _names("-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls")
 _TEST_EVALUATES = _names("-v -R -eq -ne -lt -le -gt -ge -a -o")
@@ -65,17 +65,17 @@ SAFE_VARIABLES = _names("""
     LINES NODE_ENV NO_COLOR PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONUNBUFFERED PYTHONUTF8
     RAILS_ENV RUST_BACKTRACE RUST_LOG TZ
     """)
-"""Variables that change how a program looks, not what it runs. All others may change that."""
+"""Variables that change how a program looks, not what it runs. Any other may change that."""
 
 _MOST_WORDS = 64
-"""How many words behind a program that runs others are looked at as commands."""
+"""How many words after a program that runs others are looked at as commands."""
 _MOST_COMMANDS = 400
-"""How many different commands are looked at; behind them there may be any."""
+"""How many different commands are looked at; beyond that there may be any command."""
 _DEEPEST = 4
 """How many shells inside shells are looked into."""
 
 _ANYTHING = (Word("…", "…", static=False),)
-"""Stands for a command that was not looked at, and may be any."""
+"""Stands for a command that was not looked at, and may be any command."""
 
 _DURATION = re.compile(r"[0-9]+(\.[0-9]+)?[smhd]?")
 _PLAIN_WRAPPERS: dict[str, tuple[str, str, int]] = {
@@ -93,7 +93,7 @@ _PLAIN_WRAPPERS: dict[str, tuple[str, str, int]] = {
 
 
 def basename(word: Word) -> str:
-    """Give the name of a program, without the folder it may be given with."""
+    """Return the name of a program, without its directory."""
     return word.text.rpartition("/")[2]
 
 
@@ -101,7 +101,7 @@ def basename(word: Word) -> str:
 
 
 def unwrapped(words: Words) -> Words:
-    """Take `timeout 5`, `nice`, `nohup`, `stdbuf` and `command` off, where they are plain."""
+    """Strip plain `timeout 5`, `nice`, `nohup`, `stdbuf` and `command`."""
     while words and (form := _PLAIN_WRAPPERS.get(words[0].text)) is not None:
         inner = _behind(words[1:], *form)
         if not words[0].static or inner is None:
@@ -132,7 +132,7 @@ def _known(words: Words) -> bool:
 
 
 def only_exactly(words: Words, pinned: Words) -> str | None:
-    """Say why only an exact rule may allow this; None if one with a wildcard may.
+    """Why only an exact rule can allow this; None if one with a wildcard can.
 
     Args:
         words: the command.
@@ -160,7 +160,7 @@ def _unpinned(name: str, words: Words, pinned: Words) -> str | None:
     inner = pinned[1:]
     if name in _PINNABLE and inner and not re.match(r"-|\+|\w+=", inner[0].text):
         return only_exactly(words[1:], inner)
-    return f"{name!r} runs what stands behind it"
+    return f"{name!r} runs the command that follows it"
 
 
 def _may_be(word: Word, options: frozenset[str]) -> bool:
@@ -175,7 +175,7 @@ def _is_plain_format(word: Word) -> bool:
 
 
 def possible_commands(script: Script, text: str) -> list[Words]:
-    """Give every command that a text runs or might run, also behind programs that run others."""
+    """List every command that a script runs or might run, also through programs that run others."""
     found: dict[Words, None] = {}
     guesses = () if script.certain else _suspected(text, depth=0)
     for words in itertools.chain(_hidden(script, depth=0), guesses):
@@ -200,7 +200,7 @@ def _starts_shell(words: Words) -> bool:
 
 
 def _suspected(text: str, depth: int) -> Iterator[Words]:
-    """Guess what commands there may be in a text that cannot be taken apart."""
+    """Guess the commands in text that cannot be parsed."""
     for fragment in fragments(text):
         words = tuple(Word(part, part) for part in fragment)
         yield words
@@ -222,7 +222,7 @@ def _behind_runner(words: Words, depth: int) -> Iterator[Words]:
 
 
 def _fed_to_shell(script: Script, depth: int) -> Iterator[Words]:
-    """Give what a shell would run that reads a here-document, a here-string or a pipe."""
+    """Yield what a shell would run that reads a here-document, a here-string or a pipe."""
     here = (
         redirect.target.text
         for command in script.commands

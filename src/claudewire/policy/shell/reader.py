@@ -17,7 +17,7 @@ __all__ = ["Reader", "Unreadable"]
 BLANKS = " \t"
 ENDS_WORD = " \t\n;&|<>()"
 DEEPEST = 30
-"""How deep things may be nested: nobody writes more, and reading them must end."""
+"""How deep a script may be nested: more is not written by hand, and parsing must end."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PARAMETER = re.compile(r"#?([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(\[(?:[@*]|[0-9]+)\])?")
@@ -31,15 +31,15 @@ _ANSI_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "
 
 
 class Unreadable(Exception):
-    """It cannot be read any further; the message says why, in words that follow "it"."""
+    """The script cannot be read any further; the message says why, and follows the word "it"."""
 
 
 class Reader(ABC):
     """Reads words and what is between them, and finds the commands in them: the parser's base.
 
     Args:
-        text: what is read.
-        depth: how many commands this one is inside of.
+        text: the script.
+        depth: how many commands surround it.
     """
 
     def __init__(self, text: str, depth: int = 0) -> None:
@@ -61,21 +61,21 @@ class Reader(ABC):
     # --- the place where it is read --------------------------------------------------------------
 
     def at(self, token: str) -> bool:
-        """Whether this stands here."""
+        """Whether the text continues with this token."""
         return self.text.startswith(token, self.pos)
 
     @property
     def char(self) -> str:
-        """The character that stands here; empty at the end."""
+        """The next character; empty at the end."""
         return self.text[self.pos : self.pos + 1]
 
     def doubt(self, why: str) -> None:
-        """Take note of why it is not certain, and read on."""
+        """Note why it is not certain, and read on."""
         self.doubts.append(f"it {why}")
 
     @contextmanager
     def nested(self) -> Iterator[None]:
-        """Read something inside of something else, which may not go on for ever."""
+        """Read something nested, up to a limit."""
         self.nesting += 1
         if self.nesting > DEEPEST:
             raise Unreadable("nests too deep")
@@ -182,7 +182,7 @@ class Reader(ABC):
     # --- expansions ------------------------------------------------------------------------------
 
     def read_expansion(self, *, quoted: bool) -> str:
-        """Read what stands behind a `$` or a backtick; give it as it was written, or decoded."""
+        """Read what follows a `$` or a backtick; return it as it was written, or decoded."""
         start = self.pos
         if self.at("`"):
             self._read_backticks(quoted=quoted)
@@ -238,7 +238,7 @@ class Reader(ABC):
 
     @abstractmethod
     def read_nested(self, text: str) -> None:
-        """Read a text that is a script of its own."""
+        """Read text that is a script of its own."""
 
     @abstractmethod
     def _read_substitution(self) -> None:
@@ -271,7 +271,7 @@ class Reader(ABC):
     # --- here-documents --------------------------------------------------------------------------
 
     def expect_heredoc(self, *, strip_tabs: bool) -> Redirect:
-        """Read the word that a here-document ends with; its text comes behind the line."""
+        """Read the word that a here-document ends with; its text follows after the line."""
         word = self.read_one_word()
         if not word.static or not _DELIMITER.fullmatch(word.text):
             raise Unreadable("has a here-document with a strange delimiter")
@@ -333,7 +333,7 @@ class Reader(ABC):
         return self.pos == 0 or self.text[self.pos - 1] in BLANKS + "\n"
 
     def skip_lines(self) -> None:
-        """Skip blanks, comments and ends of lines; read the here-documents behind the latter."""
+        """Skip blanks, comments and newlines; read the here-documents that follow a line."""
         while True:
             self.skip_blanks()
             if self.at_comment():
@@ -348,14 +348,14 @@ class Reader(ABC):
                 return
 
     def _check_nested(self, text: str) -> None:
-        """Doubt a text that an older shell would look into for the end of what it is inside of."""
+        """Doubt text in which an older shell would look for the end of what surrounds it."""
         if self.depth and re.search(r"[()'\"`\\]", text):
             self.doubt("has brackets or quotes in a comment or here-document inside a command")
 
     # --- words of the grammar --------------------------------------------------------------------
 
     def peek_word(self) -> str:
-        """Give the next word as it is written, without reading it."""
+        """Return the next word as it is written, without reading it."""
         self.skip_blanks()
         found = _PLAIN.match(self.text, self.pos)
         return found[0] if found else ""
@@ -365,7 +365,7 @@ class Reader(ABC):
         return bool(words) and self.peek_word() in words
 
     def take_word(self, word: str) -> None:
-        """Read a word that must stand here."""
+        """Read a word that must come next."""
         if self.peek_word() != word:
             raise Unreadable(f"lacks {word!r}")
         self.pos += len(word)

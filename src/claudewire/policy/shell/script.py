@@ -1,4 +1,4 @@
-"""A shell command, taken apart: which simple commands it runs, and how sure that is."""
+"""A parsed shell script: which simple commands it runs, and how certain that is."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """All that a command line runs.
+    """Everything that a command line runs.
 
     Attributes:
         commands: every simple command in it, however deep.
-        doubts: why that may not be all, or may be read in another way; empty if it is certain.
-        heredocs: the texts of its here-documents, which a shell among the commands would run.
+        doubts: why there may be others, or other ways to read it; empty if it is certain.
+        heredocs: its here-documents, which a shell among the commands would run.
     """
 
     commands: tuple[Command, ...]
@@ -107,7 +107,7 @@ _ASSIGNS = re.compile(r"\w+\+?=")
 
 
 def fragments(text: str) -> list[tuple[str, ...]]:
-    """Guess what might be commands in a text that cannot be taken apart, rather too many."""
+    """Guess the commands in text that cannot be parsed, rather too many than too few."""
     found = []
     for part in _BREAKS.split(text):
         words = re.sub(r"[\"'\\]", "", part).split()
