@@ -7,9 +7,9 @@
     )
     policy.decide("Bash", {"command": "git status && rm -rf /"})   # deny: `Bash(rm:*)` denies it …
 
-What is not certain is never allowed: a command that cannot be taken apart, a path that leads
-elsewhere. `explain()` says which tools can ever reach a person, and what shadows what. Audits keep
-a record of every decision.
+What is not certain is never allowed: a command that cannot be parsed, a path that leads elsewhere.
+`explain()` says which tools can ever reach a person; audits record every decision. It uses `errors`
+and `wire`. Start with `policy`, then `tool_use`, which compares one use of a tool with the rules.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 from .._package import lazy_exports
 
 if TYPE_CHECKING:
-    from .audit import Audit, DecisionRecord, JsonLinesAudit, digest
+    from .decisions import Audit, Behavior, Decision, DecisionRecord, JsonLinesAudit, digest
     from .explanation import Explanation, Shadow, ToolFate, explain
-    from .policy import MODES, Behavior, Decision, Policy
+    from .policy import MODES, Policy
     from .rules import Rule
 
 __all__ = [
@@ -45,9 +45,16 @@ if not TYPE_CHECKING:
     __getattr__ = lazy_exports(
         __name__,
         {
-            ".audit": ["Audit", "DecisionRecord", "JsonLinesAudit", "digest"],
+            ".decisions": [
+                "Audit",
+                "Behavior",
+                "Decision",
+                "DecisionRecord",
+                "JsonLinesAudit",
+                "digest",
+            ],
             ".explanation": ["Explanation", "Shadow", "ToolFate", "explain"],
-            ".policy": ["MODES", "Behavior", "Decision", "Policy"],
+            ".policy": ["MODES", "Policy"],
             ".rules": ["Rule"],
         },
     )

@@ -7,10 +7,11 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from ..errors import OptionsError
 from ..wire import PermissionMode
+from .decisions import Behavior, Decision
 from .file_use import UseContext
 from .paths import Places, normal
 from .rules import Rule
@@ -21,39 +22,10 @@ from .tools import NEEDS_PERSON
 if TYPE_CHECKING:
     from .explanation import Explanation
 
-__all__ = ["MODES", "Behavior", "Decision", "Policy"]
-
-Behavior = Literal["allow", "ask", "deny"]
+__all__ = ["MODES", "Policy"]
 
 MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 """The permission modes of the CLI."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What a policy says about one use of a tool.
-
-    Attributes:
-        behavior: whether the use is allowed, denied, or a person has to be asked.
-        reason: why, in words for a person.
-        rule: the rule that decided; None if it was the default, a mode, or a doubt.
-        tool: the tool.
-        part: the part of the input that the rule is about: one command of several, a path.
-    """
-
-    behavior: Behavior
-    reason: str
-    rule: Rule | None = None
-    tool: str = ""
-    part: str = ""
-
-    @property
-    def allows(self) -> bool:
-        """Whether the tool may be used without asking."""
-        return self.behavior == "allow"
-
-    def __str__(self) -> str:
-        return f"{self.behavior}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -18,7 +18,8 @@ from typing import Any
 
 from ..errors import OptionsError
 from ..wire import PermissionMode
-from .policy import MODES, Behavior, Policy
+from .decisions import Behavior
+from .policy import MODES, Policy
 from .rules import Rule
 
 __all__ = ["Sources", "load_settings", "load_toml"]

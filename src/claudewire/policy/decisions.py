@@ -1,4 +1,7 @@
-"""Records of decisions: who or which rule decided what, about what, and how fast."""
+"""Decisions of a policy, and records of all decisions: who decided what, and how fast.
+
+Sessions without rules need only this module: it does not load the grammar of rules.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,41 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-__all__ = ["Audit", "DecisionRecord", "JsonLinesAudit", "digest"]
+if TYPE_CHECKING:
+    from .rules import Rule
+
+__all__ = ["Audit", "Behavior", "Decision", "DecisionRecord", "JsonLinesAudit", "digest"]
+
+Behavior = Literal["allow", "ask", "deny"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a policy says about one use of a tool.
+
+    Attributes:
+        behavior: whether the use is allowed, denied, or a person has to be asked.
+        reason: why, in words for a person.
+        rule: the rule that decided; None if it was the default, a mode, or a doubt.
+        tool: the tool.
+        part: the part of the input that the rule is about: one command of several, a path.
+    """
+
+    behavior: Behavior
+    reason: str
+    rule: Rule | None = None
+    tool: str = ""
+    part: str = ""
+
+    @property
+    def allows(self) -> bool:
+        """Whether the tool may be used without asking."""
+        return self.behavior == "allow"
+
+    def __str__(self) -> str:
+        return f"{self.behavior}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
