@@ -28,6 +28,8 @@ from typing import (
 import msgspec
 from hypothesis import strategies as st
 
+from claudewire.schemas import TypeAdapter
+
 T = TypeVar("T")
 N = TypeVar("N", bound=int)
 S = TypeVar("S", int, str)
@@ -197,6 +199,14 @@ class Vector(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
 
 class Tagged(msgspec.Struct, array_like=True, tag="t"):
     x: int
+
+
+def schema_of(kind: Any) -> dict[str, Any]:
+    return TypeAdapter(kind).schema
+
+
+def convert(value: Any, kind: Any) -> Any:
+    return TypeAdapter(kind).convert(value)
 
 
 def closed(

@@ -15,14 +15,19 @@ from jsonschema import (  # type: ignore[import-untyped]
     Draft7Validator,
     Draft202012Validator,
 )
-from tests.schemas.schema_table import JSON, TABLE, Pair, Tree, strategy_of
+from tests.schemas.schema_table import JSON, TABLE, Pair, Tree, schema_of, strategy_of
 from tests.schemas.test_schemas import spoilt
 
 from claudewire.errors import Error, OptionsError, OutputError, TurnError
-from claudewire.schemas import OutputSpec, SchemaMismatch, schema_of, to_json
-from claudewire.schemas.checker import check
+from claudewire.schemas import OutputSpec, SchemaMismatch, to_json
+from claudewire.schemas.checker import Checker
 from claudewire.schemas.portable import portable
 from claudewire.wire import ResultMessage
+
+
+def check(value: Any, schema: dict[str, Any]) -> None:
+    Checker(schema).convert(value)
+
 
 ROWS = pytest.mark.parametrize(
     ("name", "kind", "schema"), TABLE, ids=[name.replace(" ", "-") for name, _, _ in TABLE]

@@ -47,6 +47,8 @@ from tests.schemas.schema_table import (
     Tree,
     User,
     Vector,
+    convert,
+    schema_of,
     strategy_of,
 )
 
@@ -54,8 +56,6 @@ from claudewire.schemas import (
     SchemaMismatch,
     TypeAdapter,
     UnsupportedType,
-    convert,
-    schema_of,
     to_json,
     to_text,
 )

@@ -731,7 +731,7 @@ async def test_a_file_is_read_and_its_kind_guessed(tmp_path: Path) -> None:
     ("value", "words"),
     [
         (b"bytes", "The tool failed: a tool cannot return bytes; return a ToolFile"),
-        (OpaqueThing(), "The tool failed: JSON cannot say what a `OpaqueThing` is"),
+        (OpaqueThing(), "The tool failed: a `OpaqueThing` cannot be written as JSON"),
     ],
 )
 async def test_what_cannot_be_said_is_a_failure(

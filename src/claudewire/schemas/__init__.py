@@ -5,7 +5,7 @@ Tools and structured output are built on it. It uses `errors` and `wire`. Start 
 
 from __future__ import annotations
 
-from .adapter import TypeAdapter, convert, schema_of
+from .adapter import TypeAdapter
 from .arguments import Arguments
 from .docstrings import Docstring
 from .encoding import to_json, to_text
@@ -19,8 +19,6 @@ __all__ = [
     "SchemaMismatch",
     "TypeAdapter",
     "UnsupportedType",
-    "convert",
-    "schema_of",
     "to_json",
     "to_text",
 ]

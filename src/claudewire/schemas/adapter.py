@@ -1,8 +1,5 @@
 """Python types as JSON Schema, and JSON as values of these types.
 
-    schema_of(kind)         the JSON Schema of a type
-    convert(value, kind)    decoded JSON as a value of that type
-
 Supported types: str, int, float, bool, None, Any, Literal, Enum, unions, lists, tuples, sets and
 dicts (and their abstract types in `collections.abc`), dates, times, durations, UUID, Decimal, bytes
 as base64, paths; dataclasses, TypedDict, NamedTuple, msgspec.Struct, attrs classes, generic and
@@ -16,14 +13,14 @@ a msgspec.Struct is as open as it says itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property, lru_cache
-from typing import Any, Generic, TypeVar, cast, overload
+from functools import cached_property
+from typing import Any, Generic, TypeVar, cast
 
 from .builder import Builder
 from .checker import Checker
-from .definitions import standalone
+from .portable import standalone
 
-__all__ = ["TypeAdapter", "convert", "schema_of"]
+__all__ = ["TypeAdapter"]
 
 T = TypeVar("T")
 
@@ -64,34 +61,3 @@ class TypeAdapter(Generic[T]):
             SchemaMismatch: the value does not fit.
         """
         return cast("T", self._checker.convert(value))
-
-
-_of_class = lru_cache(maxsize=512)(TypeAdapter[Any])
-
-
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    # Only those of classes are kept: two unions are equal for Python though their order differs.
-    return _of_class(kind) if isinstance(kind, type) else TypeAdapter(kind)
-
-
-def schema_of(kind: Any) -> dict[str, Any]:
-    """Return the JSON Schema of a type.
-
-    Raises:
-        UnsupportedType: there is none.
-    """
-    return _adapter(kind).schema
-
-
-@overload
-def convert(value: Any, kind: type[T]) -> T: ...
-@overload
-def convert(value: Any, kind: Any) -> Any: ...
-def convert(value: Any, kind: Any) -> Any:
-    """Convert decoded JSON to a value of a type.
-
-    Raises:
-        SchemaMismatch: the value does not fit the type.
-        UnsupportedType: there is no JSON Schema for the type.
-    """
-    return _adapter(kind).convert(value)

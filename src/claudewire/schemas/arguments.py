@@ -8,11 +8,12 @@ from functools import cached_property, partial
 from typing import Annotated, Any
 
 from .builder import Builder
-from .checker import Checker, TypedSchema
-from .definitions import standalone
+from .checker import Checker
 from .docstrings import Docstring
 from .fields import Field, field_of, mirror_of, object_schema
 from .hints import hints_of, unwrap
+from .portable import standalone
+from .typed import TypedSchema
 
 __all__ = ["Arguments"]
 
@@ -49,7 +50,7 @@ class Arguments:
     ) -> None:
         hints = hints_of(_hinted(function), names)
         documented = Docstring.parse(inspect.getdoc(_without_partial(function)))
-        self.description = documented.text
+        self.description: str = documented.text
         self.returns: Any = hints.get("return", Any)
         self.injected: str | None = None
         self._positional: list[str] = []

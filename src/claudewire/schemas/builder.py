@@ -19,11 +19,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from .checker import TypedSchema, same
+from .checker import same
 from .fields import class_schema, fields_of, is_record, row_schema
 from .hints import called, fill_in, hints_of, unwrap, variables_of
 from .limits import read
 from .mismatch import SchemaMismatch, UnsupportedType, expected
+from .typed import TypedSchema
 
 __all__ = ["Builder"]
 

@@ -1,45 +1,34 @@
 """Checks values by a JSON Schema, and makes the Python values that the schema describes.
 
 The schema was either written by hand, or made from a Python type: then it is a TypedSchema, which
-knows how to make a value of the type from JSON that fits. A keyword that is not known here, and
-`format`, is satisfied by anything.
-
-msgspec does the work where it agrees with these schemas: for numbers, strings, dates, and lists and
-dicts of them. It is not used for more, because it refuses unions of classes and enums of mixed
-values, ignores misspelt fields of dataclasses, stops at the first problem, and its paths do not
-contain the keys of a dict.
+can make a value of that type from JSON that fits. A keyword that is not known here, and `format`,
+is satisfied by anything.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import chain, repeat
 from types import NoneType
 from typing import Any
 
-import msgspec
-
-from .limits import BOUNDS, LENGTHS, SIZES, check_bound, check_length, check_pattern, compiled
+from .limits import (
+    BOUNDS,
+    LENGTHS,
+    LIMIT_KEYWORDS,
+    SIZES,
+    check_bound,
+    check_length,
+    check_pattern,
+    compiled,
+)
 from .mismatch import SchemaMismatch, WrongType, brief, closest, expected, unexpected
+from .typed import Check, Schema, TypedSchema, chained, unchanged
 
-__all__ = ["Checker", "TypedSchema", "check", "same"]
-
-Schema = Mapping[str, Any]
-Check = Callable[[Any], Any]
-"""Takes a JSON value and returns what it is converted to, or raises SchemaMismatch."""
+__all__ = ["Checker", "same"]
 
 
-_WORDS = {"default", "description", "examples", "title"}
-"""Keywords that limit nothing."""
-
-
-_LIMITS = {
-    "pattern",
-    *(limit.keyword for limit in BOUNDS.values()),
-    *(limit.keyword + size for limit in LENGTHS.values() for size in SIZES.values()),
-}
 _FIELDS = {
     "additionalProperties",
     "patternProperties",
@@ -59,59 +48,6 @@ _TYPES: dict[str, set[type]] = {
     "integer": {int},
 }
 """What JSON of each type is decoded to."""
-
-
-class TypedSchema(dict[str, Any]):
-    """The JSON Schema of a Python type, with all that is needed to make values of that type.
-
-    Attributes:
-        name: the name of the type, for messages.
-        make: makes a value from checked JSON; None if they are the same.
-        example: how a value is written as a string, for messages.
-        native: the type for msgspec, if msgspec converts it as the schema says.
-        mirror: makes a struct with the same fields for msgspec, if there is one.
-        checks: what a value must satisfy besides the schema.
-        is_opaque: whether `make` checks the JSON itself.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        schema: Schema | None = None,
-        *,
-        make: Check | None = None,
-        example: str = "",
-        native: Any = None,
-        mirror: Callable[[], type[msgspec.Struct] | None] | None = None,
-        checks: Sequence[Callable[[Any], None]] = (),
-        is_opaque: bool = False,
-    ) -> None:
-        super().__init__(schema or {})
-        self.name = name
-        self.make = make
-        self.example = example
-        self.native = native
-        self.mirror = mirror
-        self.checks = checks
-        self.is_opaque = is_opaque
-
-    def extended(self, schema: Schema, checks: Iterable[Callable[[Any], None]] = ()) -> TypedSchema:
-        """Return a copy with more keywords, and more checks of the value."""
-        extended = copy.copy(self)
-        extended.update(schema)
-        extended.checks = (*self.checks, *checks)
-        if extended.checks or not schema.keys() <= _WORDS:
-            extended.native = extended.mirror = None  # msgspec does not know about the limit
-        return extended
-
-
-def check(value: Any, schema: Schema) -> Any:
-    """Check a value by a schema that was written by hand, and return it.
-
-    Raises:
-        SchemaMismatch: the value does not fit.
-    """
-    return Checker(schema).convert(value)
 
 
 class Checker:
@@ -141,11 +77,11 @@ class Checker:
     def _compile(self, schema: Schema | bool) -> Check:
         """Make one function of all keywords of a schema."""
         if isinstance(schema, bool):
-            return _pass if schema else _refuse
+            return unchanged if schema else _refuse
         steps = [build(self, schema) for keys, build in self._STEPS if keys & schema.keys()]
         if not isinstance(schema, TypedSchema):
-            return _chain(steps)
-        return _typed(schema, [] if schema.is_opaque else steps)
+            return chained(steps)
+        return schema.converter([] if schema.is_opaque else steps)
 
     def _type(self, schema: Schema) -> Check:
         names = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
@@ -160,7 +96,7 @@ class Checker:
                 return value  # JSON does not distinguish 1.0 and 1
             raise expected(wanted, value)
 
-        return check_type if kinds else _pass
+        return check_type if kinds else unchanged
 
     def _enum(self, schema: Schema) -> Check:
         choices = schema.get("enum", [schema.get("const")])
@@ -197,7 +133,7 @@ class Checker:
         return check_limits
 
     def _all_of(self, schema: Schema) -> Check:
-        return _chain([self._compile(member) for member in schema["allOf"]])
+        return chained([self._compile(member) for member in schema["allOf"]])
 
     def _any_of(self, schema: Schema) -> Check:
         members = [(_name(member), self._compile(member)) for member in schema["anyOf"]]
@@ -286,7 +222,8 @@ class Checker:
                     raise SchemaMismatch("is the same as an earlier item", at)
             return value
 
-        return check_unique if is_limited else _pass  # a set of Python drops what it has already
+        # For a set of Python, the same item twice is no problem.
+        return check_unique if is_limited else unchanged
 
     def _fields(self, schema: Schema) -> Check:
         properties = schema.get("properties", {})
@@ -328,19 +265,19 @@ class Checker:
 
         def convert_field(key: str, item: Any) -> Any:
             if found := matching(key):
-                return _chain(found)(item)
+                return chained(found)(item)
             if convert_other is None:
                 raise unexpected(key, known)
             return convert_other(item)
 
         for key, convert in known.items():
-            known[key] = _chain([convert, *matching(key)])
+            known[key] = chained([convert, *matching(key)])
         return convert_field
 
     _STEPS: tuple[tuple[set[str], Callable[[Checker, Schema], Check]], ...] = (
         ({"enum", "const"}, _enum),
         ({"type"}, _type),
-        (_LIMITS, _limits),
+        (LIMIT_KEYWORDS, _limits),
         ({"allOf"}, _all_of),
         ({"not"}, _not),
         ({"oneOf"}, _one_of),
@@ -352,25 +289,8 @@ class Checker:
     )
 
 
-def _pass(value: Any) -> Any:
-    return value
-
-
 def _refuse(value: Any) -> Any:
     raise SchemaMismatch(f"must not be here, got {brief(value)}")
-
-
-def _chain(steps: Sequence[Check]) -> Check:
-    """Make one function of several."""
-    if len(steps) < 2:
-        return steps[0] if steps else _pass
-
-    def convert(value: Any) -> Any:
-        for step in steps:
-            value = step(value)
-        return value
-
-    return convert
 
 
 def _fits(value: Any, check: Check) -> bool:
@@ -423,63 +343,3 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     return bool(one == other)
-
-
-def _typed(schema: TypedSchema, steps: list[Check]) -> Check:
-    """Add to the steps all that makes a value of the Python type."""
-    last = [] if schema.make is None else [_maker(schema, schema.make)]
-    if schema.checks:
-        last.append(partial(_checked, schema.checks))
-    convert = _chain([*steps, *last])
-    mirror = None if schema.mirror is None else schema.mirror()
-    if mirror is not None:
-        has_all = len(schema["properties"]) == len(schema.get("required", ()))
-        unpack: Check = msgspec.structs.asdict if has_all else _given
-        return _natively(mirror, convert, _chain([unpack, *last]))
-    if schema.native is not None and len(steps) + len(last) > 1:
-        return _natively(schema.native, convert, _pass)
-    return convert
-
-
-def _natively(native: Any, convert: Check, finish: Check) -> Check:
-    """Let msgspec convert a value; if it refuses, `convert` says why, or finds it right."""
-
-    def convert_natively(value: Any) -> Any:
-        try:
-            converted = msgspec.convert(value, native)
-        except (msgspec.ValidationError, OverflowError, TypeError):
-            return convert(value)
-        return finish(converted)
-
-    return convert_natively
-
-
-def _given(mirror: msgspec.Struct) -> dict[str, Any]:
-    fields = msgspec.structs.asdict(mirror).items()
-    return {name: value for name, value in fields if value is not msgspec.UNSET}
-
-
-def _maker(schema: TypedSchema, make: Check) -> Check:
-    def make_value(value: Any) -> Any:
-        try:
-            return make(value)
-        except (SchemaMismatch, RecursionError):
-            raise
-        except Exception as error:  # whatever its class objects to is a mismatch
-            raise SchemaMismatch(_objection(schema, value, error)) from error
-
-    return make_value
-
-
-def _objection(schema: TypedSchema, value: Any, error: Exception) -> str:
-    if schema.example and type(value) is str:
-        return f"expected `{schema.name}` as in {schema.example!r}, got {brief(value)}"
-    if isinstance(error, ValueError):
-        return str(error) or type(error).__name__
-    return f"cannot be a `{schema.name}`: {error}"
-
-
-def _checked(checks: Iterable[Callable[[Any], None]], value: Any) -> Any:
-    for check in checks:
-        check(value)
-    return value

@@ -1,4 +1,4 @@
-"""What a docstring says about the whole and about each argument: Google, NumPy and reST styles."""
+"""Docstrings in Google, NumPy and reST style: the description, and that of each argument."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ABOUT_ARGUMENTS = {
     "params",
 }
 _ABOUT_OTHERS = {"raises", "return", "returns", "warns", "yield", "yields"}
-"""Of no use to a caller that cannot see the code."""
+"""Sections that a caller who cannot see the code has no use for."""
 
 _GOOGLE_ITEM = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)\Z")
 _NUMPY_ITEM = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?\Z")
@@ -41,11 +41,11 @@ _REST_OTHERS = {
 
 @dataclass(slots=True)
 class Docstring:
-    """A docstring, taken apart.
+    """The parts of a docstring.
 
     Attributes:
-        text: all but the sections about arguments, results and exceptions.
-        arguments: what it says about each argument or attribute.
+        text: everything but the sections about arguments, results and exceptions.
+        arguments: the description of each argument or attribute.
     """
 
     text: str = ""
@@ -53,7 +53,7 @@ class Docstring:
 
     @classmethod
     def parse(cls, docstring: str | None) -> Docstring:
-        """Take a docstring apart, in whatever style it is written."""
+        """Parse a docstring of any of the three styles."""
         lines = inspect.cleandoc(docstring or "").splitlines()
         found = cls()
         prose: list[str] = []
@@ -69,13 +69,13 @@ class Docstring:
 
 
 def _sections(lines: list[str]) -> Iterator[tuple[str | None, list[str]]]:
-    """Split into sections with a title that is known, and prose, which has none."""
+    """Split into sections with a known title, and prose, whose title is None."""
     title: str | None = None
     section: list[str] = []
     at = 0
     while at < len(lines):
         known, length = _heading(lines, at)
-        # It ends where the text is not indented any more, or another title is underlined.
+        # A section ends where the text is no longer indented, or another title is underlined.
         left = title is not None and section and _is_prose_again(lines, at, section)
         if known is not None or left:
             yield title, section
@@ -87,7 +87,7 @@ def _sections(lines: list[str]) -> Iterator[tuple[str | None, list[str]]]:
 
 
 def _heading(lines: list[str], at: int) -> tuple[str | None, int]:
-    """Give the title that begins here, underlined ones with a dash, and how many lines it takes."""
+    """Return the title that begins here and its number of lines; an underlined one has a dash."""
     line = lines[at]
     if line.endswith(":") and _is_title(line[:-1]):
         return line[:-1].lower(), 1
@@ -135,7 +135,7 @@ def _read(lines: list[str], item: re.Pattern[str]) -> dict[str, str]:
 
 
 def _without_fields(lines: list[str], arguments: dict[str, str]) -> Iterator[str]:
-    """Take the fields of the reST style out of the prose, and note those about arguments."""
+    """Yield the prose without reST fields, and collect the fields about arguments."""
     name: str | None = None
     in_field = False
     for line in lines:

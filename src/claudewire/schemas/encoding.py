@@ -1,4 +1,4 @@
-"""Python values as JSON: those that msgspec knows, paths, and models that can write themselves."""
+"""Python values as JSON: those that msgspec knows, paths, and pydantic models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["to_json", "to_text"]
 
 
 def _encode_foreign(value: Any) -> Any:
-    """Give something simpler for what msgspec does not know."""
+    """Return something simpler for a value that msgspec does not know."""
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         return dump(mode="json", by_alias=True)
@@ -22,23 +22,23 @@ def _encode_foreign(value: Any) -> Any:
         return dict(value)
     if isinstance(value, Sequence | Set):
         return list(value)
-    raise TypeError(f"JSON cannot say what a `{type(value).__name__}` is")
+    raise TypeError(f"a `{type(value).__name__}` cannot be written as JSON")
 
 
 _encoder = msgspec.json.Encoder(enc_hook=_encode_foreign)
 
 
 def to_json(value: Any) -> Any:
-    """Give a value in the form that JSON decodes to.
+    """Convert a value to what its JSON decodes to.
 
     Raises:
-        TypeError: JSON cannot say it.
+        TypeError: it cannot be written as JSON.
     """
     return _plain(msgspec.to_builtins(value, str_keys=True, enc_hook=_encode_foreign))
 
 
 def _plain(value: Any) -> Any:
-    """Make lists of tuples."""
+    """Replace tuples by lists."""
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
@@ -50,6 +50,6 @@ def to_text(value: Any) -> str:
     """Write a value as JSON.
 
     Raises:
-        TypeError: JSON cannot say it.
+        TypeError: it cannot be written as JSON.
     """
     return _encoder.encode(value).decode()

@@ -11,10 +11,10 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from .checker import TypedSchema
 from .docstrings import Docstring
 from .encoding import to_json
 from .hints import is_typed_dict, unwrap
+from .typed import TypedSchema
 
 __all__ = [
     "NO_DEFAULT",

@@ -17,7 +17,16 @@ from typing import Any, NamedTuple
 
 from .mismatch import SchemaMismatch, brief
 
-__all__ = ["BOUNDS", "LENGTHS", "SIZES", "check_bound", "check_length", "check_pattern", "read"]
+__all__ = [
+    "BOUNDS",
+    "LENGTHS",
+    "LIMIT_KEYWORDS",
+    "SIZES",
+    "check_bound",
+    "check_length",
+    "check_pattern",
+    "read",
+]
 
 Schema = dict[str, Any]
 Check = Callable[[Any], None]
@@ -56,6 +65,12 @@ LENGTHS = {
 }
 SIZES = {"string": "Length", "array": "Items", "object": "Properties"}
 """How the keyword for a length ends, by the type that it limits."""
+
+LIMIT_KEYWORDS = {
+    "pattern",
+    *(limit.keyword for limit in BOUNDS.values()),
+    *(limit.keyword + size for limit in LENGTHS.values() for size in SIZES.values()),
+}
 
 _NUMBERS = (int, float, Decimal)
 _UNITS: tuple[tuple[type | tuple[type, ...], str], ...] = (

@@ -1,4 +1,4 @@
-"""Structured output: what a turn is to give, as a type, and what it gave, as a value of it."""
+"""Structured output: the type that a turn is asked for, and the value that it returns."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ __all__ = ["OutputSpec"]
 T = TypeVar("T")
 
 _WRAPPER = "output"
-"""The field for what is not an object itself: the CLI takes objects only."""
+"""The field for anything but an object: the CLI accepts only schemas of objects."""
 
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n\s*```", re.DOTALL)
 
 
 class OutputSpec(Generic[T]):
-    """What the output of a turn has to be.
+    """The output that a turn is asked for.
 
     Make it with `OutputSpec.of`.
 
     Attributes:
-        schema: the JSON Schema for the CLI: of an object, in words that every CLI understands.
-        name: how the type is called.
+        schema: the JSON Schema for the CLI: of an object, in keywords that every CLI understands.
+        name: the name of the type.
     """
 
     def __init__(self, name: str, schema: Mapping[str, Any], read: Callable[[Any], T]) -> None:
@@ -72,13 +72,13 @@ class OutputSpec(Generic[T]):
         return OutputSpec(adapter.name, adapter.schema, adapter.convert)
 
     def read(self, result: ResultMessage) -> T:
-        """Give the output of a turn.
+        """Return the output of a turn.
 
         Args:
-            result: the message that has ended the turn.
+            result: the message that ended the turn.
 
         Raises:
-            OutputError: there is none, or it does not fit.
+            OutputError: there is no output, or it does not fit.
         """
         text = result.result or ""
         value = result.structured_output
@@ -97,21 +97,15 @@ class OutputSpec(Generic[T]):
             ) from mismatch
 
     def _from_text(self, text: str, result: ResultMessage) -> Any:
-        """Find the output in what the model said, if it did not use the way that it has for it."""
+        """Find the output in the text, if the model wrote it there."""
         for candidate in (text, *_FENCED.findall(text)[::-1]):
             try:
                 return msgspec.json.decode(candidate)
             except (msgspec.DecodeError, RecursionError):
                 continue
+        got = f"text instead of a {self.name}" if text else f"no {self.name}"
         problem = "there is no structured output"
-        raise OutputError(
-            f"The turn gave text instead of a {self.name}."
-            if text
-            else f"The turn gave no {self.name}.",
-            text=text,
-            problem=problem,
-            result=result,
-        )
+        raise OutputError(f"The turn gave {got}.", text=text, problem=problem, result=result)
 
     def _unwrap(self, value: Any) -> Any:
         wrapped = self._is_wrapped and isinstance(value, dict) and _WRAPPER in value
@@ -126,13 +120,13 @@ class OutputSpec(Generic[T]):
         schema = msgspec.json.encode(self.schema).decode()
         return (
             f"Your output could not be used: {problem}\n"
-            "Give the complete output again, with this mended and nothing else changed. "
+            "Give the complete output again, with this corrected and nothing else changed. "
             f"It must be JSON that fits this schema:\n{schema}"
         )
 
 
 def _wrap(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Make an object of it. Definitions stay at the top, where they are referred to."""
+    """Wrap a schema in one of an object. Definitions stay at the top, where references look."""
     top = {"$defs", "definitions", "$schema"}
     inner = {key: value for key, value in schema.items() if key not in top}
     outer: dict[str, Any] = {

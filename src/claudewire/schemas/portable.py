@@ -1,22 +1,21 @@
-"""A schema in the words that every CLI understands, for structured output.
-
-The CLI has a strict validator of an older draft: it refuses to start with a keyword that it does
-not know, and some versions silently give no structured output for a `format`. Our own conversion
-checks all that is left out here.
-"""
+"""JSON Schemas for others: complete in themselves, and in keywords that every CLI understands."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["portable"]
+from .limits import LIMIT_KEYWORDS
 
-_OF_SCHEMAS = {"$defs", "definitions", "patternProperties", "properties"}
-"""Keywords with a mapping of names to schemas."""
+__all__ = ["portable", "standalone"]
 
+Schema = dict[str, Any]
+
+_DEFINITIONS = "#/$defs/"
+
+_MAPS_OF_SCHEMAS = {"$defs", "definitions", "patternProperties", "properties"}
 _LISTS_OF_SCHEMAS = {"allOf", "anyOf", "oneOf"}
-
 _SCHEMAS = {
     "additionalProperties",
     "contains",
@@ -27,12 +26,11 @@ _SCHEMAS = {
     "propertyNames",
     "then",
 }
-
 _VALUES = {
+    *LIMIT_KEYWORDS,
     "$comment",
     "$id",
     "$ref",
-    "$schema",
     "const",
     "contentEncoding",
     "contentMediaType",
@@ -40,18 +38,6 @@ _VALUES = {
     "description",
     "enum",
     "examples",
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-    "multipleOf",
-    "pattern",
     "readOnly",
     "required",
     "title",
@@ -59,12 +45,49 @@ _VALUES = {
     "uniqueItems",
     "writeOnly",
 }
+"""With the above, all keywords that the CLI's validator knows."""
+
+
+def standalone(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
+    """Join a schema and its definitions: those used once take the place of their reference."""
+    uses = Counter(_references([schema, *definitions.values()]))
+    lone = {name: inner for name, inner in definitions.items() if uses[name] == 1}
+    joined: Schema = _inline(schema, lone)
+    kept = {name: _inline(inner, lone) for name, inner in definitions.items() if uses[name] > 1}
+    if set(joined) == {"$ref"}:  # the top should say what it is
+        joined = kept[joined["$ref"].removeprefix(_DEFINITIONS)]
+    return {**joined, "$defs": kept} if kept else joined
+
+
+def _inline(value: Any, lone: Mapping[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_inline(item, lone) for item in value]
+    if not isinstance(value, dict):
+        return value
+    name = str(value.get("$ref")).removeprefix(_DEFINITIONS)
+    if name in lone:
+        beside = {key: item for key, item in value.items() if key != "$ref"}
+        return _inline({**lone[name], **beside}, lone)
+    return {key: _inline(item, lone) for key, item in value.items()}
+
+
+def _references(value: Any) -> Iterator[str]:
+    """Yield every mention of a definition, also in a table of them."""
+    if isinstance(value, str) and value.startswith(_DEFINITIONS):
+        yield value.removeprefix(_DEFINITIONS)
+    elif isinstance(value, Mapping | list):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _references(item)
 
 
 def portable(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Say the same in words that every CLI understands, as far as that goes."""
+    """Express a schema of structured output in keywords that every CLI understands.
+
+    The CLI has a strict validator of an older draft: it refuses to start with a keyword or a
+    `$schema` that it does not know, and some versions silently give no structured output for a
+    `format`. Our own conversion checks all that is left out here.
+    """
     result = {key: _value(key, value) for key, value in schema.items() if _is_known(key)}
-    result.pop("$schema", None)  # a newer draft than its own is refused as well
     result |= _items(schema)
     if "format" in schema:
         words = f"format: {schema['format']}"
@@ -74,11 +97,11 @@ def portable(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_known(key: str) -> bool:
-    return key in _OF_SCHEMAS or key in _LISTS_OF_SCHEMAS or key in _SCHEMAS or key in _VALUES
+    return any(key in known for known in (_MAPS_OF_SCHEMAS, _LISTS_OF_SCHEMAS, _SCHEMAS, _VALUES))
 
 
 def _value(key: str, value: Any) -> Any:
-    if key in _OF_SCHEMAS and isinstance(value, Mapping):
+    if key in _MAPS_OF_SCHEMAS and isinstance(value, Mapping):
         return {name: _schema(inner) for name, inner in value.items()}
     if key in _LISTS_OF_SCHEMAS and isinstance(value, list):
         return [_schema(inner) for inner in value]
@@ -90,7 +113,7 @@ def _schema(value: Any) -> Any:
 
 
 def _items(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Say of an array with several types in a row at least that each item is one of them."""
+    """Say of an array whose items have different types that each item is one of them."""
     first, rest = schema.get("prefixItems"), schema.get("items", True)
     if isinstance(rest, list):
         first, rest = rest, schema.get("additionalItems", True)
