@@ -402,7 +402,7 @@ def test_a_message_without_an_id_is_told_by_its_line() -> None:
     assert kept(whole("Hm.", id=None, usage=used(5, 5))).session == NOTHING
 
 
-def test_the_end_of_a_message_that_nobody_has_seen_begin_counts_if_it_has_a_name() -> None:
+def test_the_end_of_a_message_without_its_beginning_counts_if_it_has_an_id() -> None:
     end = MessageDelta(MessageChange("end_turn"), used(10, 20))
     assert kept(event(end)).session == NOTHING
     assert kept(event(end, id="m1")).session.output_tokens == 20

@@ -1,4 +1,4 @@
-"""The pair in memory: what one end says, the other reads, and nobody waits for ever."""
+"""The pair in memory: what one side sends, the other reads, and no call waits for ever."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ends() -> tuple[Transport, MemoryTransport]:
 
 
 async def meanwhile(wait: Callable[[], Awaitable[object]], act: Callable[[], object]) -> object:
-    """Act while somebody waits; give what that one got."""
+    """Act while a call waits; return what it got."""
     got: list[object] = []
 
     async def waiter() -> None:
@@ -122,14 +122,14 @@ async def test_exit_leaves_what_was_sent_and_the_status() -> None:
         assert await cli.receive() == b""
 
 
-async def test_exit_wakes_whoever_waits_for_it() -> None:
+async def test_exit_wakes_a_waiting_reader() -> None:
     app, cli = ends()
     assert await meanwhile(app.wait, lambda: cli.exit(3)) == 3
 
 
 @pytest.mark.parametrize("what", ["receive", "receive_stderr", "wait"])
 @pytest.mark.parametrize("who", ["the same end", "the other end"])
-async def test_closing_wakes_whoever_waits(what: str, who: str) -> None:
+async def test_closing_wakes_all_that_wait(what: str, who: str) -> None:
     app, cli = ends()
     closed = app if who == "the same end" else cli
     got = await meanwhile(getattr(app, what), closed.aclose)

@@ -1,4 +1,4 @@
-"""Whatever happens to us, our children do not outlive us, and nobody else is harmed."""
+"""Whatever happens to us, our children do not outlive us, and no other process is harmed."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ await process.aclose()
 """
 
 
-async def test_a_fork_harms_nobody() -> None:
+async def test_a_fork_ends_no_process_of_its_parent() -> None:
     with Host(FORK, "echo 1; read x; echo over; exit 3") as host:
         assert host.ended() == (0, ["fork True None", "True", repr(b"over\n"), "3"])
         await all_dead(host.pids[:2])

@@ -121,7 +121,7 @@ def test_without_pidfds_a_thread_waits(monkeypatch: pytest.MonkeyPatch) -> None:
         assert sleeper.returncode == -signal.SIGUSR1
 
 
-def test_one_that_is_not_ours_to_wait_for_has_exited_in_a_way_that_nobody_knows() -> None:
+def test_the_exit_status_of_a_process_that_is_not_our_child_is_unknown() -> None:
     stranger = ThreadWatcher(os.getppid())
     wait(stranger.fileno())
     while not stranger.has_exited():

@@ -244,7 +244,7 @@ async def test_stderr_is_received_apart() -> None:
         assert await process.receive_stderr() == b""
 
 
-async def test_sending_to_one_who_reads_no_more_is_an_error() -> None:
+async def test_sending_to_a_process_that_has_closed_its_stdin_is_an_error() -> None:
     async with running(shell("exec <&-; echo ready; exec sleep 1000")) as process:
         assert await line(process) == b"ready"
         with pytest.raises(TransportClosed):
@@ -270,7 +270,7 @@ async def test_after_the_end_of_input_nothing_can_be_sent() -> None:
         assert await everything(process.receive) == b"hello"
 
 
-async def test_one_may_stop_talking_and_live_on() -> None:
+async def test_a_process_may_close_its_stdout_and_live_on() -> None:
     async with running(shell("exec >&-; exec sleep 1000")) as process:
         assert await process.receive() == b""
         assert process.is_alive
@@ -341,7 +341,7 @@ async def test_a_signal_goes_to_the_process_alone() -> None:
     assert not any(map(is_alive, family))
 
 
-async def test_nobody_of_the_group_is_left(watcher: str) -> None:
+async def test_nothing_of_the_group_is_left(watcher: str) -> None:
     async with running(WITH_FAMILY) as process:
         family = await numbers(process)
         assert {process.pid, *family} <= group_of(process.pid)
@@ -377,7 +377,9 @@ async def test_one_that_has_left_the_group_dies_with_the_process_that_started_it
             assert group_of(runaway) == set()
 
 
-async def test_one_that_nobody_knows_any_more_does_not_hold_up_the_end(watcher: str) -> None:
+async def test_a_descendant_that_cannot_be_found_does_not_hold_up_the_end(
+    watcher: str,
+) -> None:
     async with running(WITH_RUNAWAY) as process:
         [runaway] = await numbers(process)
         with killed_in_the_end(runaway):
@@ -415,7 +417,7 @@ async def test_what_was_said_before_an_early_end_is_received(watcher: str) -> No
         assert await process.receive() == b""
 
 
-async def test_one_who_talks_without_end_is_not_listened_to_without_end(
+async def test_a_limited_amount_is_kept_of_a_process_that_writes_without_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("claudewire.transport.pipes.MOST_KEPT", 3 * 2**20)
@@ -549,7 +551,7 @@ async def test_it_can_be_killed_without_an_event_loop(tmp_path: Path, watcher: s
         await process.aclose()
 
 
-async def test_one_that_was_killed_may_be_forgotten(recwarn: pytest.WarningsRecorder) -> None:
+async def test_a_killed_process_need_not_be_closed(recwarn: pytest.WarningsRecorder) -> None:
     with anyio.fail_after(PATIENCE):
         process = await spawn(Launch(SLEEPER, ENV))
         before = descriptors()
@@ -560,7 +562,7 @@ async def test_one_that_was_killed_may_be_forgotten(recwarn: pytest.WarningsReco
         assert [str(each.message) for each in recwarn] == []
 
 
-async def test_one_that_is_forgotten_is_killed_with_a_warning(
+async def test_a_process_that_is_never_closed_is_killed_with_a_warning(
     tmp_path: Path, watcher: str, recwarn: pytest.WarningsRecorder
 ) -> None:
     secret = tmp_path / "secret"
@@ -576,7 +578,7 @@ async def test_one_that_is_forgotten_is_killed_with_a_warning(
         assert f"process {pid} was never closed" in str(warning.message)
 
 
-async def test_somebody_else_may_have_waited_for_it() -> None:
+async def test_other_code_may_have_reaped_it() -> None:
     async with running(shell("read x; exit 3")) as process:
         await process.send(b"\n")
         assert await anyio.to_thread.run_sync(os.waitpid, process.pid, 0) == (process.pid, 3 << 8)
@@ -638,9 +640,7 @@ def test_it_works_on_an_event_loop_in_another_thread(anyio_backend: str) -> None
     assert told == [b"hello\n", 3]
 
 
-async def test_what_was_to_be_done_in_the_end_is_done_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_the_cleanup_is_done_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     done: list[str] = []
     secret = tmp_path / "secret"
     secret.touch()

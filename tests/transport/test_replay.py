@@ -144,7 +144,7 @@ async def test_the_cli_says_each_line_only_after_what_was_sent_before_it() -> No
     assert replay.unplayed == ()
 
 
-async def test_whoever_waits_is_woken_when_the_application_has_spoken() -> None:
+async def test_a_waiting_reader_is_woken_when_the_application_has_sent() -> None:
     replay = ReplayTransport(
         told((">", "go"), ("<", "out"), ("!", "err"), ("exit", 0), (">", None), ("<", None))
     )
@@ -197,7 +197,7 @@ async def test_a_last_line_without_a_newline_comes_without_one() -> None:
         assert await replay.receive() == b"\xff{"
 
 
-async def test_closing_wakes_whoever_waits_and_nothing_can_be_sent_any_more() -> None:
+async def test_closing_wakes_all_that_wait_and_then_nothing_can_be_sent() -> None:
     replay = ReplayTransport(told(("<", "unread"), (">", "x"), ("exit", 1)))
     got: list[object] = []
 
@@ -276,7 +276,7 @@ def test_pauses_count_from_when_the_application_spoke_and_what_is_late_delays_no
     in_virtual_time(main)
 
 
-async def test_whoever_waits_in_real_time_is_woken_by_the_application() -> None:
+async def test_a_reader_that_waits_in_real_time_is_woken_by_the_application() -> None:
     replay = ReplayTransport(told((">", "x"), ("<", "a"), ("!", "b"), ("exit", 0)), speed=1000.0)
     got: list[object] = []
 
