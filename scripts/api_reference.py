@@ -55,6 +55,7 @@ MODULES = {
     "claudewire.policy": "Policies, their explanations and records.",
     "claudewire.options": "Subagents.",
     "claudewire.testing": "Doubles for tests; [testing.md](testing.md) shows them at work.",
+    "claudewire.simulator.faults": "The `faults` of `claudewire.testing`.",
     "claudewire.wire": "The protocol without I/O.",
 }
 """Submodules whose public names are listed, each with a sentence."""
@@ -94,7 +95,7 @@ def listed(module: Any, names: Iterable[str]) -> str:
 
 
 def first_sentence(thing: Any) -> str:
-    if not (inspect.isclass(thing) or inspect.isroutine(thing)):
+    if not (inspect.isclass(thing) or inspect.isroutine(thing) or inspect.ismodule(thing)):
         return ""
     paragraph = (inspect.getdoc(thing) or "").partition("\n\n")[0]
     return " ".join(paragraph.split()).replace("|", "\\|")

@@ -76,7 +76,7 @@ def test_it_is_refused_before_anything_is_started(wrong: dict[str, Any], words: 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: claudewire.Budget(turns=1, per=cast("Any", "day")), "per session or turn"),
+        (lambda: claudewire.Budget(turns=1, per=cast("Any", "day")), "per must be session or turn"),
         (lambda: claudewire.Patience(action=cast("Any", "kill")), "patience.action must be one of"),
         (lambda: claudewire.Patience(tool=cast("Any", "1")), "patience.tool must be a number of"),
         (lambda: claudewire.Patience(tool=-1), "patience.tool must be more than 0 seconds, not -1"),

@@ -6,9 +6,10 @@ It has no settings, plugins or skills, and says so in the form of the real one.
 from __future__ import annotations
 
 import os
-from base64 import b64encode
 from collections.abc import Callable, Coroutine
 from typing import Any
+
+import msgspec
 
 from .. import wire
 from .chat import end_task
@@ -297,7 +298,8 @@ def _read_file(engine: Engine, body: wire.ReadFile) -> Any:
     kept = data if body.max_bytes is None else data[: body.max_bytes]
     truncated = True if len(kept) < len(data) else None
     if body.encoding == "base64":
-        return wire.ReadFileResult(b64encode(kept).decode(), path, truncated, "base64")
+        encoded = msgspec.to_builtins(kept)  # bytes become base64
+        return wire.ReadFileResult(encoded, path, truncated, "base64")
     return wire.ReadFileResult(kept.decode("utf-8", "replace"), path, truncated)
 
 
