@@ -285,11 +285,12 @@ def test_a_hook_is_registered_by_decorator_by_mapping_and_by_name() -> None:
     @hooks.stop
     async def two(event: StopHookInput, context: HookContext) -> None: ...
 
-    @hooks.on("PreToolUse", on_failure="block")
+    @hooks.pre_tool_use(on_failure="block")
     def three(event: PreToolUseHookInput) -> None: ...
 
-    @hooks.on(UserPromptSubmitHookInput)
     def four(event: UserPromptSubmitHookInput) -> None: ...
+
+    hooks.add(UserPromptSubmitHookInput, four)
 
     # What is decorated stays what it was.
     assert one(PreToolUseHookInput("Bash", {})) is None
@@ -341,7 +342,7 @@ def test_an_event_that_does_not_exist_is_refused(name: Any, hint: str) -> None:
         Hooks.of({name: nothing})
     assert hint in str(caught.value)
     with pytest.raises(OptionsError):
-        Hooks().on(name)
+        Hooks().add(name, nothing)
 
 
 @pytest.mark.parametrize("hooks", [[nothing], nothing, "Stop", None])
@@ -527,7 +528,7 @@ def test_a_matcher_that_would_never_match_is_refused(matcher: Any, problem: str)
         matcher_of("PreToolUse", matcher)
     assert problem in str(caught.value)
     with pytest.raises(OptionsError):
-        Hooks().on("PreToolUse", matcher=matcher)
+        Hooks().pre_tool_use(matcher)
 
 
 @pytest.mark.parametrize("event", HOOK_EVENTS)

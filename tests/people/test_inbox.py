@@ -233,16 +233,15 @@ async def test_a_request_whose_task_is_cancelled_is_withdrawn() -> None:
     assert inbox.act("1", "allow", {}) is False
 
 
-async def test_a_request_is_withdrawn_by_its_id() -> None:
+async def test_a_request_is_withdrawn_once() -> None:
     inbox, request = Inbox(), permission()
 
     def act() -> None:
-        assert inbox.withdraw("1", "the turn has ended") is True
-        assert inbox.withdraw("1") is False
+        assert request.withdraw("the turn has ended") is True
+        assert request.withdraw() is False
 
     assert told(await asked(inbox, request, act)) == "the turn has ended"
     assert request.ending == "the turn has ended"
-    assert inbox.withdraw("elsewhere") is False
 
 
 async def test_at_the_deadline_the_answer_is_no() -> None:
@@ -347,7 +346,7 @@ async def test_whoever_follows_sees_what_waits_and_all_that_happens() -> None:
             await anyio.wait_all_tasks_blocked()
             answered.allow()
             await inbox.ask(expired, deadline=0.001)
-            inbox.withdraw("1")
+            old.withdraw()
     assert seen == [
         ("added", "1"),
         ("added", "2"),

@@ -384,7 +384,7 @@ async def test_what_was_typed_for_a_withdrawn_request_answers_nothing_else(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(run, "a")
             await until(lambda: lines._lines._reading)
-            inbox.withdraw("a", "the turn has ended")
+            inbox.pending[0].withdraw("the turn has ended")
             await until(lambda: "[the turn has ended]" in shown.getvalue())
             typist.type("y")  # too late: it was meant for a request that is gone
             await until(lambda: not lines._lines._reading)

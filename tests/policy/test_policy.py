@@ -454,7 +454,3 @@ def test_skills_are_allowed_and_denied_by_name_and_arguments() -> None:
     assert behavior("deploy") == "deny"
     assert behavior("deploy", "prod") == "deny"
     assert behavior("other") == "ask"
-
-
-def test_the_agent_that_asks_does_not_matter_so_far() -> None:
-    assert make("Read").decide("Read", INSIDE, agent="a1").allows

@@ -101,7 +101,10 @@ class EventHooks(Generic[InputT]):
         if callable(matcher):
             self._hooks.add(self._event, matcher)
             return matcher
-        return self._hooks.on(self._event, matcher=matcher, **options)
+        check_matcher(event_named(self._event), matcher)  # now, and not when it decorates
+        return HookDecorator(
+            lambda function: self._hooks.add(self._event, Hook(function, matcher, **options))
+        )
 
 
 class HookEvent(Generic[InputT]):
@@ -211,30 +214,6 @@ class Hooks:
         wants_context = check_hook(kind, given)
         checked = Hook(given.function, matcher, given.timeout, given.on_failure, given.show_error)
         self._hooks.append(_Registered(kind, checked, wants_context))
-
-    @overload
-    def on(
-        self,
-        event: type[InputT],
-        *,
-        matcher: str | None = None,
-        **options: Unpack[HookOptions],
-    ) -> HookDecorator[InputT]: ...
-    @overload
-    def on(
-        self,
-        event: str,
-        *,
-        matcher: str | None = None,
-        **options: Unpack[HookOptions],
-    ) -> HookDecorator[Any]: ...
-    def on(self, event: Any, **options: Any) -> HookDecorator[Any]:
-        """Return a decorator that registers a function for an event; see `Hook`.
-
-        The event is given by its name, or by the class of the hook's input.
-        """
-        check_matcher(event_named(event), options.get("matcher"))
-        return HookDecorator(lambda function: self.add(event, Hook(function, **options)))
 
     def extend(self, hooks: Hooks | Mapping[str, Any]) -> None:
         """Add all of these hooks."""

@@ -116,11 +116,6 @@ class Inbox:
             answer = request.act(action, arguments)
         return request.resolve(answer, by=by)
 
-    def withdraw(self, id: str, reason: str = WITHDRAWN) -> bool:
-        """End a request without a decision; the answer is then no."""
-        request = self.get(id)
-        return request is not None and request.withdraw(reason)
-
     async def ask(self, request: Pending[AnswerT], *, deadline: float | None = None) -> AnswerT:
         """Add a request and wait until it has ended.
 

@@ -116,7 +116,6 @@ class Policy:
         input: Mapping[str, Any],
         *,
         cwd: str | os.PathLike[str] | None = None,
-        agent: str | None = None,
     ) -> Decision:
         """Decide whether a tool may be used in this way.
 
@@ -127,7 +126,6 @@ class Policy:
             input: what it would be given.
             cwd: the working directory of this use; by default that of the policy, else that of
                 this process.
-            agent: the agent that wants to use it. No rule depends on it yet.
         """
         decision = self._decide(ToolUse(tool_name, input, self._context(cwd)))
         if self.mode == "dontAsk" and decision.behavior == "ask":
