@@ -20,7 +20,7 @@ from .._package import lazy_exports
 
 if TYPE_CHECKING:
     from .decisions import Audit, Behavior, Decision, DecisionRecord, JsonLinesAudit, digest
-    from .explanation import Explanation, Shadow, ToolFate, explain
+    from .explanation import Explanation, Shadow, ToolReach, explain
     from .policy import MODES, Policy
     from .rules import Rule
 
@@ -35,7 +35,7 @@ __all__ = [
     "Policy",
     "Rule",
     "Shadow",
-    "ToolFate",
+    "ToolReach",
     "digest",
     "explain",
 ]
@@ -53,7 +53,7 @@ if not TYPE_CHECKING:
                 "JsonLinesAudit",
                 "digest",
             ],
-            ".explanation": ["Explanation", "Shadow", "ToolFate", "explain"],
+            ".explanation": ["Explanation", "Shadow", "ToolReach", "explain"],
             ".policy": ["MODES", "Policy"],
             ".rules": ["Rule"],
         },

@@ -8,15 +8,15 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from .file_use import NOTHING, Finding, UseContext, Verdict, path_allowed, scoped
+from .file_use import NO_MATCH, Finding, UseContext, Verdict, path_allowed, scoped
 from .paths import Places, ResolvedPath, is_protected, normal
 from .rules import Rule
 from .shell import (
     SAFE_VARIABLES,
     SHELLS,
-    Catch,
     Command,
     CommandForm,
+    Match,
     Script,
     Word,
     Words,
@@ -107,36 +107,36 @@ class CommandUse:
 
     # --- rules that forbid or ask ----------------------------------------------------------------
 
-    def catch(self, rule: Rule) -> Finding:
+    def match(self, rule: Rule) -> Finding:
         """Whether a rule that forbids or asks is about one of the commands."""
         pattern = rule.command
         assert pattern is not None
-        if pattern.catches_text(self.text):
-            return Finding(Catch.YES, self.text)
+        if pattern.matches_text(self.text):
+            return Finding(Match.YES, self.text)
         worst = self._unsure
         for form in self.forms:
-            catch = pattern.catches(form, ignore_case=not self.context.case_sensitive)
-            if catch is Catch.YES:
-                return Finding(catch, form.source)
-            worst = Finding(catch, form.source) if catch is Catch.MAYBE else worst
+            match = pattern.match(form, ignore_case=not self.context.case_sensitive)
+            if match is Match.YES:
+                return Finding(match, form.source)
+            worst = Finding(match, form.source) if match is Match.MAYBE else worst
         return worst
 
-    def catch_path(self, rule: Rule, behavior: str) -> Finding:
+    def match_path(self, rule: Rule, behavior: str) -> Finding:
         """Whether a rule that forbids or asks is about a file that a command reads or writes."""
         if rule.path is None or rule.path.negated:
-            return NOTHING
+            return NO_MATCH
         worst = self._unsure
         for written, word, forms in self.files:
             if rule.tool not in (("Edit", "Write", "Read") if written else ("Read",)):
                 continue
             if self.context.matches(rule, forms, forbids=True):
-                return Finding(Catch.YES, word.raw)
-            worst = worst if word.static else Finding(Catch.MAYBE, word.raw)
+                return Finding(Match.YES, word.raw)
+            worst = worst if word.static else Finding(Match.MAYBE, word.raw)
         return worst
 
     @property
     def _unsure(self) -> Finding:
-        return NOTHING if self.script.certain else Finding(Catch.MAYBE, self.text)
+        return NO_MATCH if self.script.certain else Finding(Match.MAYBE, self.text)
 
     # --- rules that allow ------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from .shell import Word
 from .tool_use import host_matches
 from .tools import KNOWN_TOOLS, NEEDS_PERSON, facts
 
-__all__ = ["Explanation", "Reach", "Shadow", "ToolFate", "explain"]
+__all__ = ["Explanation", "Reach", "Shadow", "ToolReach", "explain"]
 
 Reach = Literal["always", "sometimes", "never"]
 
@@ -25,7 +25,7 @@ _OLD_TOOLS = frozenset({"BashOutput", "KillShell", "LS", "MultiEdit", "NotebookR
 
 
 @dataclass(frozen=True, slots=True)
-class ToolFate:
+class ToolReach:
     """Whether a person is asked before a tool is used.
 
     Attributes:
@@ -72,7 +72,7 @@ class Explanation:
     """
 
     order: tuple[str, ...]
-    tools: tuple[ToolFate, ...]
+    tools: tuple[ToolReach, ...]
     shadows: tuple[Shadow, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -125,7 +125,7 @@ def explain(
     policy = policy or Policy()
     return Explanation(
         order=order,
-        tools=tuple(_fate(policy, cli, tool) for tool in _tools(policy, cli, tools)),
+        tools=tuple(_reach(policy, cli, tool) for tool in _tools(policy, cli, tools)),
         shadows=(*_shadows(policy), *_shadows_of_cli(policy, cli)),
         notes=(*_notes(policy), *policy.problems),
     )
@@ -176,12 +176,12 @@ def _tools(policy: Policy, cli: _CLI, tools: Sequence[str] | None) -> list[str]:
 # --- what becomes of a tool ----------------------------------------------------------------------
 
 
-def _fate(policy: Policy, cli: _CLI, tool: str) -> ToolFate:
+def _reach(policy: Policy, cli: _CLI, tool: str) -> ToolReach:
     before, why_before = _reach_of_cli(cli, tool)
     behind, why_behind = _reach_of_policy(policy, tool)
     if before == "never" or (before == "sometimes" and behind == "always"):
-        return ToolFate(tool, before, why_before)
-    return ToolFate(tool, behind, why_behind)
+        return ToolReach(tool, before, why_before)
+    return ToolReach(tool, behind, why_behind)
 
 
 def _reach_of_cli(cli: _CLI, tool: str) -> tuple[Reach, str]:

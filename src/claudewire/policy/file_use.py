@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from .paths import Places, ResolvedPath, is_protected
 from .rules import Rule
-from .shell import Catch
+from .shell import Match
 from .tools import facts
 
-__all__ = ["NOTHING", "FileUse", "Finding", "UseContext", "Verdict", "path_allowed", "scoped"]
+__all__ = ["NO_MATCH", "FileUse", "Finding", "UseContext", "Verdict", "path_allowed", "scoped"]
 
 _NAMES = ("file_path", "notebook_path", "path", "filePath")
 
@@ -21,11 +21,11 @@ _NAMES = ("file_path", "notebook_path", "path", "filePath")
 class Finding(NamedTuple):
     """Whether a rule that forbids or asks is about a use, and about which part of it."""
 
-    catch: Catch
+    match: Match
     part: str = ""
 
 
-NOTHING = Finding(Catch.NO)
+NO_MATCH = Finding(Match.NO)
 
 
 class Verdict(NamedTuple):
@@ -138,20 +138,20 @@ class FileUse:
 
     # --- rules that forbid or ask ----------------------------------------------------------------
 
-    def catch_path(self, rule: Rule, behavior: str) -> Finding:
+    def match_path(self, rule: Rule, behavior: str) -> Finding:
         """Whether a rule that forbids or asks is about this file."""
         assert rule.path is not None
         about = {"Edit" if self.writes else "Read", self.tool}
         if behavior == "deny":
             about.add("Read")  # What must not be read must not be overwritten either.
         if rule.tool not in about or rule.path.negated:
-            return NOTHING
+            return NO_MATCH
         if self.path is None:
-            return Finding(Catch.MAYBE)
+            return Finding(Match.MAYBE)
         if self.context.matches(rule, self.path.all_forms, forbids=True):
-            return Finding(Catch.YES, self.path.given)
+            return Finding(Match.YES, self.path.given)
         maybe = self._hides(self.path, rule) if self.searches else not self.path.forms
-        return Finding(Catch.MAYBE, self.path.given) if maybe else NOTHING
+        return Finding(Match.MAYBE, self.path.given) if maybe else NO_MATCH
 
     def _hides(self, directory: ResolvedPath, rule: Rule) -> bool:
         """Whether there may be something in a directory that a rule is about."""

@@ -15,7 +15,7 @@ from .decisions import Behavior, Decision
 from .file_use import UseContext
 from .paths import Places, normal
 from .rules import Rule
-from .shell import Catch
+from .shell import Match
 from .tool_use import ToolUse
 from .tools import NEEDS_PERSON
 
@@ -145,10 +145,10 @@ class Policy:
         )
 
     def _decide(self, use: ToolUse) -> Decision:
-        denied = _caught(use, "deny", self.deny)
+        denied = _matching(use, "deny", self.deny)
         if denied is not None and denied.behavior == "deny":
             return denied
-        asked = _caught(use, "ask", self.ask)
+        asked = _matching(use, "ask", self.ask)
         if asked is not None and asked.rule is not None:
             return asked
         rule, why = use.allowed(self.allow)
@@ -279,16 +279,16 @@ class Policy:
         )
 
 
-def _caught(use: ToolUse, behavior: Behavior, rules: Sequence[Rule]) -> Decision | None:
+def _matching(use: ToolUse, behavior: Behavior, rules: Sequence[Rule]) -> Decision | None:
     """What rules that deny or ask decide; a decision without a rule is a doubt about one."""
     doubt: Decision | None = None
     verb = "denies it" if behavior == "deny" else "requires asking"
     for rule in rules:
-        catch, part = use.catch(rule, behavior)
+        match, part = use.match(rule, behavior)
         about = f": `{_short(part)}`" if part else ""
-        if catch is Catch.YES:
+        if match is Match.YES:
             return Decision(behavior, f"`{rule}` {verb}{about}", rule, use.tool, part)
-        if catch is Catch.MAYBE and doubt is None:
+        if match is Match.MAYBE and doubt is None:
             reason = f"it is not certain whether `{rule}` applies{about}"
             doubt = Decision("ask", reason, None, use.tool, part)
     return doubt

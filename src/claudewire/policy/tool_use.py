@@ -1,6 +1,6 @@
 """What the rules of a policy say about one use of a tool.
 
-`ToolUse.catch()` is for rules that forbid or ask, and errs towards yes; `ToolUse.allowed()` is for
+`ToolUse.match()` is for rules that forbid or ask, and errs towards yes; `ToolUse.allowed()` is for
 rules that allow, and errs towards no. Files are looked at in `file_use`, shells in `command_use`.
 """
 
@@ -14,9 +14,9 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from .command_use import CommandUse
-from .file_use import NOTHING, FileUse, Finding, UseContext, Verdict, scoped
+from .file_use import NO_MATCH, FileUse, Finding, UseContext, Verdict, scoped
 from .rules import Rule, wildcard
-from .shell import Catch
+from .shell import Match
 from .tools import ToolFacts, facts
 
 __all__ = ["ToolUse", "host_matches"]
@@ -50,56 +50,56 @@ class ToolUse:
 
     # --- rules that forbid or ask ----------------------------------------------------------------
 
-    def catch(self, rule: Rule, behavior: str) -> Finding:
+    def match(self, rule: Rule, behavior: str) -> Finding:
         """Whether a rule that forbids or asks is about this."""
         named = rule.names(self.tool)
         if named and rule.for_every_use:
-            return Finding(Catch.YES)
+            return Finding(Match.YES)
         if named and rule.matches_parameter(self.given):
-            return Finding(Catch.YES, rule.content or "")
+            return Finding(Match.YES, rule.content or "")
         if rule.path is not None:
             about_files = self.paths or self.commands
-            return about_files.catch_path(rule, behavior) if about_files else NOTHING
-        return self._catch_content(rule) if named else NOTHING
+            return about_files.match_path(rule, behavior) if about_files else NO_MATCH
+        return self._match_content(rule) if named else NO_MATCH
 
-    def _catch_content(self, rule: Rule) -> Finding:
+    def _match_content(self, rule: Rule) -> Finding:
         if self.commands is not None:
-            return self.commands.catch(rule)
+            return self.commands.match(rule)
         look = {
-            "powershell": self._catch_powershell,
-            "fetch": self._catch_host,
-            "agent": self._catch_agent,
-            "skill": self._catch_skill,
+            "powershell": self._match_powershell,
+            "fetch": self._match_host,
+            "agent": self._match_agent,
+            "skill": self._match_skill,
         }.get(self.facts.kind)
-        return NOTHING if look is None else look(rule)
+        return NO_MATCH if look is None else look(rule)
 
-    def _catch_powershell(self, rule: Rule) -> Finding:
+    def _match_powershell(self, rule: Rule) -> Finding:
         """Look at every piece of the command: it is not parsed as PowerShell would."""
         pattern = wildcard(_OPEN_END.sub("*", (rule.content or "").lower()))
         text = (self.content or "").lower()
         pieces = [text, *re.split(r"[;&|(){}\n]", text)]
         caught = any(pattern.fullmatch(piece.strip()) for piece in pieces)
-        return Finding(Catch.YES if caught else Catch.MAYBE, self.content or "")
+        return Finding(Match.YES if caught else Match.MAYBE, self.content or "")
 
-    def _catch_host(self, rule: Rule) -> Finding:
+    def _match_host(self, rule: Rule) -> Finding:
         if rule.domain is None:
-            return NOTHING
+            return NO_MATCH
         url = self.content or ""
         if any(host_matches(rule.domain, host) for host in _hosts_in(url)):
-            return Finding(Catch.YES, url)
-        return NOTHING if _plain_host(url) else Finding(Catch.MAYBE, url)
+            return Finding(Match.YES, url)
+        return NO_MATCH if _plain_host(url) else Finding(Match.MAYBE, url)
 
-    def _catch_agent(self, rule: Rule) -> Finding:
+    def _match_agent(self, rule: Rule) -> Finding:
         name = self.content or "general-purpose"
         caught = wildcard(rule.content or "").fullmatch(name)
-        return Finding(Catch.YES, name) if caught else NOTHING
+        return Finding(Match.YES, name) if caught else NO_MATCH
 
-    def _catch_skill(self, rule: Rule) -> Finding:
+    def _match_skill(self, rule: Rule) -> Finding:
         content = rule.content or ""
         name = (self.content or "").removeprefix("/")
         caught = wildcard(_OPEN_END.sub("", content)).fullmatch(name)
         caught = caught or wildcard(content).fullmatch(self._skill_text())
-        return Finding(Catch.YES, name) if caught else NOTHING
+        return Finding(Match.YES, name) if caught else NO_MATCH
 
     # --- rules that allow ------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import OptionsError
 from ..options import Options
 from ..people import ASK_TOOL, PLAN_TOOL, Inbox
-from ..policy import Explanation, Policy, ToolFate, explain
+from ..policy import Explanation, Policy, ToolReach, explain
 from .requests import people_of
 
 __all__ = ["check_reachable", "explain_options"]
@@ -27,7 +27,7 @@ def explain_options(options: Options) -> Explanation:
     return replace(explanation, tools=tools, notes=(*explanation.notes, *_notes(options)))
 
 
-def _questions(options: Options) -> Iterator[ToolFate]:
+def _questions(options: Options) -> Iterator[ToolReach]:
     """Explain what becomes of questions: of a policy, only rules that deny them count."""
     deny = options.policy.deny if isinstance(options.policy, Policy) else ()
     for fate in explain(Policy(deny=deny), **_rules(options)).tools:

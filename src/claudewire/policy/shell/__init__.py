@@ -7,7 +7,7 @@ It uses the standard library only. Start with `grammar`, which takes a command l
 from __future__ import annotations
 
 from .grammar import LONGEST, parse
-from .patterns import Catch, CommandForm, CommandPattern
+from .patterns import CommandForm, CommandPattern, Match
 from .programs import SAFE_VARIABLES, SHELLS, Words, basename, possible_commands
 from .script import Assignment, Command, Redirect, Script, Word, fragments
 
@@ -16,10 +16,10 @@ __all__ = [
     "SAFE_VARIABLES",
     "SHELLS",
     "Assignment",
-    "Catch",
     "Command",
     "CommandForm",
     "CommandPattern",
+    "Match",
     "Redirect",
     "Script",
     "Word",

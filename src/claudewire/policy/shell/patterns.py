@@ -16,14 +16,14 @@ from .grammar import parse
 from .programs import Words, basename, only_exactly, unwrapped
 from .script import Word
 
-__all__ = ["Catch", "CommandForm", "CommandPattern"]
+__all__ = ["CommandForm", "CommandPattern", "Match"]
 
 _WILDCARD = re.compile(r"(?<!\\)\*")
 _OPEN = "\0"
 """Stands for a word that is not known before the command runs. No command can contain it."""
 
 
-class Catch(Enum):
+class Match(Enum):
     """Whether a rule that forbids is about a command."""
 
     NO = 0
@@ -105,16 +105,16 @@ class CommandPattern:
 
     # --- to forbid -------------------------------------------------------------------------------
 
-    def catches(self, form: CommandForm, *, ignore_case: bool = False) -> Catch:
+    def match(self, form: CommandForm, *, ignore_case: bool = False) -> Match:
         """Whether it is about a command, however that is written."""
         regex = self._regex(strict=False, ignore_case=ignore_case)
         if any(regex.fullmatch(text) for text in form.texts):
-            return Catch.YES
+            return Match.YES
         start = _start(self.text)
         may = any(head.startswith(start) or start.startswith(head) for head in form.heads)
-        return Catch.MAYBE if may else Catch.NO
+        return Match.MAYBE if may else Match.NO
 
-    def catches_text(self, text: str) -> bool:
+    def matches_text(self, text: str) -> bool:
         """Whether a whole command line is of its form, operators and all."""
         return self._regex(strict=False).fullmatch(text.strip()) is not None
 
