@@ -12,10 +12,7 @@ from tests.helpers.sessions import options
 
 from claudewire import Session
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.skipif(sys.platform == "win32", reason="It needs a POSIX shell"),
-]
+pytestmark = pytest.mark.anyio
 
 SIMULATED = Path(sys.executable).parent / "claudewire-sim"
 RULES = ["Bash(git status:*)", "Bash(echo $HOME)", "Edit(src/**)"]

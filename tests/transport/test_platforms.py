@@ -339,3 +339,38 @@ def test_orphans_that_have_become_ours_are_reaped() -> None:
         check=True,
     )
     assert told.stdout == "False\n"
+
+
+# --- Windows --------------------------------------------------------------------------------------
+
+ON_WINDOWS = """
+import os, sys, anyio, asyncio, subprocess
+for name in ("fcntl", "grp", "pwd", "resource", "termios"):
+    sys.modules[name] = None
+for name in ("fork", "killpg", "pidfd_open", "register_at_fork", "set_blocking", "waitid"):
+    delattr(os, name)
+import claudewire, claudewire.sync
+sys.platform = "win32"
+
+async def main():
+    print((await claudewire.run("Hello", cli="simulated")).ok)
+    try:
+        await claudewire.run("Hello")
+    except claudewire.CLIError as error:
+        print(error.message)
+
+anyio.run(main)
+"""
+
+
+def test_on_windows_the_library_loads_and_says_that_it_cannot_start_a_cli() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", ON_WINDOWS],
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        timeout=PATIENCE,
+        check=True,
+    )
+    loads, refusal = told.stdout.splitlines()
+    assert loads == "True"
+    assert "cannot start a CLI on Windows" in refusal
