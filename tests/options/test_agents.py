@@ -126,9 +126,9 @@ def test_an_effort_may_be_a_number() -> None:
         ({"mcp_servers": {"calc": {}}}, "Agent.mcp_servers must be a list"),
         ({"mcp_servers": [""]}, "a server in Agent.mcp_servers is empty"),
         ({"mcp_servers": [5]}, "a server in Agent.mcp_servers must be a string, not 5"),
-        ({"mcp_servers": [{"": {"command": "x"}}]}, "a name in Agent.mcp_servers is empty"),
-        ({"mcp_servers": [{"calc": {}}]}, "calc of an agent has no configuration: {}"),
-        ({"mcp_servers": [{"calc": "x"}]}, "calc of an agent has no configuration: 'x'"),
+        ({"mcp_servers": [{"": {"command": "x"}}]}, "the name '' in Agent.mcp_servers is empty"),
+        ({"mcp_servers": [{"calc": {}}]}, "Agent.mcp_servers['calc'] needs a command"),
+        ({"mcp_servers": [{"calc": "x"}]}, "Agent.mcp_servers['calc'] must be a mapping"),
     ],
 )
 def test_what_the_cli_would_not_take_is_refused(given: dict[str, Any], problem: str) -> None:

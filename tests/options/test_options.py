@@ -247,7 +247,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"model": "opus", "fallback_model": "opus"}, "fallback_model must be another .*'opus'"),
     ({"model": "opus", "fallback_model": "haiku,opus"}, "fallback_model must be another"),
     ({"model": "opus", "fallback_model": ["haiku", "opus"]}, "fallback_model must be another"),
-    ({"fallback_model": ["a,b"]}, "fallback_model: there is a space or a comma in 'a,b'"),
+    ({"fallback_model": ["a,b"]}, "fallback_model: 'a,b' has a space or a comma in it"),
     ({"model": 4}, "model must be a string, not 4"),
     ({"model": "a\0b"}, "model contains a NUL"),
     ({"model": "a\ud800"}, "model holds half a character"),
@@ -269,7 +269,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"task_budget": 0}, "task_budget must be 1 or more"),
     ({"autocompact": 50_000}, "autocompact must be 100000 to 1000000, not 50000"),
     ({"autocompact": "never"}, "autocompact must be one of 'auto'"),
-    ({"betas": ["a b"]}, "betas: there is a space or a comma"),
+    ({"betas": ["a b"]}, "betas: 'a b' has a space or a comma in it"),
     # prompts
     ({"system_prompt": {"type": "preset"}}, "system_prompt must be a string or a Path.*own prompt"),
     ({"system_prompt": {"file": 7}}, "system_prompt.file must be a path"),
@@ -326,7 +326,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"mcp_servers": {"a": McpHttpServerConfig("x", {1: "y"})}}, "in JSON a key is a string"),  # type: ignore[dict-item]
     ({"allowed_tools": {1, "Read"}}, "must be a string, not 1"),
     ({"mcp_config": "servers.json"}, "mcp_config must be a list of paths; did you mean"),
-    ({"mcp_config": 7}, "mcp_config must be a list of paths, not 7"),
+    ({"mcp_config": 7}, "mcp_config must be a list, not 7"),
     ({"agents": {"a": {"prompt": "x"}}}, r"agents\['a'\] needs a description"),
     ({"agents": {"a": {**AGENT, "colour": "red"}}}, "has no 'colour'; it may have .*background"),
     ({"agents": {"a": {**AGENT, "tools": "Read"}}}, r"agents\['a'\] is wrong: Expected `array"),

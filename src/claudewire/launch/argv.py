@@ -94,9 +94,8 @@ def _simple(options: Options) -> Iterator[str]:
         if value is True:
             yield flag
         else:
-            yield from (
-                f"{flag}={each}" for each in (value if isinstance(value, tuple) else [value])
-            )
+            values = value if isinstance(value, tuple) else [value]
+            yield from (f"{flag}={each}" for each in values)
 
 
 def _about_the_model(options: Options) -> Iterator[str]:

@@ -24,9 +24,6 @@ from ..errors import Cause, CLIError, OptionsError
 from ..wire import (
     AgentDefinition,
     InitializeResult,
-    McpHttpServerConfig,
-    McpSSEServerConfig,
-    McpStdioServerConfig,
 )
 from .checks import (
     Check,
@@ -34,6 +31,7 @@ from .checks import (
     either,
     items,
     literal,
+    mcp_servers,
     quoted,
     string,
     strings,
@@ -132,22 +130,9 @@ def _server(server: AgentServer) -> str | dict[str, Any]:
 def _mcp_servers(name: str, value: object) -> None:
     for item in items(name, value):
         if isinstance(item, Mapping):
-            for key, config in item.items():
-                _config(string(f"a name in {name}", key), config)
+            mcp_servers(name, item)
         else:
-            string(f"a server in {name}", item if isinstance(item, str) else _name_of(item))
-
-
-def _name_of(server: object) -> object:
-    return getattr(server, "name", server)
-
-
-def _config(name: str, config: object) -> None:
-    configs = McpStdioServerConfig | McpHttpServerConfig | McpSSEServerConfig
-    if not isinstance(config, configs) and not (isinstance(config, dict) and config):
-        raise OptionsError(
-            f"The MCP server {name} of an agent has no configuration: {quoted(config)}"
-        )
+            string(f"a server in {name}", getattr(item, "name", item))
 
 
 _CHECKS: Mapping[str, Check] = {

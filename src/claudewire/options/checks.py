@@ -21,55 +21,11 @@ from ..wire import PluginConfig
 from .frozen import EMPTY, FrozenMap, freeze, thaw
 from .types import SettingSource
 
-__all__ = [
-    "Check",
-    "absolute",
-    "boolean",
-    "budgets",
-    "builtin_tools",
-    "choice",
-    "command",
-    "dollars",
-    "either",
-    "encodable",
-    "environment",
-    "extra_arguments",
-    "function",
-    "inbox",
-    "instance",
-    "items",
-    "json_object",
-    "literal",
-    "mapping",
-    "mapping_of",
-    "mcp_servers",
-    "name_or_names",
-    "names",
-    "optional",
-    "path",
-    "paths",
-    "plugins",
-    "policy",
-    "prompt",
-    "prompt_blocks",
-    "quoted",
-    "rules",
-    "seconds",
-    "session_uuid",
-    "setting_sources",
-    "settings",
-    "skills",
-    "string",
-    "strings",
-    "struct",
-    "thinking",
-    "tools",
-    "whole_number",
-]
-
 Check = Callable[[str, Any], Any]
 
 _RULE = re.compile(r"[^\s,()]+(\(.*\))?", re.DOTALL)
+_NAME = re.compile(r"[^\s,]+")
+_TOOL = re.compile(r"[^\s,()]+")
 _SKILL = re.compile(r"[A-Za-z0-9][\w.:-]*", re.ASCII)
 _FLAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
 
@@ -212,9 +168,7 @@ def paths(name: str, value: Any) -> tuple[str, ...]:
     """Take a list of paths."""
     if isinstance(value, str | os.PathLike):
         raise OptionsError(f"{name} must be a list of paths; did you mean [{quoted(value)}]?")
-    if not isinstance(value, list | tuple):
-        raise OptionsError(f"{name} must be a list of paths, not {quoted(value)}")
-    return tuple(path(f"{name}[{i}]", each) for i, each in enumerate(value))
+    return tuple(path(f"{name}[{i}]", each) for i, each in enumerate(items(name, value)))
 
 
 def encodable(value: str) -> bool:
@@ -360,35 +314,32 @@ def _rule(name: str, rule: str) -> str:
 
 def builtin_tools(name: str, value: Any) -> tuple[str, ...] | str:
     """Take the names of built-in tools, or `default` for all of them."""
-    if value == "default":
-        return "default"
-    found = strings(name, value)
-    for each in found:
-        if not re.fullmatch(r"[^\s,()]+", each):
-            advice = "; rules belong into allowed_tools or disallowed_tools" if "(" in each else ""
-            raise OptionsError(f"{name}: {quoted(each)} is not the name of a tool{advice}")
-    return found
+    advice = "; rules belong into allowed_tools or disallowed_tools" if "(" in str(value) else ""
+    check = _matching(_TOOL, f"is not the name of a tool{advice}")
+    return "default" if value == "default" else check(name, value)
 
 
 def skills(name: str, value: Any) -> tuple[str, ...] | str:
     """Take the names of skills, or `all`."""
-    if value == "all":
-        return "all"
-    found = strings(name, value)
-    for each in found:
-        if not _SKILL.fullmatch(each):
-            form = "letters, digits, and any of . : _ - behind the first"
-            raise OptionsError(f"{name}: {quoted(each)} is not the name of a skill ({form})")
-    return found
+    form = "letters, digits, and any of . : _ - behind the first"
+    check = _matching(_SKILL, f"is not the name of a skill ({form})")
+    return "all" if value == "all" else check(name, value)
 
 
 def names(name: str, value: Any) -> tuple[str, ...]:
     """Take names that are joined with commas on the command line."""
-    found = strings(name, value)
-    for each in found:
-        if re.search(r"[\s,]", each):
-            raise OptionsError(f"{name}: there is a space or a comma in {quoted(each)}")
-    return found
+    return _matching(_NAME, "has a space or a comma in it")(name, value)
+
+
+def _matching(pattern: re.Pattern[str], problem: str) -> Callable[[str, Any], tuple[str, ...]]:
+    def check(name: str, value: Any) -> tuple[str, ...]:
+        found = strings(name, value)
+        for each in found:
+            if not pattern.fullmatch(each):
+                raise OptionsError(f"{name}: {quoted(each)} {problem}")
+        return found
+
+    return check
 
 
 def name_or_names(name: str, value: Any) -> str | tuple[str, ...]:
@@ -511,9 +462,7 @@ def _server(name: str, value: Any) -> Any:
 
 def plugins(name: str, value: Any) -> tuple[PluginConfig, ...]:
     """Take plugins, most of which are paths."""
-    if not isinstance(value, list | tuple):
-        raise OptionsError(f"{name} must be a list of plugins, not {quoted(value)}")
-    return tuple(_plugin(f"{name}[{i}]", each) for i, each in enumerate(value))
+    return tuple(_plugin(f"{name}[{i}]", each) for i, each in enumerate(items(name, value)))
 
 
 def _plugin(name: str, value: Any) -> PluginConfig:
@@ -532,7 +481,7 @@ def _plugin(name: str, value: Any) -> PluginConfig:
 
 
 def tools(name: str, value: Any) -> tuple[Any, ...]:
-    """Take functions, tools and tool servers. What cannot be a tool, `tools` refuses."""
+    """Take functions, tools and tool servers. The session refuses what cannot be a tool."""
     if callable(value) or hasattr(value, "tools"):
         raise OptionsError(f"{name} must be a list; did you mean [{quoted(value)}]?")
     found = tuple(items(name, [value] if isinstance(value, str) else value))
