@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 from tests.helpers.peer import SOON
 from tests.helpers.sessions import options
 
+import claudewire
 from claudewire import Session
+from claudewire.launch.argv import FIXED
+from claudewire.testing import SimulatedCLI
+from claudewire.transport import Launch
 
 pytestmark = pytest.mark.anyio
 
@@ -65,3 +70,19 @@ async def test_all_words_arrive_as_they_are(
     ]
     assert f"--append-subagent-system-prompt={PROMPT}" in words
     assert not (tmp_path / "made-by-a-shell").exists()
+
+
+@pytest.mark.parametrize("cli", [None, "simulated", "claude-there", ["claude-there", "--fast"]])
+async def test_a_function_may_start_a_cli_that_is_not_here(cli: Any, tmp_path: Path) -> None:
+    commands: list[tuple[str, ...]] = []
+
+    async def connect(launch: Launch) -> SimulatedCLI:
+        words = next(i for i, word in enumerate(launch.argv) if word == FIXED[0])
+        commands.append(launch.argv[:words])
+        return SimulatedCLI(argv=launch.argv[words:])
+
+    env = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
+    async with claudewire.open(cli=cli, env=env, transport=connect) as claude:
+        assert (await claude.send("Hello")).ok
+    named = cli if isinstance(cli, list) else [cli if cli == "claude-there" else "claude"]
+    assert commands == [tuple(named)]

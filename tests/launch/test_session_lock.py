@@ -361,7 +361,7 @@ async def test_another_conversation_than_the_one_to_resume_is_an_error(cache: Pa
         await peer.hear_prompt()
         # All of it comes at once: the turn would have had its result.
         await peer.say(saying.init(session_id=given), saying.text("hi"), saying.result())
-        with pytest.raises(CLIError, match=f"{wanted} and has opened {given}") as caught:
+        with pytest.raises(CLIError, match=f"{given} instead of {wanted}") as caught:
             await turn
         assert caught.value.cause is Cause.OTHER_SESSION
         assert json.loads(caught.value.evidence.sent[-1])["type"] == "user"

@@ -16,7 +16,7 @@ Measured on 1.0.128, 2.1.17 and 2.1.325, and the reason for what is done here:
   older CLI then refuses to start rather than ignore it.
 * Agents and the schema of the output need no flag besides `initialize`, since 2.1.17.
 * `--mcp-config` and `--settings` take a file everywhere, `--managed-settings` and `--json-schema`
-  nowhere; the former ignores it in silence.
+  nowhere; the former ignores it without a message.
 * Where there is a flag and a field of `initialize` for the same small thing, they do the same, and
   the flag is used: an older CLI refuses it, and would ignore the field.
 """

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import anyio.to_thread
 
-from ..errors import OptionsError
+from ..errors import CLINotFoundError, OptionsError
 from ..options import Options
 from ..transport import Launch, Transport, check_platform, spawn
 from .argv import arguments, check_length
@@ -65,7 +66,8 @@ async def open_transport(
     if transport is None:
         check_platform()
     # It looks for files in many places, some of which may be slow.
-    launch = await anyio.to_thread.run_sync(launch_of, options)
+    is_here = transport is None
+    launch = await anyio.to_thread.run_sync(partial(launch_of, options, is_here=is_here))
     if transport is not None:
         return Connected(await transport(launch), launch.argv)
     timeouts = options.timeouts
@@ -73,15 +75,19 @@ async def open_transport(
     return Connected(process, launch.argv)
 
 
-def launch_of(options: Options) -> Launch:
+def launch_of(options: Options, *, is_here: bool = True) -> Launch:
     """Say how the CLI would be started. Its private files exist from now on.
+
+    Args:
+        options: what the CLI is asked for.
+        is_here: whether it is to be started by this process, so that it must be found here.
 
     Raises:
         OptionsError: the options make no sense.
         CLINotFoundError: there is no such CLI.
     """
     env = environment(options)
-    command = find_cli(options.cli, env)
+    command = find_cli(options.cli, env) if is_here else _find_or_name(options, env)
     files = PrivateFiles()
     try:
         argv = (*command, *_for_a_shell(command, arguments(options, files)))
@@ -93,8 +99,17 @@ def launch_of(options: Options) -> Launch:
     return Launch(argv, env, cwd, (files.delete,))
 
 
+def _find_or_name(options: Options, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Name a CLI that may be somewhere else; find it if it is here."""
+    cli = None if options.cli == SIMULATED else options.cli
+    try:
+        return find_cli(cli, env)
+    except CLINotFoundError:
+        return cli if isinstance(cli, tuple) else (str(cli or "claude"),)
+
+
 def _for_a_shell(command: Sequence[str], words: Sequence[str]) -> Sequence[str]:
-    """Quote what ssh hands to a shell: it makes one text of all words that follow the host."""
+    """Quote what ssh passes to a shell, as one string of all words that follow the host."""
     if Path(command[0]).stem.lower() != "ssh":
         return words
     return tuple(map(shlex.quote, words))

@@ -5,7 +5,7 @@ It is, each step over the one before:
 1. what this process has, or with `clean_env` only what any program needs (`NEEDED`);
 2. without what a CLI, or an SDK, has set for the programs that it started (`NOT_INHERITED`): this
    process may be one of them, and a CLI that finds these takes itself for a part of the other;
-3. with what tells the CLI who has started it, and what some options stand for;
+3. with variables that say who started the CLI, and those that some options stand for;
 4. with `env`, which wins: a string sets a variable, None removes it.
 
 So `CLAUDE_CONFIG_DIR`, `ANTHROPIC_API_KEY`, `CLAUDE_CODE_OAUTH_TOKEN` and all other variables that
@@ -75,7 +75,7 @@ def environment(options: Options, base: Mapping[str, str] | None = None) -> dict
         base: what it would inherit; this process's own environment unless given.
     """
     variables = _inherited(options, os.environ if base is None else base)
-    variables |= _told(options)
+    variables |= _set_for_cli(options)
     for name, value in options.env.items():
         if value is None:
             variables.pop(name, None)
@@ -90,17 +90,17 @@ def _inherited(options: Options, base: Mapping[str, str]) -> dict[str, str]:
     return {name: base[name] for name in NEEDED if name in base}
 
 
-def _told(options: Options) -> dict[str, str]:
-    told = {
+def _set_for_cli(options: Options) -> dict[str, str]:
+    variables = {
         "CLAUDE_CODE_ENTRYPOINT": "sdk-py",
         "CLAUDE_AGENT_SDK_VERSION": __version__,
         # Have the CLI say when it is idle: nothing else tells when its input may be closed.
         "CLAUDE_CODE_SDK_READS_SESSION_STATE": "1",
     }
     if options.cwd is not None:
-        told["PWD"] = str(options.cwd)
+        variables["PWD"] = str(options.cwd)
     for name, declared in DECLARATIONS.items():
         value = getattr(options, name)
         if declared.variable is not None and value:
-            told[declared.variable] = "true" if value is True else str(value)
-    return told
+            variables[declared.variable] = "true" if value is True else str(value)
+    return variables

@@ -52,7 +52,7 @@ _SYSTEM = (
 def find_cli(
     cli: str | os.PathLike[str] | Sequence[str] | None, env: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Give the command that starts the CLI: one word, or several.
+    """Find the command that starts the CLI: one word, or several.
 
     Args:
         cli: a path, a name to be looked up in PATH, or a whole command such as
@@ -87,9 +87,9 @@ class _Search:
     # --- what was asked for ----------------------------------------------------------------------
 
     def anywhere(self) -> tuple[str, ...]:
-        if told := self._env.get(CLI_VARIABLE):
+        if place := self._env.get(CLI_VARIABLE):
             # No other CLI will do.
-            return self.given(told, f"{CLI_VARIABLE} says {told}, but")
+            return self.given(place, f"{CLI_VARIABLE} says {place}, but")
         self._looked.append(f"the environment variable {CLI_VARIABLE}, which is not set")
         found = self._in_path(_NAME) or self._first(self._usual(), _NAME)
         if found is None:
@@ -116,10 +116,8 @@ class _Search:
         found = self._in_path(name)
         if found is None:
             words = f"{where} there is no program" if where else "There is no program"
-            split = f"Was it meant to be several words? Then say cli={name.split()}." * (
-                " " in name
-            )
-            raise self._missing(f"{words} `{name}`", split)
+            split = f"Was it meant to be several words? Then say cli={name.split()}."
+            raise self._missing(f"{words} `{name}`", split if " " in name else _ADVICE)
         return self._command(found)
 
     def _expanded(self, name: str) -> Path:
@@ -178,11 +176,9 @@ class _Search:
             )
         return str(node)
 
-    def _missing(self, message: str, advice: str = "") -> CLINotFoundError:
+    def _missing(self, message: str, advice: str = _ADVICE) -> CLINotFoundError:
         places = "\n".join(f"  {place}" for place in self._looked)
-        return CLINotFoundError(
-            f"{message}. It was looked for in\n{places}", advice=advice or _ADVICE
-        )
+        return CLINotFoundError(f"{message}. It was looked for in\n{places}", advice=advice)
 
 
 def _is_program(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""The first request of a session: what the CLI is told through `initialize`.
+"""The `initialize` request, which opens a session.
 
 What is large goes this way, and not on the command line. An old CLI ignores fields that it does not
 know: measured, 1.0.128 reads hooks and servers only, and 2.1.17 also agents, the schema and the
@@ -37,7 +37,7 @@ def initialize_request(
 
     Args:
         options: what the CLI is asked for.
-        hooks: what the application wants to be told of, by event.
+        hooks: the hooks of the application, by event.
         sdk_mcp_servers: the names of MCP servers inside this process.
     """
     fields: dict[str, Any] = {
@@ -46,7 +46,7 @@ def initialize_request(
         "hooks": {event: list(matchers) for event, matchers in (hooks or {}).items()},
         "sdk_mcp_servers": list(sdk_mcp_servers),
     }
-    # An empty system prompt says something; an empty list of hooks does not.
+    # An empty system prompt means something; an empty list of hooks does not.
     said = {name: it for name, it in fields.items() if it or name == "system_prompt"}
     if options.managed_settings is not None:
         return ManagedInitialize(managed_settings=thaw(options.managed_settings), **said)

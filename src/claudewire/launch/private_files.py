@@ -1,4 +1,4 @@
-"""Files that hold what nobody else may read, for as long as a CLI needs them."""
+"""Files that only this user can read, for as long as a CLI needs them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["PrivateFiles"]
 
 
 class PrivateFiles:
-    """A directory of our own (0700) with files of our own (0600), made when first needed.
+    """A private directory (0700) with private files (0600), made when first needed.
 
-    The files are to stay until the CLI has exited. What is not deleted is deleted when this object
-    is, or when the interpreter exits.
+    The files must stay until the CLI has exited. What is not deleted by then is deleted with this
+    object, or when the interpreter exits.
     """
 
     def __init__(self) -> None:
@@ -34,8 +34,8 @@ class PrivateFiles:
         """Write a new file and give its path.
 
         Args:
-            name: what it is called, so that somebody who sees it knows what it is.
-            text: what it holds.
+            name: its name, which says to a reader what it is.
+            text: its content.
 
         Raises:
             CLIError: it cannot be written.
@@ -48,8 +48,8 @@ class PrivateFiles:
                 file.write(text)
         except OSError as error:
             raise CLIError(
-                f"The CLI could not be handed its {name}: {error}",
-                advice="Is there space in the directory for temporary files, and is it yours?",
+                f"The file {name} for the CLI could not be written: {error}",
+                advice="Check that the directory for temporary files has space, and is yours.",
             ) from error
         return path
 
@@ -60,7 +60,7 @@ class PrivateFiles:
         return self._folder
 
     def delete(self) -> None:
-        """Delete all the files. They can be deleted twice."""
+        """Delete all the files. It is safe to call twice."""
         if self._delete is not None:
             self._delete()
         self._folder = None

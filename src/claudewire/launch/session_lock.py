@@ -1,8 +1,8 @@
-"""One session of ours at a time for each conversation.
+"""At most one session of this library at a time for each conversation.
 
-Two CLIs that write the same transcript lose each other's turns, and neither notices. So whoever
-opens a conversation holds a lock on it: a file in the user's cache folder, which the system unlocks
-when the process dies. It binds claudewire only: nobody else looks at it.
+Two CLIs that write the same transcript lose each other's turns, and neither notices. So a session
+holds a lock on its conversation: a file in the user's cache folder, which the system unlocks when
+the process dies. Only claudewire looks at it; a CLI that another program started does not.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class SessionLock:
 
     Args:
         session_id: which conversation.
-        place: where the CLI keeps its conversations; equal ids elsewhere do not clash.
+        place: where the CLI keeps its conversations; equal ids in other places do not clash.
 
     Raises:
         CLIError: another session has it open; the cause is `SESSION_IN_USE`.
-        OSError: there can be no lock.
+        OSError: the file cannot be made or locked.
     """
 
     def __init__(self, session_id: str, place: str) -> None:
@@ -63,7 +63,7 @@ class SessionLock:
         return self._file >= 0
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release it, so that another session can have it."""
         if self._file >= 0:
             file, self._file = self._file, -1
             _held.pop(self._path, None)
@@ -72,7 +72,7 @@ class SessionLock:
             os.close(file)
 
     def abandon(self) -> None:
-        """Let go of it in a forked child: it is the parent's."""
+        """Drop it in a forked child: it belongs to the parent."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -141,7 +141,7 @@ def _folder() -> Path:
 
 
 def _abandon_in_fork() -> None:
-    # Else they would be held until the fork has ended, too.
+    # Otherwise they would also be held until the fork has ended.
     global _mutex
     _mutex = threading.Lock()
     for lock in list(_held.values()):
@@ -157,7 +157,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def place_of(env: Mapping[str, str | None]) -> str | None:
-    """Say where a CLI with this environment keeps its conversations; None if nobody knows."""
+    """Say where a CLI with this environment keeps its conversations; None if it is unknown."""
     config = env.get("CLAUDE_CONFIG_DIR")
     home = env.get("HOME")
     if not config and not home:
@@ -166,7 +166,7 @@ def place_of(env: Mapping[str, str | None]) -> str | None:
 
 
 class Claim:
-    """What a session says about its conversation: which it is to be, and that it is its own.
+    """The conversation of a session: which one it expects, and the lock on it.
 
     Args:
         place: where conversations are kept; None not to lock them.
@@ -183,10 +183,10 @@ class Claim:
         return None if self._lock is None else self._lock.session_id
 
     def expect(self, options: Options) -> None:
-        """A CLI is about to be started with these options.
+        """Lock the conversation that a CLI with these options will have, if they name it.
 
         Raises:
-            CLIError: the conversation is open elsewhere.
+            CLIError: another session has the conversation open.
         """
         self._expected = _named(options)
         if self._expected is None:
@@ -195,25 +195,25 @@ class Claim:
             self._take(self._expected)
 
     def confirm(self, session_id: str | None) -> None:
-        """The CLI says which conversation it has.
+        """Check which conversation the CLI says that it has, and lock it.
 
         Raises:
-            CLIError: it is another than it was told, or open elsewhere.
+            CLIError: it is not the expected one, or another session has it open.
         """
         if session_id is None:
             return  # it does not say
         expected, self._expected = self._expected, None
         if expected is not None and expected != session_id:
             raise CLIError(
-                f"The CLI was to have the session {expected} and has opened {session_id}",
+                f"The CLI has opened the session {session_id} instead of {expected}",
                 cause=Cause.OTHER_SESSION,
-                advice="Nothing was added to the one that you wanted. Say fork_session=True if "
-                "a new one is what you want.",
+                advice="Nothing was added to the one that was asked for. Say fork_session=True if "
+                "a new one is wanted.",
             )
         self._take(session_id)
 
     def release(self) -> None:
-        """Let others have the conversation."""
+        """Release the conversation, so that another session can have it."""
         lock, self._lock = self._lock, None
         if lock is not None:
             lock.release()
@@ -231,7 +231,7 @@ class Claim:
 
 
 def _named(options: Options) -> str | None:
-    """The conversation that the options name by its id. They may also name it by its title."""
+    """Give the conversation that the options name by its id; they may also name it by a title."""
     if options.resume is None or options.fork_session:
         return options.session_id
     try:
@@ -242,10 +242,10 @@ def _named(options: Options) -> str | None:
 
 
 def claim_for(options: Options, transport: Transport | Connect | None) -> Claim:
-    """Make the claim of a session that is opened like this."""
+    """Make the claim of a session with these options and this transport."""
     if options.shared or not options.persist_session:
         return Claim(None)
     if transport is not None and not callable(transport):
-        return Claim(None)  # nobody knows what is at its other end
+        return Claim(None)  # what is at its other end is unknown
     in_memory = transport is None and options.cli == SIMULATED
     return Claim(place_of(options.env if in_memory else environment(options)))

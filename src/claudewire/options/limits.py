@@ -53,15 +53,15 @@ class WaitingFor(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long each kind of silence is no stall, in seconds; None is for ever.
+    """How long each kind of silence may last before it is a stall, in seconds; None is forever.
 
     Attributes:
-        first_token: from a prompt, or a tool's result, to the first sign of the model.
-        next_token: between two signs of it.
-        tool: from the call of a tool, or its last sign of life, to its result.
+        first_token: from a prompt, or a tool's result, to the first output of the model.
+        next_token: between two pieces of output.
+        tool: from the call of a tool, or its last progress, to its result.
         person: for a person to decide.
-        answer: for the CLI to answer a request; each has its own timeout besides.
-        action: `warn` only tells of it. `interrupt` stops the turn, which then fails with
+        answer: for the CLI to answer a request, which also has a timeout of its own.
+        action: `warn` only reports it. `interrupt` stops the turn, which then fails with
             `TurnStalled`. `restart` also starts another CLI that resumes the session.
         grace: how long after the warning the action is taken.
 
@@ -83,7 +83,7 @@ class Patience:
             optional(seconds)(f"patience.{name}", getattr(self, name))
 
     def limit(self, what: WaitingFor) -> float:
-        """Give the patience for something, infinity if there is no limit."""
+        """Give the limit for one kind of waiting, infinity if there is none."""
         limits = {
             WaitingFor.FIRST_TOKEN: self.first_token,
             WaitingFor.NEXT_TOKEN: self.next_token,
@@ -97,10 +97,10 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """What happens to messages that nobody reads. The reader is never held up.
+    """What happens to messages that the application does not read. The reader never waits.
 
     Attributes:
-        high_water: at this many a `UnreadLimitReached` event tells of it.
+        high_water: at this many messages an `UnreadLimitReached` event reports it.
         policy: `keep` keeps them all; `drop_partial` then drops pieces of messages, each of which
             comes again as a whole.
 
