@@ -25,7 +25,7 @@ from ..simulator import (
 from ..simulator import faults as cli_faults
 from ..transport import Match, Recording, RecordingTransport, ReplayTransport, Transport
 from ..wire import Error
-from .api import Source
+from .api import ScriptSource
 from .cage import Cage
 from .wirelog import Watched, WireLog
 
@@ -186,7 +186,7 @@ class CageFactory:
 
     def __call__(
         self,
-        script: Source | Path = (),
+        script: ScriptSource | Path = (),
         *,
         env: Mapping[str, str] | None = None,
         keep: Sequence[str] = (),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .replies import APIReply, APIStatus, APIThinking, APIToolUse, APIUsage, structured_output
 from .requests import TURN, APIRequest
-from .script import APIScript, Source
+from .script import APIScript, ScriptSource
 from .server import ScriptedAPI, main, serve
 
 __all__ = [
@@ -20,8 +20,8 @@ __all__ = [
     "APIThinking",
     "APIToolUse",
     "APIUsage",
+    "ScriptSource",
     "ScriptedAPI",
-    "Source",
     "main",
     "serve",
     "structured_output",

@@ -45,9 +45,9 @@ from .replies import (
 )
 from .requests import APIRequest
 
-__all__ = ["APIScript", "Match", "Source"]
+__all__ = ["APIScript", "Condition", "ScriptSource"]
 
-Match = str | re.Pattern[str] | Callable[[APIRequest], bool]
+Condition = str | re.Pattern[str] | Callable[[APIRequest], bool]
 """When a rule applies: the prompt contains a string, matches a pattern, or a function decides."""
 
 _SHOWN = 200
@@ -55,7 +55,7 @@ _SHOWN = 200
 
 
 class _Rule(NamedTuple):
-    match: Match
+    match: Condition
     replies: tuple[Step, ...]
 
     def holds(self, request: APIRequest) -> bool:
@@ -114,7 +114,7 @@ class APIScript:
         self._call: Callable[[APIRequest], LooseReply | None] | None = None
 
     @classmethod
-    def of(cls, source: Source) -> APIScript:
+    def of(cls, source: ScriptSource) -> APIScript:
         """Make a script from what stands for one."""
         if isinstance(source, APIScript):
             return source
@@ -130,7 +130,7 @@ class APIScript:
             script._rest = _Cursor(as_step(reply) for reply in source)
         return script
 
-    def on(self, match: Match, *replies: LooseReply) -> APIScript:
+    def on(self, match: Condition, *replies: LooseReply) -> APIScript:
         """Add a rule: these replies for a turn like this. The first rule that matches applies."""
         self._rules.append(_Rule(match, tuple(as_step(reply) for reply in replies)))
         return self
@@ -196,7 +196,7 @@ class APIScript:
         return data
 
 
-Source = APIScript | Callable[[APIRequest], LooseReply | None] | Iterable[LooseReply]
+ScriptSource = APIScript | Callable[[APIRequest], LooseReply | None] | Iterable[LooseReply]
 """A script, or what stands for one: replies in their order, or a function that gives them."""
 
 

@@ -26,7 +26,7 @@ from anyio.abc import SocketAttribute
 
 from .replies import APIReply, APIStatus, Step, error_body, message_body, message_events
 from .requests import COUNT, SIDE, TURN, APIRequest, classify, redacted
-from .script import APIScript, Source
+from .script import APIScript, ScriptSource
 
 __all__ = ["ScriptedAPI", "main", "serve"]
 
@@ -46,7 +46,7 @@ class ScriptedAPI:
     """
 
     def __init__(
-        self, script: Source = (), *, port: int = 0, record: str | Path | None = None
+        self, script: ScriptSource = (), *, port: int = 0, record: str | Path | None = None
     ) -> None:
         self.script: APIScript = APIScript.of(script)
         self.requests: list[APIRequest] = []
@@ -274,7 +274,7 @@ def _request(head: h11.Request, body: bytes) -> HTTPRequest:
 
 
 async def serve(
-    script: Source,
+    script: ScriptSource,
     *,
     port: int = 0,
     record: str | Path | None = None,

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import msgspec
 
-from ..api import TURN, APIRequest, APIScript, Source
+from ..api import TURN, APIRequest, APIScript, ScriptSource
 from .launcher import Plan
 from .warden import REQUESTS, SCRIPT, CageError, dismiss_wardens
 
@@ -57,7 +57,7 @@ class Cage:
 
     def __init__(
         self,
-        script: Source | Path = (),
+        script: ScriptSource | Path = (),
         *,
         env: Mapping[str, str] | None = None,
         keep: Sequence[str] = (),
