@@ -613,6 +613,7 @@ class Opaque:
         (list[Opaque], "There is no JSON Schema for Opaque."),
         (type[int], "There is no JSON Schema for type[int]."),
         ("int", "There is no JSON Schema for int."),
+        ([int], "There is no JSON Schema for [<class 'int'>]."),
         (dict[float, int], "cannot be float"),
         (dict[bool, int], "cannot be bool"),
         (dict[tuple[int], int], "cannot be tuple[int]"),

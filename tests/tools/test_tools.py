@@ -266,6 +266,7 @@ def test_types_that_are_known_only_where_the_function_is_written_are_found() -> 
         (lambda: tool(_async_generator), TypeError, "_async_generator yields"),
         (lambda: tool(cast("Any", 5)), TypeError, "not of 5"),
         (lambda: tool(Point), TypeError, "A tool is made of a function"),
+        (lambda: tool(**cast("Any", {"nmae": "a"}))(_star), TypeError, "no setting 'nmae'"),
         (lambda: tool(name="a b")(_star), ValueError, "'a b' cannot be the name of a tool"),
         (lambda: tool(lambda: None), ValueError, "'<lambda>' cannot be the name of a tool"),
     ],

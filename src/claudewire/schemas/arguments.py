@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from .builder import Builder
 from .checker import Checker
 from .docstrings import Docstring
-from .fields import Field, field_of, mirror_of, object_schema
+from .fields import NO_DEFAULT, Field, field_of, mirror_of, object_schema
 from .hints import hints_of, unwrap
 from .portable import standalone
 from .typed import TypedSchema
@@ -63,7 +63,9 @@ class Arguments:
                 self.injected = parameter.name
             else:
                 self._add(parameter, hint, documented.arguments.get(parameter.name, ""))
-        self._defaults = {field.name: field.default for field in self._fields if not field.required}
+        self._defaults = {
+            field.name: field.default for field in self._fields if field.default is not NO_DEFAULT
+        }
         schema = {**object_schema(self._fields), "additionalProperties": self._others}
         self.schema: dict[str, Any] = standalone(schema, self._builder.definitions)
         mirror = partial(mirror_of, self._fields) if self._others is False else None

@@ -126,7 +126,7 @@ class Builder:
     """Makes schemas. It remembers those of classes, so that a class may contain itself.
 
     Args:
-        names: what hints may name besides what their module knows.
+        names: names that hints may use, besides those that their modules know.
         lenient: whether a type without a schema may be anything.
 
     Attributes:
@@ -152,9 +152,12 @@ class Builder:
 
     def _build(self, kind: Any) -> TypedSchema:
         origin, arguments = typing.get_origin(kind) or kind, typing.get_args(kind)
-        if origin in _SCALARS:
+        if not isinstance(kind, abc.Hashable):
+            found = None  # such as [int], which is not a type
+        elif origin in _SCALARS:
             return _SCALARS[origin]
-        found = self._container(kind, origin, arguments) or self._class(kind, origin)
+        else:
+            found = self._container(kind, origin, arguments) or self._class(kind, origin)
         if found is not None:
             return found
         if self._lenient:

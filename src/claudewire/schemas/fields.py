@@ -60,7 +60,7 @@ class Field:
         if self.default is not NO_DEFAULT:
             with suppress(TypeError):  # JSON does not have every default
                 words["default"] = to_json(self.default)
-        return self.schema.extended(words)
+        return self.schema.extended(words) if words else self.schema
 
 
 def fields_of(kind: Any, hints: Mapping[str, Any]) -> list[Field]:
@@ -188,7 +188,7 @@ def row_schema(
 
 
 def _documented(kind: Any) -> Docstring:
-    """Take apart the docstring of a class; what its bases say of fields holds too."""
+    """Parse the docstring of a class; what its bases say about fields holds too."""
     found = Docstring()
     for base in reversed(kind.__mro__):
         own = Docstring.parse(_docstring(base))

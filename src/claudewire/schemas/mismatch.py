@@ -45,9 +45,11 @@ class SchemaMismatch(Error, ValueError):
     @classmethod
     def joined(cls, mismatches: Iterable[SchemaMismatch]) -> SchemaMismatch:
         """Return the first of several mismatches, with all the others in `others`."""
-        first, *others = [each for mismatch in mismatches for each in mismatch.all]
-        first.others = tuple(others[: _ENOUGH - 1])
-        return first
+        found = [each for mismatch in mismatches for each in mismatch.all][:_ENOUGH]
+        for each in found:
+            each.others = ()
+        found[0].others = tuple(found[1:])
+        return found[0]
 
     @property
     def all(self) -> tuple[SchemaMismatch, ...]:

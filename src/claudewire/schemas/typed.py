@@ -8,7 +8,6 @@ problem, and leaves the keys of a dict out of its paths.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -80,8 +79,8 @@ class TypedSchema(dict[str, Any]):
 
     def extended(self, schema: Schema, checks: Iterable[Callable[[Any], None]] = ()) -> TypedSchema:
         """Return a copy with more keywords, and more checks of the value."""
-        extended = copy.copy(self)
-        extended.update(schema)
+        extended = TypedSchema(self.name, {**self, **schema})
+        extended.__dict__.update(self.__dict__)
         extended.checks = (*self.checks, *checks)
         if extended.checks or not schema.keys() <= _WORDS:
             extended.native = extended.mirror = None  # msgspec does not know about the limit
@@ -102,7 +101,8 @@ class TypedSchema(dict[str, Any]):
         mirror = None if self.mirror is None else self.mirror()
         if mirror is not None:
             return _natively(mirror, convert, chained([_given, *last]))
-        if self.native is not None and len(steps) + len(last) > 1:
+        is_simple = len(steps) + len(last) < 2 and "anyOf" not in self
+        if self.native is not None and not is_simple:
             return _natively(self.native, convert, unchanged)
         return convert
 
