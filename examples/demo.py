@@ -14,8 +14,9 @@ from pathlib import Path
 import anyio
 
 import claudewire
-from claudewire import LiveBlock, PermissionRequest, PermissionResult, QuestionRequest, Session
+from claudewire import PermissionRequest, PermissionResult, QuestionRequest, Session
 from claudewire.testing import SimulatedCLI
+from claudewire.tracking import LiveBlock
 from claudewire.wire import DIALECTS
 
 from .dialects import COLOR, show, show_dialects

@@ -30,20 +30,23 @@ stands below what can be had as `claudewire.…`. Guides: [sessions](sessions.md
 """
 
 GROUPS = {
-    "Ways in": "open run Session Pool PooledSession PoolStats",
-    "Turns": "Turn TurnState Reply LiveBlock Text Image Document",
-    "Options": "Options Timeouts Unread Patience Budget Price Escalation",
-    "What a session tells": "SessionState SessionEvent StateChanged TurnStarted "
-    "UnreadLimitReached BudgetAlert Alert Stall StderrOutput Waiting WaitingFor Subscription "
-    "InterruptReceipt BackgroundTask TaskTable Ledger Totals Transport",
+    "Ways in": "open run Session Pool session.PoolStats",
+    "Turns": "Turn TurnState Reply tracking.LiveBlock Text Image Document",
+    "Options": "Options Timeouts Unread Patience Budget Price session.Escalation",
+    "What a session tells": "SessionState session.SessionEvent session.StateChanged "
+    "session.TurnStarted session.UnreadLimitReached session.BudgetAlert tracking.Alert "
+    "session.Stall session.StderrOutput session.Waiting options.WaitingFor session.Subscription "
+    "session.InterruptReceipt BackgroundTask tracking.TaskTable tracking.Ledger tracking.Totals "
+    "Transport",
     "People": "PermissionRequest PermissionResult PermissionResultAllow PermissionResultDeny "
-    "QuestionRequest PlanRequest ElicitationRequest DialogRequest Inbox Terminal Remote "
-    "deny_everything policy_then allow_everything_dangerously Policy Rule JsonLinesAudit",
-    "Tools, hooks, agents": "tool Tool ToolContext ToolResult ToolError ToolFile ResourceLink "
-    "ToolServer Hooks Hook HookContext Agent",
+    "QuestionRequest PlanRequest ElicitationRequest DialogRequest Inbox Terminal people.Remote "
+    "deny_everything people.policy_then allow_everything_dangerously Policy Rule "
+    "policy.JsonLinesAudit",
+    "Tools, hooks, agents": "tool Tool ToolContext ToolResult ToolError tools.ToolFile "
+    "tools.ResourceLink ToolServer Hooks Hook HookContext Agent",
     "Errors": "Error OptionsError CLIError CLINotFoundError Cause Evidence SessionClosed "
     "RequestError UnsupportedRequest RequestTimeout TurnError TurnCancelled BudgetExceeded "
-    "TurnStalled OutputError TransportClosed LocalProtocolError",
+    "TurnStalled OutputError TransportClosed errors.LocalProtocolError",
 }
 """Names by topic, in the order in which they are best read. The others follow."""
 
@@ -51,6 +54,13 @@ MESSAGES = "What the CLI says; [protocol-reference.md](protocol-reference.md) ha
 
 MODULES = {
     "claudewire.sync": "The same verbs without async.",
+    "claudewire.session": "Events of a session, and the types of what its methods take and return.",
+    "claudewire.people": "Requests to a person, and who answers them; see [people.md](people.md).",
+    "claudewire.tools": "Tools out of functions; see [tools.md](tools.md).",
+    "claudewire.tracking": "Tokens, money, budgets and background tasks.",
+    "claudewire.errors": "Every error, and the evidence that it carries.",
+    "claudewire.launch": "How the CLI is found and started.",
+    "claudewire.transport": "The seam that carries bytes.",
     "claudewire.hooks": "What hooks return; [hooks.md](hooks.md) says where each fits.",
     "claudewire.policy": "Policies, their explanations and records.",
     "claudewire.options": "Subagents.",
@@ -79,7 +89,7 @@ def reference() -> str:
     grouped: set[str] = set()
     for title, names in GROUPS.items():
         grouped |= {*names.split()}
-        parts += [f"## {title}\n", *(entry(name) for name in names.split() if name in public)]
+        parts += [f"## {title}\n", *map(entry, names.split())]
     rest = [name for name in public if name not in grouped]
     parts += ["## Messages\n", f"{MESSAGES}\n", listed(claudewire, rest)]
     for module, sentence in MODULES.items():
@@ -102,8 +112,9 @@ def first_sentence(thing: Any) -> str:
 
 
 def entry(name: str) -> str:
-    """Describe one public name."""
-    thing = getattr(claudewire, name)
+    """Describe one public name, of the top level or of a package: `session.Subscription`."""
+    package, _, last = name.rpartition(".")
+    thing = getattr(importlib.import_module(f"claudewire.{package}".rstrip(".")), last)
     if inspect.isclass(thing):
         return class_entry(name, thing)
     if inspect.isfunction(thing):

@@ -19,9 +19,8 @@ from claudewire import (
     Policy,
     QuestionRequest,
     Session,
-    SessionEvent,
-    Subscription,
 )
+from claudewire.session import SessionEvent, Subscription
 from claudewire.testing import Chat, SimulatedCLI
 from claudewire.transport import Transport
 from claudewire.wire import Request

@@ -128,7 +128,7 @@ def test_a_snippet_prints_what_the_page_says(it: Shown, places: dict[str, Path])
 def test_the_table_of_errors_is_complete() -> None:
     told = {names(name)[0] for name, _ in table("errors.md", "| error | when |")}
     public = {name: getattr(claudewire, name) for name in claudewire.__all__}
-    assert told == {
+    assert told - {"hooks.HookResultError", "wire.LocalProtocolError"} == {
         name
         for name, it in public.items()
         if inspect.isclass(it) and issubclass(it, claudewire.Error) and it is not claudewire.Error

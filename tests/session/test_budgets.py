@@ -7,7 +7,8 @@ import pytest
 from tests.helpers.peer import SOON
 from tests.helpers.sessions import options
 
-from claudewire import Budget, BudgetAlert, BudgetExceeded, Session, TurnState
+from claudewire import Budget, BudgetExceeded, Session, TurnState
+from claudewire.session import BudgetAlert
 from claudewire.testing import Chat, Scenario, SimulatedCLI
 
 pytestmark = pytest.mark.anyio

@@ -1,0 +1,66 @@
+"""The names of the top level. A name is added or removed here on purpose, or not at all."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import typing
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import claudewire
+from claudewire import launch, people, transport
+
+NAMES = (
+    "open run Session Pool SessionState Turn TurnState Reply Text Image Document",
+    "Options Timeouts Unread Patience Budget Price Agent BackgroundTask Transport",
+    "PermissionRequest PermissionResult PermissionResultAllow PermissionResultDeny",
+    "QuestionRequest PlanRequest ElicitationRequest DialogRequest Inbox Terminal",
+    "deny_everything allow_everything_dangerously Policy Rule",
+    "tool Tool ToolAnnotations ToolContext ToolError ToolResult ToolServer",
+    "Hooks Hook HookContext HookResult",
+    "Error OptionsError CLIError CLINotFoundError Cause Evidence SessionClosed",
+    "RequestError UnsupportedRequest RequestTimeout AnswerError TransportClosed",
+    "TurnError TurnCancelled TurnStalled BudgetExceeded OutputError",
+    "Event Message AssistantMessage UserMessage SystemMessage ResultMessage InitMessage",
+    "StreamEvent RateLimitEvent UnknownMessage",
+    "TextBlock ThinkingBlock ToolUseBlock ToolResultBlock ImageBlock",
+    "__version__",
+)
+PUBLIC = [name for names in NAMES for name in names.split()]
+
+
+def test_the_top_level_has_these_names_and_no_others() -> None:
+    assert sorted(claudewire.__all__) == sorted(PUBLIC)
+    assert len(PUBLIC) < 80
+
+
+def test_type_checkers_see_the_same_names() -> None:
+    tree = ast.parse(inspect.getsource(claudewire))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    imported = {
+        alias.name: str(node.module)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert imported.keys() == set(PUBLIC) - {"__version__"}
+    for name, module in imported.items():
+        package = typing.cast("Any", __import__(f"claudewire.{module}", fromlist=[name]))
+        assert getattr(claudewire, name) is getattr(package, name)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        lambda: launch.Connect,
+        lambda: transport.Launch,
+        lambda: people.Pending,
+        lambda: people.PermissionHandler,
+        lambda: people.Person,
+    ],
+)
+def test_what_annotations_need_is_public_in_its_package(named: Callable[[], object]) -> None:
+    assert named() is not None
