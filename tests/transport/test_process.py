@@ -536,7 +536,7 @@ async def test_it_can_be_killed_without_an_event_loop(tmp_path: Path, watcher: s
     secret = tmp_path / "secret"
     secret.touch()
     with anyio.fail_after(PATIENCE):
-        process = await spawn(Launch(WITH_FAMILY, ENV, cleanup=(secret,)))
+        process = await spawn(Launch(WITH_FAMILY, ENV, cleanup=(secret.unlink,)))
         family = await numbers(process)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(process.wait)
@@ -568,7 +568,7 @@ async def test_a_process_that_is_never_closed_is_killed_with_a_warning(
     secret = tmp_path / "secret"
     secret.touch()
     with anyio.fail_after(PATIENCE):
-        process = await spawn(Launch(SLEEPER, ENV, cleanup=(secret,)))
+        process = await spawn(Launch(SLEEPER, ENV, cleanup=(secret.unlink,)))
         pid = process.pid
         del process
         gc.collect()
@@ -648,7 +648,7 @@ async def test_the_cleanup_is_done_once(tmp_path: Path, caplog: pytest.LogCaptur
     def fail() -> None:
         raise RuntimeError("no")
 
-    cleanup = (secret, lambda: done.append("once"), fail, tmp_path / "missing")
+    cleanup = (secret.unlink, lambda: done.append("once"), fail)
     with anyio.fail_after(PATIENCE), caplog.at_level(logging.ERROR):
         process = await spawn(Launch(SLEEPER, ENV, cleanup=cleanup))
         assert secret.exists()
@@ -672,6 +672,6 @@ async def test_windows_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     secret.touch()
     monkeypatch.setattr("sys.platform", "win32")
     with pytest.raises(CLIError, match="cannot start a CLI on Windows") as caught:
-        await spawn(Launch(SLEEPER, ENV, cleanup=(secret,)))
+        await spawn(Launch(SLEEPER, ENV, cleanup=(secret.unlink,)))
     assert "WSL" in caught.value.advice
     assert not secret.exists()

@@ -113,7 +113,7 @@ async def test_a_user_that_does_not_exist() -> None:
 async def test_what_was_prepared_is_removed_also_if_nothing_was_started(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.touch()
-    await refused(Launch(("/no/such/program",), ENV, cleanup=(secret,)))
+    await refused(Launch(("/no/such/program",), ENV, cleanup=(secret.unlink,)))
     assert not secret.exists()
 
 
@@ -122,7 +122,7 @@ async def test_what_was_prepared_is_removed_also_if_it_is_cancelled(tmp_path: Pa
     secret.touch()
     with anyio.CancelScope() as scope:
         scope.cancel()
-        await spawn(Launch(shell("exit"), ENV, cleanup=(secret,)))
+        await spawn(Launch(shell("exit"), ENV, cleanup=(secret.unlink,)))
     assert scope.cancelled_caught
     assert not secret.exists()
 

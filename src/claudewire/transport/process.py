@@ -30,12 +30,9 @@ from .spawn_errors import explained
 if TYPE_CHECKING:
     from .base import Transport
 
-__all__ = ["Cleanup", "Launch", "ProcessTransport", "check_platform", "spawn"]
+__all__ = ["Launch", "ProcessTransport", "check_platform", "spawn"]
 
 log: logging.Logger = logging.getLogger("claudewire.transport")
-
-Cleanup = Path | Callable[[], object]
-"""A file to delete, or a function to call."""
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
 """Seconds between two checks of a process group that is ending."""
@@ -49,14 +46,14 @@ class Launch:
         argv: the program, with its path, and its arguments.
         env: all of its environment.
         cwd: its working directory; None for that of this process.
-        cleanup: private temporary files to delete, and functions to call, when it has ended or
-            could not be started.
+        cleanup: functions to call when it has ended or could not be started, such as one that
+            deletes its private files.
     """
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)
     cwd: Path | None = None
-    cleanup: tuple[Cleanup, ...] = ()
+    cleanup: tuple[Callable[[], object], ...] = ()
 
 
 def check_platform() -> None:
@@ -110,19 +107,16 @@ async def spawn(
 
 
 class _CleanUp:
-    """Deletes the files and calls the functions of a `Launch`, once."""
+    """Calls the cleanup functions of a `Launch`, once."""
 
-    def __init__(self, steps: tuple[Cleanup, ...]) -> None:
+    def __init__(self, steps: tuple[Callable[[], object], ...]) -> None:
         self._steps = list(steps)
 
     def __call__(self) -> None:
         while self._steps:
             step = self._steps.pop()
             try:
-                if isinstance(step, Path):
-                    step.unlink(missing_ok=True)
-                else:
-                    step()
+                step()
             except Exception:
                 log.exception("Could not clean up after the CLI")
 
