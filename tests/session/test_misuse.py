@@ -36,6 +36,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"patience": 5}, r"patience must be Patience\(…\), not 5"),
     ({"unread": "drop"}, r"unread must be Unread\(…\)"),
     ({"prices": 3}, "prices must be a mapping, not 3"),
+    ({"prices": {"opus": 3}}, r"prices\['opus'\] must be Price\(…\), not 3"),
+    ({"dialect": "klingon"}, "dialect must be one of 'auto', .*not 'klingon'"),
     ({"policy": {"allow": ["Read"]}}, "policy must be a Policy"),
     ({"policy": claudewire.Policy}, "policy must be a Policy"),
     ({"inbox": "x"}, r"inbox must be Inbox\(…\), not 'x'"),

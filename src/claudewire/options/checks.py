@@ -24,6 +24,7 @@ from .types import SettingSource
 __all__ = [
     "Check",
     "absolute",
+    "answer_form",
     "autocompact",
     "boolean",
     "budgets",
@@ -51,6 +52,7 @@ __all__ = [
     "paths",
     "plugins",
     "policy",
+    "prices",
     "prompt",
     "prompt_blocks",
     "quoted",
@@ -550,6 +552,20 @@ def budgets(name: str, value: Any) -> tuple[Any, ...]:
         raise OptionsError(f"{name} must be a list; did you mean [{quoted(value)}]?")
     check = instance(Budget)
     return tuple(check(f"{name}[{i}]", each) for i, each in enumerate(items(name, value)))
+
+
+def prices(name: str, value: Any) -> Any:
+    """Take prices by model."""
+    from ..tracking import Price
+
+    return mapping_of(instance(Price))(name, value)
+
+
+def answer_form(name: str, value: Any) -> Any:
+    """Take the name of a form of answers."""
+    from ..people import AnswerForm
+
+    return literal(AnswerForm)(name, value)
 
 
 def policy(name: str, value: Any) -> Any:

@@ -84,14 +84,7 @@ class Patience:
 
     def limit(self, what: WaitingFor) -> float:
         """Give the limit for one kind of waiting, infinity if there is none."""
-        limits = {
-            WaitingFor.FIRST_TOKEN: self.first_token,
-            WaitingFor.NEXT_TOKEN: self.next_token,
-            WaitingFor.TOOL: self.tool,
-            WaitingFor.PERSON: self.person,
-            WaitingFor.ANSWER: self.answer,
-        }
-        limit = limits.get(what)
+        limit: float | None = getattr(self, what.name.lower(), None)
         return math.inf if limit is None else limit
 
 

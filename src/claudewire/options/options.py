@@ -395,7 +395,7 @@ class Options:
     """After how many seconds without a decision the answer is no; None to wait forever."""
     tell_errors: bool = option(False, boolean)
     """Whether the model is told which exception a handler raised."""
-    answer_form: AnswerForm | None = option(None)
+    answer_form: AnswerForm | None = option(None, checks.answer_form)
     """How answers to questions are written: see `AnswerForm`; None for what suits the dialect."""
     audit: Callable[[DecisionRecord], object] | None = option(None, checks.function)
     """Called with a record of each decision."""
@@ -413,7 +413,7 @@ class Options:
 
     budgets: Sequence[Budget] = option((), checks.budgets)
     """Limits that the session itself enforces."""
-    prices: Mapping[str, Price] = option(EMPTY, checks.mapping)
+    prices: Mapping[str, Price] = option(EMPTY, checks.prices)
     """What tokens cost, by model, instead of what the CLI says."""
     patience: Patience | None = option(Patience(), checks.optional(checks.instance(Patience)))
     """How long each kind of silence may last, and what happens then; None to not watch."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from ..errors import OptionsError
 from ..hooks import Hooks
 from ..launch import initialize_request
 from ..options import Options, check_agents, may_ignore
@@ -63,7 +62,6 @@ class RequestHandlers:
 
     def __init__(self, options: Options, session: Callable[[], Session | None]) -> None:
         _check_reachable(options)
-        _check_form(options.answer_form)
         self.inbox: Inbox = options.inbox or Inbox()
         self.name: str = f"session-{next(_numbers)}"
         self.servers: Servers = Servers(options, session)
@@ -157,12 +155,6 @@ def _check_reachable(options: Options) -> None:
     from .reachability import check_reachable
 
     check_reachable(options)
-
-
-def _check_form(form: str | None) -> None:
-    known = get_args(AnswerForm)
-    if form is not None and form not in known:
-        raise OptionsError(f"answer_form cannot be {form!r}; it is one of {', '.join(known)}")
 
 
 def people_of(options: Options, inbox: Inbox) -> People:
