@@ -24,6 +24,7 @@ from ..wire import (
 )
 from .actions import Write
 from .chat import Scenario
+from .demo_agent import demo_agent
 from .engine import Engine, Fault, Wait
 from .flags import EarlyExit, is_uuid, parse
 from .model_output import turn_usage
@@ -243,7 +244,7 @@ class Simulation(NamedTuple):
         session = SimulatedSession(flags, persona=plays, cwd=cwd, env=env, store=store)
         return SimulatedProcess(
             session,
-            self.scenario or _demo(),
+            self.scenario or demo_agent,
             dialect=self.dialect,
             clock=clock,
             faults=_fresh(self.faults),
@@ -265,9 +266,3 @@ def _fresh(faults: Sequence[Fault]) -> Sequence[Fault]:
     from copy import deepcopy
 
     return deepcopy(list(faults))
-
-
-def _demo() -> Scenario:
-    from .demo_agent import demo_agent
-
-    return demo_agent
