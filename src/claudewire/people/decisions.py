@@ -186,7 +186,7 @@ class Decider:
         self._capabilities = capabilities
         self._form = form
         self._open: dict[str, Pending[Any]] = {}
-        self._limiter: anyio.CapacityLimiter | None = None
+        self._limiter = anyio.CapacityLimiter(MAX_THREADS)
 
     @property
     def inbox(self) -> Inbox:
@@ -271,18 +271,11 @@ class Decider:
         handler = people.handler_for(request.kind)
         async with anyio.create_task_group() as tasks:
             if handler is not None:
-                tasks.start_soon(self._run, handler, request)
+                tasks.start_soon(run_handler, handler, request, self._limiter, people.tell_errors)
             await people.inbox.ask(request, deadline=people.deadline)
             tasks.cancel_scope.cancel()
         if request.state is PendingState.EXPIRED:
             logger.warning("%s: %s, so the answer is no", request.id, request.ending)
-
-    async def _run(self, handler: Handler, request: Pending[Any]) -> None:
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(MAX_THREADS)
-        await run_handler(
-            handler, request, limiter=self._limiter, tell_errors=self.people.tell_errors
-        )
 
     # --- records ---------------------------------------------------------------------------------
 

@@ -56,7 +56,6 @@ def check_handler(handler: object, kind: str) -> None:
 async def run_handler(
     handler: Handler,
     request: Pending[AnswerT],
-    *,
     limiter: anyio.CapacityLimiter | None = None,
     tell_errors: bool = False,
 ) -> None:

@@ -165,7 +165,9 @@ class PermissionRequest(ToolPending):
         Raises:
             AnswerError: an argument makes no sense; the request still waits.
         """
-        updates = updates_for(remember, scope, self.suggestions)
+        updates = None
+        if remember is not None or scope is not None:
+            updates = updates_for(remember, scope, self.suggestions)
         return self._give(self._allow(self._changed(input), updated_permissions=updates))
 
     def _changed(self, input: object) -> dict[str, Any]:

@@ -173,7 +173,8 @@ def updates_for(
     Raises:
         AnswerError: this cannot be remembered.
     """
-    _check_scope(scope)
+    if scope is not None and scope != "once":
+        _destination(scope)
     items = list(_items(remember))
     if not items:
         if scope in (None, "once"):
@@ -211,11 +212,6 @@ def _numbered(index: int, suggestions: Sequence[Suggestion]) -> Suggestion:
     if 0 <= index < len(suggestions):
         return suggestions[index]
     raise AnswerError(f"There is no suggestion {index}; there are {len(suggestions)}, from 0 on")
-
-
-def _check_scope(scope: object) -> None:
-    if scope is not None and scope != "once":
-        _destination(scope)
 
 
 def _destination(scope: object) -> str:

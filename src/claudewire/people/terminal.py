@@ -149,12 +149,10 @@ class Terminal:
         self._diffs = diffs
         self._width = width
         self._sessions: set[str] = set()
-        self._busy: anyio.Lock | None = None
+        self._busy = anyio.Lock()
 
     async def __call__(self, request: Pending[Any]) -> Any:
         """Ask, and return the answer. At the end of the input the answer is no."""
-        if self._busy is None:
-            self._busy = anyio.Lock()
         async with self._busy:
             try:
                 self._lines.forget()
