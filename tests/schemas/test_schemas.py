@@ -356,7 +356,17 @@ def test_in_a_union_the_deepest_mistake_is_the_one_that_counts() -> None:
             "$: must be with a time zone, got '2025-01-31T12:00:00'",
         ),
         ("abc", Annotated[str, Predicate(str.isupper)], "$: 'abc' does not satisfy `isupper`"),
+        (
+            5,
+            Annotated[Any, Predicate(len)],
+            "`len` failed for 5: object of type 'int' has no len()",
+        ),
         (0, Annotated[int | str, Gt(0)], "$: must be greater than 0, got 0"),
+        (
+            {"-1": 1},
+            dict[Annotated[int, Gt(0)], int],
+            "$['-1']: must be greater than 0, got -1",
+        ),
         (
             {"x": 1},
             dict[Annotated[str, Len(2)], int],

@@ -108,6 +108,10 @@ _SCALARS: Mapping[Any, TypedSchema] = {
 }
 """The types without parts."""
 
+_INTEGER_AS_KEY = TypedSchema(
+    "int", {"pattern": _INTEGER_KEY}, make=_make_integer, example="7", is_opaque=True
+)
+
 _ARRAYS: Mapping[Any, type] = {
     list: list,
     set: set,
@@ -146,9 +150,7 @@ class Builder:
             UnsupportedType: there is no JSON Schema for it.
         """
         plain = unwrap(hint)
-        schema = self._build(plain.kind)
-        added, checks = read(plain.metadata, schema)
-        return schema.extended(added, checks) if added or checks else schema
+        return _annotated(self._build(plain.kind), plain.metadata)
 
     def _build(self, kind: Any) -> TypedSchema:
         origin, arguments = typing.get_origin(kind) or kind, typing.get_args(kind)
@@ -213,7 +215,7 @@ class Builder:
         return TypedSchema(f"{kind.__name__}[{item.name}]", schema, make=kind, native=native)
 
     def _mapping(self, key_hint: Any, value_hint: Any) -> TypedSchema:
-        key, value = self._key(self.build(key_hint)), self.build(value_hint)
+        key, value = self._key(key_hint), self.build(value_hint)
         schema: dict[str, Any] = {"type": "object"}
         if key not in ({}, {"type": "string"}):
             schema["propertyNames"] = key
@@ -223,21 +225,13 @@ class Builder:
         native = types.GenericAlias(dict, (str, value.native)) if is_native else None
         return TypedSchema(f"dict[{key.name}, {value.name}]", schema, native=native)
 
-    def _key(self, key: TypedSchema) -> TypedSchema:
+    def _key(self, hint: Any) -> TypedSchema:
+        plain = unwrap(hint)
+        key = self._build(plain.kind)
         if key and key.get("type") not in {"string", "integer"} and "enum" not in key:
-            raise UnsupportedType(
-                f"The keys of a JSON object are strings and cannot be {key.name}."
-            )
-        if key.get("type") != "integer" or "enum" in key:
-            return key
-        return TypedSchema(
-            "int",
-            {"pattern": _INTEGER_KEY},
-            make=_make_integer,
-            example="7",
-            checks=key.checks,
-            is_opaque=True,
-        )
+            raise UnsupportedType(f"The keys of a JSON object cannot be {key.name}.")
+        is_integer = key.get("type") == "integer" and "enum" not in key
+        return _annotated(_INTEGER_AS_KEY if is_integer else key, plain.metadata)
 
     def _class(self, kind: Any, origin: Any) -> TypedSchema | None:
         if _is_model(kind):
@@ -291,6 +285,12 @@ class Builder:
             hint = hints.get(field.name, hints.get(f"_{field.name}", Any))  # as attrs renames it
             field.schema = self.build(fill_in(hint, variables))
         return class_schema(origin, fields)
+
+
+def _annotated(schema: TypedSchema, metadata: Iterable[Any]) -> TypedSchema:
+    """Add what `Annotated` says about a type."""
+    added, checks = read(metadata, schema)
+    return schema.extended(added, checks) if added or checks else schema
 
 
 def _choice(name: str, choices: Sequence[tuple[Any, Any]]) -> TypedSchema:

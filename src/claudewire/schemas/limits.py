@@ -125,8 +125,12 @@ def _check_zone(wanted: Any, value: Any) -> None:
 
 
 def _check_predicate(predicate: Callable[[Any], Any], value: Any) -> None:
-    if not predicate(value):
-        condition = getattr(predicate, "__name__", "its condition")
+    condition = getattr(predicate, "__name__", "its condition")
+    try:
+        holds = predicate(value)
+    except Exception as error:
+        raise SchemaMismatch(f"`{condition}` failed for {brief(value)}: {error}") from error
+    if not holds:
         raise SchemaMismatch(f"{brief(value)} does not satisfy `{condition}`")
 
 

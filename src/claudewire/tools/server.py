@@ -8,7 +8,7 @@ a notification.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 from weakref import WeakSet
 
@@ -252,14 +252,6 @@ class ToolConnection:
         self._running: dict[Any, anyio.CancelScope] = {}
         self._threads = threads
         self._limiter: anyio.CapacityLimiter | None = None
-        self._methods: dict[str, Callable[[Any, Mapping[str, Any]], Awaitable[Message]]] = {
-            "initialize": self._initialize,
-            "ping": self._ping,
-            "tools/list": self._list,
-            "tools/call": self._call,
-        }
-        if server.logs:
-            self._methods["logging/setLevel"] = self._ping
 
     async def run(self) -> None:
         """Do nothing: a call runs in the task that handles its message."""
@@ -292,28 +284,25 @@ class ToolConnection:
             return rpc_error(id, error.code, str(error))
 
     async def _serve(self, id: Any, method: str, params: Any) -> Message:
-        serve = self._methods.get(method)
-        if serve is None:
-            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method}")
         if not isinstance(params, Mapping):
             raise RpcError(INVALID_PARAMS, "params must be an object")
-        return await serve(id, params)
+        if method == "tools/call":
+            return await self._call(id, params)
+        if method == "tools/list":
+            return self._server.tools_list_result()
+        if method == "initialize":
+            asked = params.get("protocolVersion")
+            version = asked if isinstance(asked, str) else PROTOCOL_VERSION
+            return self._server.initialize_result(version)
+        if method == "ping" or (method == "logging/setLevel" and self._server.logs):
+            return {}
+        raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method}")
 
     def _take_note(self, method: Any, params: Any) -> None:
         if method == "notifications/cancelled" and isinstance(params, Mapping):
             scope = self._running.get(params.get("requestId"))
             if scope is not None:
                 scope.cancel()
-
-    async def _initialize(self, id: Any, params: Mapping[str, Any]) -> Message:
-        asked = params.get("protocolVersion")
-        return self._server.initialize_result(asked if isinstance(asked, str) else PROTOCOL_VERSION)
-
-    async def _ping(self, id: Any, params: Mapping[str, Any]) -> Message:
-        return {}
-
-    async def _list(self, id: Any, params: Mapping[str, Any]) -> Message:
-        return self._server.tools_list_result()
 
     async def _call(self, id: Any, params: Mapping[str, Any]) -> Message:
         name, arguments = params.get("name"), params.get("arguments")
