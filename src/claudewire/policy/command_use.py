@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from .file_use import NO_MATCH, Finding, UseContext, Verdict, path_allowed, scoped
-from .paths import Places, ResolvedPath, is_protected, normal
+from .paths import ResolvedPath, is_protected, normal
 from .rules import Rule
 from .shell import (
     SAFE_VARIABLES,
@@ -95,10 +95,10 @@ class CommandUse:
     def files(self) -> list[tuple[bool, Word, tuple[str, ...]]]:
         """Files that the commands name: whether it is written, its name, and where that leads."""
         context = self.context
-        directories = _directories_of(self.script, context.cwd, context.places.home)
+        directories = _directories_of(self.script, context.cwd, context.home)
         found = []
         for written, word in _touched(self.script, self.possible):
-            paths = [context.places.resolve(word.text, cwd=d) for d in directories or [context.cwd]]
+            paths = [context.resolve(word.text, cwd=d) for d in directories or [context.cwd]]
             forms = tuple(form for path in paths for form in path.all_forms)
             # Where a relative path leads is not known if the directory is not.
             known = word if directories or word.text.startswith(("/", "~")) else _UNKNOWN_FILE
@@ -168,7 +168,7 @@ class CommandUse:
             return f"it cannot be parsed with certainty: {self.script.doubts[0]}"
         if not any(command.words for command in commands):
             return "there is no command in it"
-        moves = _changes_directory(commands) or self.context.cwd != self.context.places.cwd
+        moves = _changes_directory(commands) or self.context.cwd != self.context.base
         for command in commands:
             if moves and command.words and _depends_on_directory(command.words[0]):
                 return f"what `{command.source}` runs depends on the directory, which changes"
@@ -216,8 +216,7 @@ class CommandUse:
 
     def never_unasked(self) -> str:
         """Why no rule can allow this; empty if one can."""
-        context = self.context
-        removed = _critical_removal(self.possible, context.places, context.directories, context.cwd)
+        removed = _critical_removal(self.possible, self.context)
         if removed is None:
             return ""
         return f"`{removed}` may remove a whole home, root or project directory"
@@ -286,23 +285,21 @@ def _changes_directory(commands: tuple[Command, ...]) -> bool:
     return any(command.words and basename(command.words[0]) in _MOVERS for command in commands)
 
 
-def _critical_removal(
-    commands: Iterable[Words], places: Places, directories: tuple[str, ...], cwd: str
-) -> str | None:
+def _critical_removal(commands: Iterable[Words], context: UseContext) -> str | None:
     """Find a command that removes a whole home, root or project directory."""
     removals = [words for words in commands if basename(words[0]) in _REMOVERS]
     if not removals:
         return None
-    kept = {"/", places.home, places.cwd, cwd, *directories}
-    kept |= {normal(places.realpath(path)) for path in kept}
+    kept = {"/", context.home, context.base, context.cwd, *context.directories}
+    kept |= {normal(context.realpath(path)) for path in kept}
     for words in removals:
-        targets = (_removed(word, places, cwd) for word in words[1:] if word.raw[:1] != "-")
+        targets = (_removed(word, context) for word in words[1:] if word.raw[:1] != "-")
         if any(target is None or _is_critical(target, kept) for target in targets):
             return " ".join(word.raw for word in words)
     return None
 
 
-def _removed(word: Word, places: Places, cwd: str) -> ResolvedPath | None:
+def _removed(word: Word, context: UseContext) -> ResolvedPath | None:
     """Resolve what is removed; None if that is not known."""
     folder, _, name = word.text.rpartition("/")
     if re.match(r"[$`]", folder or word.text):
@@ -310,7 +307,7 @@ def _removed(word: Word, places: Places, cwd: str) -> ResolvedPath | None:
     target = word.text
     if not word.static and _EVERYTHING.fullmatch(name):
         target = folder or ("/" if target.startswith("/") else ".")
-    return places.resolve(target, cwd=cwd)
+    return context.resolve(target)
 
 
 def _is_critical(path: ResolvedPath, kept: set[str]) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .paths import Places, ResolvedPath, is_protected
+from .paths import ResolvedPath, below, is_protected, normal, problem_of
 from .rules import Rule
 from .shell import Match
 from .tools import facts
@@ -40,29 +40,61 @@ class UseContext:
     """What applies to every use of a tool.
 
     Attributes:
-        places: what paths are relative to.
+        base: the directory that relative rules are about.
         cwd: the working directory of this use.
+        home: the home directory.
         directories: where else the CLI may work.
         case_sensitive: whether file names that differ in case are different files.
         protect: whether some paths are never written without asking.
+        realpath: follows symbolic links, like `os.path.realpath`.
     """
 
-    places: Places
+    base: str
     cwd: str
-    directories: tuple[str, ...] = ()
-    case_sensitive: bool = True
-    protect: bool = True
+    home: str
+    directories: tuple[str, ...]
+    case_sensitive: bool
+    protect: bool
+    realpath: Callable[[str], str]
 
-    def resolve(self, path: str) -> ResolvedPath:
-        """Resolve a path."""
-        return self.places.resolve(path, cwd=self.cwd)
+    def resolve(self, path: str, cwd: str | None = None) -> ResolvedPath:
+        """Find out where a path leads, seen from the working directory or another one."""
+        problem = problem_of(path)
+        if problem is not None and "\0" in path:
+            return ResolvedPath(path, (), (), problem)
+        at_home = path == "~" or path.startswith("~/")
+        absolute = posixpath.join(cwd or self.cwd, self.home + path[1:] if at_home else path)
+        literal = normal(absolute)
+        try:
+            forms = [literal, normal(self.realpath(literal)), normal(self.realpath(absolute))]
+        except (OSError, ValueError) as error:
+            return ResolvedPath(path, (literal,), (), f"it cannot be followed: {error}")
+        stripped = "/".join(part.rstrip(". ") or part for part in literal.split("/"))
+        suspected = [normal(stripped), normal(literal.replace("\\", "/").strip())]
+        return ResolvedPath(path, tuple(dict.fromkeys(forms)), tuple(suspected), problem)
 
     def roots(self, rule: Rule, *, forbids: bool) -> tuple[str, ...]:
         """Return what the path of a rule is relative to."""
         assert rule.path is not None
+        anchor = rule.path.anchor
+        if anchor == "root":
+            return ("/",)
+        if anchor == "home":
+            return self._followed(self.home)
+        base = self.base if anchor == "cwd" or rule.root is None else rule.root
         # A working directory that changes may widen what is forbidden, never what is allowed.
-        cwd = self.cwd if forbids else None
-        return self.places.roots(rule.path.anchor, rule.root, cwd=cwd)
+        return self._followed(base, self.cwd) if forbids else self._followed(base)
+
+    def _followed(self, *directories: str) -> tuple[str, ...]:
+        """Return directories as they are written and with symbolic links followed."""
+        both = (path for directory in directories for path in (directory, self.realpath(directory)))
+        return tuple(dict.fromkeys(map(normal, both)))
+
+    def contains(self, path: ResolvedPath) -> bool:
+        """Whether every reading of a path is in a directory that the CLI works in."""
+        roots = self._followed(self.base, *self.directories)
+        inside = all(any(below(form, root) is not None for root in roots) for form in path.forms)
+        return inside and path.problem is None and bool(path.forms)
 
     def matches(self, rule: Rule, forms: Iterable[str], *, forbids: bool = False) -> bool:
         """Whether a rule is about one of some paths."""
@@ -181,6 +213,4 @@ class FileUse:
 
     def in_working_directories(self) -> bool:
         """Whether it is in a directory that the CLI works in."""
-        context = self.context
-        directories = (context.places.cwd, *context.directories)
-        return self.path is not None and context.places.within(self.path, directories)
+        return self.path is not None and self.context.contains(self.path)

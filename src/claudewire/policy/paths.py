@@ -18,14 +18,13 @@ forbids any `src` below the working directory, and allows only the one in it.
 from __future__ import annotations
 
 import functools
-import os
 import posixpath
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["PathPattern", "Places", "ResolvedPath", "is_protected", "normal"]
+__all__ = ["PathPattern", "ResolvedPath", "below", "is_protected", "normal", "problem_of"]
 
 
 def _names(text: str) -> frozenset[str]:
@@ -69,63 +68,13 @@ class ResolvedPath:
         return tuple(dict.fromkeys((*self.forms, *self.suspected)))
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
-    """The directories that paths and patterns are relative to.
-
-    Attributes:
-        cwd: the working directory.
-        home: the home directory.
-        realpath: follows symbolic links, like `os.path.realpath`.
-    """
-
-    cwd: str
-    home: str
-    realpath: Callable[[str], str] = os.path.realpath
-
-    def resolve(self, path: str, *, cwd: str | None = None) -> ResolvedPath:
-        """Find out where a path leads."""
-        problem = _problem(path)
-        if problem is not None and "\0" in path:
-            return ResolvedPath(path, (), (), problem)
-        absolute = posixpath.join(cwd or self.cwd, self._at_home(path))
-        literal = normal(absolute)
-        try:
-            forms = [literal, normal(self.realpath(literal)), normal(self.realpath(absolute))]
-        except (OSError, ValueError) as error:
-            return ResolvedPath(path, (literal,), (), f"it cannot be followed: {error}")
-        stripped = "/".join(part.rstrip(". ") or part for part in literal.split("/"))
-        suspected = [normal(stripped), normal(literal.replace("\\", "/").strip())]
-        return ResolvedPath(path, tuple(dict.fromkeys(forms)), tuple(suspected), problem)
-
-    def _at_home(self, path: str) -> str:
-        return self.home + path[1:] if path == "~" or path.startswith("~/") else path
-
-    def roots(self, anchor: str, source: str | None, *, cwd: str | None = None) -> tuple[str, ...]:
-        """Return the directories of an anchor, as written and with symbolic links followed."""
-        if anchor == "root":
-            return ("/",)
-        if anchor == "home":
-            found = [self.home]
-        else:
-            found = [self.cwd if anchor == "cwd" or source is None else source]
-            found += [] if cwd is None else [cwd]
-        both = [normal(path) for root in found for path in (root, self.realpath(root))]
-        return tuple(dict.fromkeys(both))
-
-    def within(self, path: ResolvedPath, directories: tuple[str, ...]) -> bool:
-        """Whether every reading of a path is in one of some directories."""
-        roots = [normal(path) for root in directories for path in (root, self.realpath(root))]
-        inside = all(any(below(form, root) is not None for root in roots) for form in path.forms)
-        return inside and path.problem is None and bool(path.forms)
-
-
 def normal(path: str) -> str:
     """Take `.`, `..` and doubled slashes out of an absolute path."""
     return posixpath.normpath("/" + path.lstrip("/"))
 
 
-def _problem(path: str) -> str | None:
+def problem_of(path: str) -> str | None:
+    """Why no rule can allow a path, as far as its spelling tells; None if it is plain."""
     if not path:
         return "there is no path"
     if any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in path):

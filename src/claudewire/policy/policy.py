@@ -13,7 +13,7 @@ from ..errors import OptionsError
 from ..wire import PermissionMode
 from .decisions import Behavior, Decision
 from .file_use import UseContext
-from .paths import Places, normal
+from .paths import normal
 from .rules import Rule
 from .shell import Match
 from .tool_use import ToolUse
@@ -137,11 +137,13 @@ class Policy:
         here = self.cwd or os.getcwd() if cwd is None else self._absolute(cwd, os.getcwd())
         base = self.cwd or here
         return UseContext(
-            Places(base, self.home, self.realpath),
-            here,
-            tuple(self._absolute(directory, base) for directory in self.directories),
-            self.case_sensitive,
-            self.protect,
+            base=base,
+            cwd=here,
+            home=self.home,
+            directories=tuple(self._absolute(it, base) for it in self.directories),
+            case_sensitive=self.case_sensitive,
+            protect=self.protect,
+            realpath=self.realpath,
         )
 
     def _decide(self, use: ToolUse) -> Decision:
