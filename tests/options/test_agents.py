@@ -103,7 +103,7 @@ def test_an_effort_may_be_a_number() -> None:
         ({"description": ""}, "Agent.description is empty"),
         ({"description": None}, "Agent.description must be a string, not None"),
         ({"prompt": "  "}, "Agent.prompt is empty"),
-        ({"tools": "Read"}, "Agent.tools must be a list of strings; did you mean ['Read']?"),
+        ({"tools": "Read"}, "Agent.tools must be a list; did you mean ['Read']?"),
         ({"tools": 5}, "Agent.tools must be a list, not 5"),
         ({"tools": ["Read", ""]}, "Agent.tools[1] is empty"),
         ({"disallowed_tools": [5]}, "Agent.disallowed_tools[0] must be a string, not 5"),

@@ -26,7 +26,6 @@ from ..wire import (
     InitializeResult,
 )
 from .checks import (
-    Check,
     boolean,
     either,
     items,
@@ -38,6 +37,7 @@ from .checks import (
     struct,
     whole_number,
 )
+from .declaration import declarations, option
 from .frozen import freeze, thaw
 from .types import Effort, McpServer, NamedServer
 
@@ -48,6 +48,14 @@ Mode = Literal["default", "acceptEdits", "bypassPermissions", "plan", "dontAsk",
 
 AgentServer = str | NamedServer | Mapping[str, McpServer]
 """A server of the session or of the CLI's settings, by name; or servers that only the agent has."""
+
+
+def _mcp_servers(name: str, value: object) -> None:
+    for item in items(name, value):
+        if isinstance(item, Mapping):
+            mcp_servers(name, item)
+        else:
+            string(f"a server in {name}", getattr(item, "name", item))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,29 +89,28 @@ class Agent:
 
     description: str
     prompt: str
-    tools: Sequence[str] | None = None
-    disallowed_tools: Sequence[str] | None = None
-    model: str | None = None
-    mcp_servers: Sequence[AgentServer] | None = None
-    skills: Sequence[str] | None = None
-    initial_prompt: str | None = None
-    max_turns: int | None = None
-    background: bool | None = None
-    memory: Memory | None = None
-    effort: Effort | int | None = None
-    permission_mode: Mode | None = None
-    omit_claude_md: bool | None = None
-    auto_compact_window: int | None = None
-    critical_reminder: str | None = None
-    observer: str | None = None
-    observer_message: str | None = None
+    tools: Sequence[str] | None = option(None, strings)
+    disallowed_tools: Sequence[str] | None = option(None, strings)
+    model: str | None = option(None, string)
+    mcp_servers: Sequence[AgentServer] | None = option(None, _mcp_servers)
+    skills: Sequence[str] | None = option(None, strings)
+    initial_prompt: str | None = option(None, string)
+    max_turns: int | None = option(None, whole_number(1))
+    background: bool | None = option(None, boolean)
+    memory: Memory | None = option(None, literal(Memory))
+    effort: Effort | int | None = option(None, either(int, whole_number(1), literal(Effort)))
+    permission_mode: Mode | None = option(None, literal(Mode))
+    omit_claude_md: bool | None = option(None, boolean)
+    auto_compact_window: int | None = option(None, whole_number(1))
+    critical_reminder: str | None = option(None, string)
+    observer: str | None = option(None, string)
+    observer_message: str | None = option(None, string)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is not None or field.name in ("description", "prompt"):
-                check: Check = _CHECKS.get(field.name, string)
-                check(f"Agent.{field.name}", value)
+        string("Agent.description", self.description)
+        string("Agent.prompt", self.prompt)
+        for name, declared in declarations(Agent).items():
+            declared.kept(f"Agent.{name}", getattr(self, name))
         both = {*(self.tools or ())} & {*(self.disallowed_tools or ())}
         if both:
             raise OptionsError(f"An agent cannot have {min(both)} both allowed and disallowed")
@@ -125,30 +132,6 @@ def _server(server: AgentServer) -> str | dict[str, Any]:
     if isinstance(server, Mapping):
         return {name: msgspec.to_builtins(config) for name, config in server.items()}
     return server.name
-
-
-def _mcp_servers(name: str, value: object) -> None:
-    for item in items(name, value):
-        if isinstance(item, Mapping):
-            mcp_servers(name, item)
-        else:
-            string(f"a server in {name}", getattr(item, "name", item))
-
-
-_CHECKS: Mapping[str, Check] = {
-    "tools": strings,
-    "disallowed_tools": strings,
-    "mcp_servers": _mcp_servers,
-    "skills": strings,
-    "max_turns": whole_number(1),
-    "background": boolean,
-    "memory": literal(Memory),
-    "effort": either(int, whole_number(1), literal(Effort)),
-    "permission_mode": literal(Mode),
-    "omit_claude_md": boolean,
-    "auto_compact_window": whole_number(1),
-}
-"""Checks of what is not a string."""
 
 
 def agent_definition(name: str, value: Any) -> AgentDefinition:

@@ -19,7 +19,6 @@ import msgspec
 from ..errors import OptionsError
 from ..wire import PluginConfig
 from .frozen import EMPTY, FrozenMap, freeze, thaw
-from .types import SettingSource
 
 __all__ = [
     "Check",
@@ -41,6 +40,7 @@ __all__ = [
     "instance",
     "items",
     "json_object",
+    "list_of",
     "literal",
     "mapping",
     "mapping_of",
@@ -50,7 +50,7 @@ __all__ = [
     "optional",
     "path",
     "paths",
-    "plugins",
+    "plugin",
     "policy",
     "prices",
     "prompt",
@@ -59,7 +59,6 @@ __all__ = [
     "rules",
     "seconds",
     "session_uuid",
-    "setting_sources",
     "settings",
     "skills",
     "string",
@@ -103,18 +102,25 @@ def string(name: str, value: Any) -> str:
     return str(freeze(value, name))
 
 
-def strings(name: str, value: Any) -> tuple[str, ...]:
-    """Take a list of strings, and not a single one, which Python takes for a list of letters."""
-    if isinstance(value, str):
-        raise OptionsError(f"{name} must be a list of strings; did you mean [{quoted(value)}]?")
-    return tuple(string(f"{name}[{i}]", each) for i, each in enumerate(items(name, value)))
-
-
 def items(name: str, value: Any) -> Sequence[Any]:
-    """Take a list, a tuple or a set."""
-    if not isinstance(value, Sequence | set | frozenset) or isinstance(value, str | bytes):
+    """Take a list, a tuple or a set; not a string, which Python takes for a list of letters."""
+    if isinstance(value, str | os.PathLike):
+        raise OptionsError(f"{name} must be a list; did you mean [{quoted(value)}]?")
+    if not isinstance(value, Sequence | set | frozenset) or isinstance(value, bytes):
         raise OptionsError(f"{name} must be a list, not {quoted(value)}")
     return value if isinstance(value, Sequence) else sorted(value, key=repr)
+
+
+def list_of(check: Check) -> Check:
+    """Make a check for a list of what another check takes."""
+
+    def check_all(name: str, value: Any) -> tuple[Any, ...]:
+        return tuple(check(f"{name}[{i}]", each) for i, each in enumerate(items(name, value)))
+
+    return check_all
+
+
+strings = list_of(string)
 
 
 def boolean(name: str, value: Any) -> bool:
@@ -214,11 +220,7 @@ def path(name: str, value: Any) -> str:
     return place
 
 
-def paths(name: str, value: Any) -> tuple[str, ...]:
-    """Take a list of paths."""
-    if isinstance(value, str | os.PathLike):
-        raise OptionsError(f"{name} must be a list of paths; did you mean [{quoted(value)}]?")
-    return tuple(path(f"{name}[{i}]", each) for i, each in enumerate(items(name, value)))
+paths = list_of(path)
 
 
 def encodable(value: str) -> bool:
@@ -362,27 +364,22 @@ def _rule(name: str, rule: str) -> str:
     return rule
 
 
-def builtin_tools(name: str, value: Any) -> tuple[str, ...] | str:
+def builtin_tools(name: str, value: Any) -> Any:
     """Take the names of built-in tools, or `default` for all of them."""
     advice = "; rules belong into allowed_tools or disallowed_tools" if "(" in str(value) else ""
     check = _matching(_TOOL, f"is not the name of a tool{advice}")
     return "default" if value == "default" else check(name, value)
 
 
-def skills(name: str, value: Any) -> tuple[str, ...] | str:
+def skills(name: str, value: Any) -> Any:
     """Take the names of skills, or `all`."""
     form = "letters, digits, and any of . : _ - behind the first"
     check = _matching(_SKILL, f"is not the name of a skill ({form})")
     return "all" if value == "all" else check(name, value)
 
 
-def names(name: str, value: Any) -> tuple[str, ...]:
-    """Take names that are joined with commas on the command line."""
-    return _matching(_NAME, "has a space or a comma in it")(name, value)
-
-
-def _matching(pattern: re.Pattern[str], problem: str) -> Callable[[str, Any], tuple[str, ...]]:
-    def check(name: str, value: Any) -> tuple[str, ...]:
+def _matching(pattern: re.Pattern[str], problem: str) -> Check:
+    def check(name: str, value: Any) -> Any:
         found = strings(name, value)
         for each in found:
             if not pattern.fullmatch(each):
@@ -392,21 +389,14 @@ def _matching(pattern: re.Pattern[str], problem: str) -> Callable[[str, Any], tu
     return check
 
 
-def name_or_names(name: str, value: Any) -> str | tuple[str, ...]:
-    """Take one name, or several that are joined with commas on the command line."""
-    return string(name, value) if isinstance(value, str) else names(name, value)
-
-
-def setting_sources(name: str, value: Any) -> tuple[str, ...]:
-    """Take the names of settings files."""
-    check = literal(SettingSource)
-    return tuple(check(f"{name}[{i}]", each) for i, each in enumerate(strings(name, value)))
+names = _matching(_NAME, "has a space or a comma in it")
+name_or_names = either(str, string, names)
 
 
 # --- the CLI, its arguments and its environment --------------------------------------------------
 
 
-def command(name: str, value: Any) -> str | tuple[str, ...]:
+def command(name: str, value: Any) -> Any:
     """Take a program, or a command of several words."""
     if isinstance(value, str | os.PathLike):
         return path(name, value)
@@ -439,7 +429,7 @@ def extra_arguments(name: str, value: Any) -> Any:
     return extra
 
 
-def _extra_value(name: str, value: Any) -> str | tuple[str, ...] | None:
+def _extra_value(name: str, value: Any) -> Any:
     if value is None:
         return None
     if isinstance(value, str):
@@ -510,21 +500,17 @@ def _server(name: str, value: Any) -> Any:
     return server
 
 
-def plugins(name: str, value: Any) -> tuple[PluginConfig, ...]:
-    """Take plugins, most of which are paths."""
-    return tuple(_plugin(f"{name}[{i}]", each) for i, each in enumerate(items(name, value)))
-
-
-def _plugin(name: str, value: Any) -> PluginConfig:
+def plugin(name: str, value: Any) -> PluginConfig:
+    """Take a plugin, which is a path in most cases."""
     if isinstance(value, str | os.PathLike):
         return PluginConfig(path(name, value))
-    plugin = struct(name, value, PluginConfig) if isinstance(value, Mapping) else value
-    if not isinstance(plugin, PluginConfig):
+    config = struct(name, value, PluginConfig) if isinstance(value, Mapping) else value
+    if not isinstance(config, PluginConfig):
         raise OptionsError(f"{name} must be the path of a plugin, not {quoted(value)}")
-    if plugin.type != "local":
-        raise OptionsError(f"{name}: there are only local plugins, not {quoted(plugin.type)}")
-    path(name, plugin.path)
-    return plugin
+    if config.type != "local":
+        raise OptionsError(f"{name}: there are only local plugins, not {quoted(config.type)}")
+    path(name, config.path)
+    return config
 
 
 # --- what the CLI never sees ---------------------------------------------------------------------
@@ -550,8 +536,7 @@ def budgets(name: str, value: Any) -> tuple[Any, ...]:
 
     if isinstance(value, Budget):
         raise OptionsError(f"{name} must be a list; did you mean [{quoted(value)}]?")
-    check = instance(Budget)
-    return tuple(check(f"{name}[{i}]", each) for i, each in enumerate(items(name, value)))
+    return tuple(list_of(instance(Budget))(name, value))
 
 
 def prices(name: str, value: Any) -> Any:

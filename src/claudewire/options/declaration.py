@@ -1,4 +1,4 @@
-"""How an option is declared: its default, its check, and the way in which it reaches the CLI.
+"""How an option is declared: its default, its check, and how it reaches the CLI.
 
 Each option is declared once, as a field of `Options`. The checks, the command line, the environment
 and the `initialize` request follow from the declarations.
@@ -6,12 +6,12 @@ and the `initialize` request follow from the declarations.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from .checks import Check, absolute
 
-__all__ = ["Declaration", "option"]
+__all__ = ["Declaration", "declarations", "option"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Declaration:
         """All flags that mean this option."""
         return self.flags if self.flag is None else (self.flag, *self.flags)
 
-    def kept(self, name: str, value: Any, *, remote: bool) -> Any:
+    def kept(self, name: str, value: Any, *, remote: bool = False) -> Any:
         """Check a value, and return it as it is kept.
 
         Raises:
@@ -60,6 +60,12 @@ class Declaration:
         checked = self.check(name, value)
         has_path = self.place not in (None, "prompt")
         return absolute(checked) if has_path and (name == "cwd" or not remote) else checked
+
+
+def declarations(kind: type[Any]) -> dict[str, Declaration]:
+    """Give the declarations in a dataclass, by the names of their fields."""
+    found = {field.name: field.metadata.get("option") for field in fields(kind)}
+    return {name: it for name, it in found.items() if it is not None}
 
 
 def option(default: Any, check: Check | None = None, flag: str | None = None, **how: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 
@@ -12,9 +12,9 @@ from ..errors import OptionsError, redact
 from ..wire import AUTO, DIALECTS, MAX_LINE, AgentDefinition, PermissionMode
 from . import checks
 from .agents import Agent, agent_definition, check_servers
-from .checks import boolean, literal, string, strings, whole_number
+from .checks import boolean, list_of, literal, string, strings, whole_number
 from .conflicts import check_together
-from .declaration import Declaration, option
+from .declaration import Declaration, declarations, option
 from .frozen import EMPTY, thaw
 from .hints import unknown_option
 from .limits import Patience, Timeouts, Unread
@@ -260,7 +260,7 @@ class Options:
     """Subagents, by name: see `Agent`."""
     plugins: Sequence[Plugin] = option(
         (),
-        checks.plugins,
+        list_of(checks.plugin),
         flags=("--plugin-dir", "--plugin-dir-no-mcp"),
         since="2.1.17",
         place="any",
@@ -282,7 +282,7 @@ class Options:
     # --- settings --------------------------------------------------------------------------------
 
     setting_sources: Sequence[SettingSource] | None = option(
-        None, checks.setting_sources, flags=("--setting-sources",)
+        None, list_of(literal(SettingSource)), flags=("--setting-sources",)
     )
     """Which settings files are read; all if not given, none if empty."""
     settings: JSONObject | StrPath | None = option(
@@ -492,9 +492,7 @@ class Options:
             raise OptionsError(f"{os.fspath(path)}: {error}") from error
 
 
-DECLARATIONS: dict[str, Declaration] = {
-    field.name: field.metadata["option"] for field in fields(Options)
-}
+DECLARATIONS: dict[str, Declaration] = declarations(Options)
 """Every option, by its name."""
 
 _BY_FLAG = {flag: name for name, it in reversed(DECLARATIONS.items()) for flag in it.all_flags}
