@@ -13,27 +13,30 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple, TypeVar, get_overloads, is_typeddict
 
 import claudewire
 
 HEAD = """\
 # API reference
 
-Every public name, made of the docstrings by `scripts/docs --write`. What is public in a submodule
-stands below what can be had as `claudewire.…`. Guides: [sessions](sessions.md),
-[turns](turns.md), [limits](limits.md), [errors](errors.md), [people](people.md),
-[tools](tools.md), [hooks](hooks.md), [agents](agents.md), [testing](testing.md).
+Every public name, generated from the docstrings by `scripts/docs --write`. The first sections have
+what can be imported from `claudewire` itself; then come the packages, each with what else it
+exports. The guides explain how these work together: [sessions](sessions.md), [turns](turns.md),
+[limits](limits.md), [errors](errors.md), [people](people.md), [policies](policies.md),
+[inbox](inbox.md), [tools](tools.md), [hooks](hooks.md), [agents](agents.md), [testing](testing.md).
 """
 
 GROUPS = {
-    "Ways in": "open run Session Pool session.PoolStats",
+    "Entry points": "open run Session Pool",
     "Turns": "Turn TurnState Reply tracking.LiveBlock Text Image Document",
     "Options": "Options Timeouts Unread Patience Budget Price session.Escalation",
-    "What a session tells": "SessionState session.SessionEvent session.StateChanged "
+    "State and events of a session": "SessionState session.SessionEvent session.StateChanged "
     "session.TurnStarted session.UnreadLimitReached session.BudgetAlert tracking.Alert "
     "session.Stall session.StderrOutput session.Waiting options.WaitingFor session.Subscription "
     "session.InterruptReceipt BackgroundTask tracking.TaskTable tracking.Ledger tracking.Totals "
@@ -43,37 +46,79 @@ GROUPS = {
     "deny_everything people.policy_then allow_everything_dangerously Policy Rule "
     "policy.JsonLinesAudit",
     "Tools, hooks, agents": "tool Tool ToolContext ToolResult ToolError tools.ToolFile "
-    "tools.ResourceLink ToolServer Hooks Hook HookContext Agent",
+    "tools.ResourceLink ToolServer Hooks Hook HookContext hooks.HookResult Agent",
     "Errors": "Error OptionsError CLIError CLINotFoundError Cause Evidence SessionClosed "
     "RequestError UnsupportedRequest RequestTimeout TurnError TurnCancelled BudgetExceeded "
-    "TurnStalled OutputError TransportClosed errors.LocalProtocolError",
+    "TurnStalled OutputError AnswerError hooks.HookResultError TransportClosed "
+    "errors.LocalProtocolError",
 }
-"""Names by topic, in the order in which they are best read. The others follow."""
+"""Names by topic, in the order in which they are best read. The others follow.
 
-MESSAGES = "What the CLI says; [protocol-reference.md](protocol-reference.md) has their fields."
+A name with a dot is imported from that package, the others from `claudewire`.
+"""
 
-MODULES = {
-    "claudewire.sync": "The same verbs without async.",
-    "claudewire.session": "Events of a session, and the types of what its methods take and return.",
-    "claudewire.people": "Requests to a person, and who answers them; see [people.md](people.md).",
-    "claudewire.tools": "Tools out of functions; see [tools.md](tools.md).",
-    "claudewire.tracking": "Tokens, money, budgets and background tasks.",
-    "claudewire.errors": "Every error, and the evidence that it carries.",
-    "claudewire.launch": "How the CLI is found and started.",
-    "claudewire.transport": "The seam that carries bytes.",
-    "claudewire.hooks": "What hooks return; [hooks.md](hooks.md) says where each fits.",
-    "claudewire.policy": "Policies, their explanations and records.",
-    "claudewire.options": "Subagents.",
-    "claudewire.testing": "Doubles for tests; [testing.md](testing.md) shows them at work.",
-    "claudewire.simulator.faults": "The `faults` of `claudewire.testing`.",
-    "claudewire.wire": "The protocol without I/O.",
+MESSAGES = (
+    "Messages, content blocks and other events; [protocol-reference.md](protocol-reference.md) has "
+    "their fields."
+)
+
+
+class Package(NamedTuple):
+    """A package: what to say about it, and which of its names are described in full."""
+
+    sentence: str
+    in_full: str = ""
+
+
+PACKAGES = {
+    "sync": Package(
+        "The same API without async; see [sessions.md](sessions.md#without-async).",
+        "open run Session Turn Pool Reader Subscription",
+    ),
+    "session": Package(
+        "Sessions and pools.", "PooledSession PoolStats TasksAtEnd Priority Queued Timeout"
+    ),
+    "people": Package(
+        "Requests for a person, and the types of handlers.",
+        "PermissionHandler QuestionHandler PlanHandler ElicitationHandler DialogHandler Person "
+        "Pending PendingKind PendingState Change Changes Suggestion Form Field Choice AnswerForm",
+    ),
+    "policy": Package(
+        "Policies, their explanations, and the records of decisions.",
+        "Decision DecisionRecord Audit Explanation ToolReach Shadow",
+    ),
+    "hooks": Package(
+        "The results of hooks; [hooks.md](hooks.md#results) says which event takes which.",
+        "HookEvent OnFailure",
+    ),
+    "tools": Package("Tools and their servers."),
+    "options": Package("Options, and how they are declared.", "OptionsDict"),
+    "launch": Package("From options to a running CLI.", "Connect launch_of"),
+    "transport": Package(
+        "What carries bytes to a CLI and back: for CLIs elsewhere, and for recordings.",
+        "Launch spawn MemoryTransport memory_pair Recording RecordingTransport ReplayTransport",
+    ),
+    "tracking": Package("What is counted.", "ContextWindow RateLimit Retry"),
+    "errors": Package("Evidence, diagnosis and redaction."),
+    "schemas": Package("Python types as JSON Schema."),
+    "testing": Package(
+        "Doubles for tests; [testing.md](testing.md) shows how to use them.",
+        "SimulatedCLI Chat ToolOutcome Script SimulatedCLIFactory SimulatedProgramFactory "
+        "RecordingFactory CageFactory Cage ScriptedAPI WireLog",
+    ),
+    "simulator.faults": Package("The `faults` of `claudewire.testing`."),
+    "wire": Package("The protocol without I/O.", "Connection"),
 }
-"""Submodules whose public names are listed, each with a sentence."""
+"""The packages whose names are listed, in the order of the page."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 SECTION = re.compile(r"^(Args|Attributes|Raises|Returns|Yields|Example):$", re.MULTILINE)
 WIDTH = 96
+MANY_FIELDS = 20
+PLAIN = {"EMPTY": "{}", "AUTO": '"auto"', "MAX_LINE": "256 * 2**20"}
+"""Constants that are defaults of options, as users would write them."""
+FIELDS_HEAD = ["| | type | default | |", "|---|---|---|---|"]
 
 
 class Member(NamedTuple):
@@ -84,56 +129,109 @@ class Member(NamedTuple):
 
 def reference() -> str:
     """Give the whole page."""
-    public = [name for name in claudewire.__all__ if name != "__version__"]
     parts = [HEAD]
-    grouped: set[str] = set()
+    grouped = [name for names in GROUPS.values() for name in names.split()]
     for title, names in GROUPS.items():
-        grouped |= {*names.split()}
-        parts += [f"## {title}\n", *map(entry, names.split())]
-    rest = [name for name in public if name not in grouped]
-    parts += ["## Messages\n", f"{MESSAGES}\n", listed(claudewire, rest)]
-    for module, sentence in MODULES.items():
-        loaded = importlib.import_module(module)
-        parts += [f"## {module}\n", f"{sentence}\n", listed(loaded, loaded.__all__)]
+        parts += [f"## {title}\n", *(entry(name) for name in names.split())]
+    rest = [name for name in claudewire.__all__ if name not in {*grouped, "__version__"}]
+    parts += ["## Messages\n", f"{MESSAGES}\n", listed(rest)]
+    for name, package in PACKAGES.items():
+        parts += package_section(name, package, {*grouped, *claudewire.__all__})
     return "\n".join(parts)
 
 
-def listed(module: Any, names: Iterable[str]) -> str:
+def package_section(name: str, package: Package, told: set[str]) -> Iterator[str]:
+    """Yield what there is in a package: some names in full, the others in a table."""
+    module = importlib.import_module(f"claudewire.{name}")
+    yield f"## {module.__name__}\n"
+    yield f"{package.sentence}\n"
+    in_full = [f"{name}.{it}" for it in package.in_full.split()]
+    yield from map(entry, in_full)
+    names = [f"{name}.{it}" for it in module.__all__ if is_news(module, it)]
+    if rest := [it for it in names if it not in {*in_full, *told}]:
+        yield from (["Also:\n"] if in_full else [])
+        yield listed(rest)
+
+
+def is_news(module: ModuleType, name: str) -> bool:
+    """Whether a name stands for something that is not described as `claudewire.…` already."""
+    thing = getattr(module, name)
+    return getattr(claudewire, name, None) is not thing and not isinstance(thing, TypeVar)
+
+
+def home_of(path: str) -> tuple[ModuleType, str]:
+    """Find the package of a name. One that it does not export is a mistake in the lists above."""
+    package, _, name = path.rpartition(".")
+    module = importlib.import_module(f"claudewire.{package}" if package else "claudewire")
+    if name not in module.__all__:
+        raise SystemExit(f"{module.__name__} does not export {name}; see {__file__}")
+    return module, name
+
+
+def listed(paths: Iterable[str]) -> str:
     rows = ["| name | |", "|---|---|"]
-    rows += [f"| `{name}` | {first_sentence(getattr(module, name))} |" for name in names]
+    rows += [f"| `{path.rpartition('.')[2]}` | {first_sentence(path)} |" for path in paths]
     return "\n".join(rows) + "\n"
 
 
-def first_sentence(thing: Any) -> str:
-    if not (inspect.isclass(thing) or inspect.isroutine(thing) or inspect.ismodule(thing)):
-        return ""
-    paragraph = (inspect.getdoc(thing) or "").partition("\n\n")[0]
+def first_sentence(path: str) -> str:
+    module, name = home_of(path)
+    thing = getattr(module, name)
+    if inspect.isclass(thing) or inspect.isroutine(thing):
+        paragraph = (inspect.getdoc(thing) or "").partition("\n\n")[0]
+    elif inspect.ismodule(thing):
+        paragraph = (thing.__doc__ or "").partition("\n\n")[0]
+    else:
+        _, paragraph = definition(module, name)
     return " ".join(paragraph.split()).replace("|", "\\|")
 
 
-def entry(name: str) -> str:
-    """Describe one public name, of the top level or of a package: `session.Subscription`."""
-    package, _, last = name.rpartition(".")
-    thing = getattr(importlib.import_module(f"claudewire.{package}".rstrip(".")), last)
+def entry(path: str) -> str:
+    """Describe one public name in full."""
+    module, name = home_of(path)
+    thing = getattr(module, name)
     if inspect.isclass(thing):
-        return class_entry(name, thing)
+        return class_entry(path, thing)
     if inspect.isfunction(thing):
         node = source_of(thing)
         assert isinstance(node, Function)
-        return f"### {name}\n\n{signature(node)}\n\n{prose(ast.get_docstring(node))}\n"
-    return (
-        f"### {name}\n\n`{name} = {thing}`".replace("claudewire.wire.types.permissions.", "") + "\n"
-    )
+        return f"### {path}\n\n{signatures(thing)}\n\n{prose(ast.get_docstring(node))}\n"
+    code, told = definition(module, name)
+    return f"### {path}\n\n```python\n{code}\n```\n\n{told}".strip() + "\n"
+
+
+def definition(module: ModuleType, name: str) -> tuple[str, str]:
+    """Find how a name that is neither a class nor a function is defined, and what is said of it."""
+    folder = Path(module.__file__ or "").parent
+    everywhere = Path(claudewire.__file__).parent
+    for path in [*sorted(folder.rglob("*.py")), *sorted(everywhere.rglob("*.py"))]:
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        for node, after in pairwise([*body, ast.Pass()]):
+            if name in [ast.unparse(target) for target in targets(node)]:
+                told = after.value.value if is_string(after) else ""  # type: ignore[attr-defined]
+                return ast.unparse(node), " ".join(inspect.cleandoc(told).split())
+    raise SystemExit(f"{module.__name__}.{name} is defined nowhere")
+
+
+def targets(node: ast.stmt) -> list[ast.expr]:
+    if isinstance(node, ast.Assign):
+        return node.targets
+    return [node.target] if isinstance(node, ast.AnnAssign) else []
+
+
+def is_string(node: ast.stmt) -> bool:
+    value = getattr(node, "value", None)
+    return isinstance(node, ast.Expr) and isinstance(getattr(value, "value", None), str)
 
 
 def class_entry(name: str, thing: type[Any]) -> str:
     parts = [f"### {name}\n"]
-    if "Args:" in (thing.__doc__ or "") and (constructor := made_by(thing)):
+    if constructor := made_by(thing):
         parts.append(f"{constructor}\n")
     parts.append(f"{prose(inspect.getdoc(thing))}\n")
     if issubclass(thing, enum.Enum):
         parts.append(values(thing))
-    elif is_dataclass(thing) and "Attributes:" not in (thing.__doc__ or ""):
+    elif has_fields(thing) and "Attributes:" not in (thing.__doc__ or ""):
         parts.append(described_fields(thing))
     found = [*members(thing)]
     parts += [method(member) for member in found if not member.inherited]
@@ -141,6 +239,10 @@ def class_entry(name: str, thing: type[Any]) -> str:
         parts.append("Also:\n")
         parts.append("\n".join(f"- {brief(member)}" for member in inherited) + "\n")
     return "\n".join(part for part in parts if part.strip())
+
+
+def has_fields(thing: type[Any]) -> bool:
+    return is_dataclass(thing) or is_typeddict(thing)
 
 
 # --- classes --------------------------------------------------------------------------------------
@@ -157,12 +259,47 @@ def class_node(thing: type[Any]) -> ast.ClassDef:
 
 
 def made_by(thing: type[Any]) -> str:
-    """Say how one is made, if its own source says it."""
+    """Say how one is made, if users make such objects: its docstring has the arguments then."""
+    if is_dataclass(thing) and not is_long(thing):
+        return dataclass_call(thing)
+    if "Args:" not in (thing.__doc__ or ""):
+        return ""
     for base in ours(thing):
         for node in class_node(base).body:
             if isinstance(node, ast.FunctionDef) and node.name == "__init__":
                 return signature(node, called=thing.__name__)
     return ""
+
+
+def is_long(thing: type[Any]) -> bool:
+    """Whether a class has a table of its fields, with their defaults."""
+    return len(fields(thing)) > MANY_FIELDS
+
+
+def dataclass_call(thing: type[Any]) -> str:
+    words = [
+        f"{node.target.id}: {ast.unparse(node.annotation)}{' = ' + default if default else ''}"
+        for base in reversed(ours(thing))
+        for node in class_node(base).body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+        for default in [default_of(node)]
+        if not node.target.id.startswith("_") and "ClassVar" not in ast.unparse(node.annotation)
+    ]
+    return call(thing.__name__, words, "", "text") if words else ""
+
+
+def default_of(node: ast.AnnAssign) -> str:
+    """The default of a field as it is written, without what declares the field around it."""
+    value = node.value
+    if isinstance(value, ast.Call) and ast.unparse(value.func) in ("option", "field"):
+        for keyword in value.keywords:
+            if keyword.arg == "default":
+                return ast.unparse(keyword.value)
+            if keyword.arg in ("factory", "default_factory"):
+                made = ast.unparse(keyword.value)
+                return f"{made}()" if made.isidentifier() else made.removeprefix("lambda: ")
+        return ast.unparse(value.args[0]) if value.args else ""
+    return "" if value is None else ast.unparse(value)
 
 
 def ours(thing: type[Any]) -> list[type[Any]]:
@@ -242,31 +379,44 @@ def described_fields(thing: type[Any]) -> str:
                         "",
                         f"**{heading[1][0].upper()}{heading[1][1:]}**",
                         "",
-                        "| | | |",
-                        "|---|---|---|",
+                        *FIELDS_HEAD,
                     ]
                 rows.append(field_row(node, told[node.target.id]))
-    table = rows if rows and not rows[0].startswith("|") else ["| | | |", "|---|---|---|", *rows]
+    table = rows if rows and not rows[0].startswith("|") else [*FIELDS_HEAD, *rows]
     return "\n".join(table).strip() + "\n" if rows else ""
 
 
 def field_row(node: ast.AnnAssign, told: str) -> str:
-    kind = ast.unparse(node.annotation).replace("|", "\\|")
     assert isinstance(node.target, ast.Name)
-    return f"| `{node.target.id}` | `{kind}` | {told.replace('|', chr(92) + '|')} |"
+    kind, default = (
+        f"`{ast.unparse(node.annotation)}`",
+        PLAIN.get(default_of(node), default_of(node)),
+    )
+    cells = [f"`{node.target.id}`", kind, f"`{default}`" if default else "", told]
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 # --- functions ------------------------------------------------------------------------------------
 
 
+def signatures(function: Any) -> str:
+    """Write a function, or each of its overloads, as in its source, without its body."""
+    nodes = [source_of(it) for it in get_overloads(function) or [function]]
+    return "\n\n".join(signature(node) for node in nodes if isinstance(node, Function))
+
+
 def signature(node: Function, called: str = "") -> str:
     """Write a function as in its source, without its body."""
-    words = [*arguments(node.args)]
-    head, tail = called or head_of(node), "" if called else f" -> {returned(node)}: ..."
+    if called:
+        return call(called, [*arguments(node.args)], "", "text")
+    return call(head_of(node), [*arguments(node.args)], f" -> {returned(node)}: ...", "python")
+
+
+def call(head: str, words: list[str], tail: str, language: str) -> str:
     line = f"{head}({', '.join(words)}){tail}"
     if len(line) > WIDTH:
         line = f"{head}(\n" + "".join(f"    {word},\n" for word in words) + f"){tail}"
-    return f"```{'text' if called else 'python'}\n{line}\n```"
+    return f"```{language}\n{line}\n```"
 
 
 def head_of(node: Function) -> str:
@@ -313,7 +463,7 @@ def prose(text: str | None) -> str:
 
 def section(title: str, body: str) -> str:
     if title in ("Returns", "Yields"):
-        return f"Gives {body[0].lower()}{' '.join(body[1:].split())}"
+        return f"Returns {body[0].lower()}{body[1:]}"
     if title == "Example":
         return textwrap.indent(body, "    ")
     items = re.split(r"\n(?=\S)", body)

@@ -1,7 +1,7 @@
 """Check the documents: links, snippets, and that the API reference is what the docstrings say.
 
-Every relative link has to lead somewhere, every Python snippet to be Python. With `--write` the
-reference is written anew first.
+Every relative link has to lead to a file, and to a heading if it names one; every Python snippet
+has to be Python. With `--write` the reference is written first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from scripts.api_reference import reference
 ROOT = Path(__file__).resolve().parent.parent
 
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\(([^)\s#]+)[^)]*\)")
+LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]+))?\)")
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
 def documents() -> list[Path]:
@@ -36,14 +37,30 @@ def bad_snippets(text: str) -> Iterator[str]:
             yield f"{line + (error.lineno or 1) - 1}: {error.msg}"
 
 
-def dead_links(text: str, folder: Path) -> Iterator[str]:
-    prose = FENCE.sub(lambda fence: "\n" * fence[0].count("\n"), text)
+def without_code(text: str) -> str:
+    """Blank the fences of a page, so that the lines keep their numbers."""
+    return FENCE.sub(lambda fence: "\n" * fence[0].count("\n"), text)
+
+
+def dead_links(text: str, path: Path) -> Iterator[str]:
+    """Find links to files that do not exist, and to headings that their file does not have."""
+    prose = without_code(text)
     for link in LINK.finditer(prose):
-        target = link[1]
+        target, anchor = link.groups()
         if "://" in target or target.startswith("mailto:"):
             continue
-        if not (folder / target).exists():
-            yield f"{prose.count(chr(10), 0, link.start()) + 1}: nothing at {target}"
+        file = path.parent / target if target else path
+        line = prose.count("\n", 0, link.start()) + 1
+        if not file.exists():
+            yield f"{line}: nothing at {target}"
+        elif anchor and anchor not in anchors(file.read_text(encoding="utf-8")):
+            yield f"{line}: {target or 'this page'} has no heading #{anchor}"
+
+
+def anchors(text: str) -> set[str]:
+    """Give the anchors of a page, as GitHub makes them of its headings."""
+    titles = HEADING.findall(without_code(text))
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def outdated_reference() -> Iterator[str]:
@@ -61,7 +78,7 @@ def main() -> int:
         problems += 1
     for path in documents():
         text = path.read_text(encoding="utf-8")
-        for problem in [*bad_snippets(text), *dead_links(text, path.parent)]:
+        for problem in [*bad_snippets(text), *dead_links(text, path)]:
             print(f"{path.relative_to(ROOT)}:{problem}")
             problems += 1
     print(f"{len(documents())} documents, {problems} problems")
