@@ -321,7 +321,7 @@ async def test_one_that_has_just_died_is_not_handed_out() -> None:
             await pool.ready()
             (sub_pool,) = pool._sub_pools
             (session,) = sub_pool.warm
-            session._core.close(now=True)  # nobody has noticed yet
+            session._core.close(now=True)  # the pool has not noticed yet
             async with pool.open() as another:
                 assert another is not session
                 assert (await another.send("hello")).ok

@@ -9,8 +9,8 @@ of idle CLIs for each set of options: a `SubPool`. Opening a session takes one o
 the next one to start, and another is started in its place. A CLI serves one session: it is not put
 back.
 
-The pool's own task starts every CLI, so handlers see the context variables of whoever started the
-pool, not those of the caller that opens a session.
+The pool's own task starts every CLI, so handlers see the context variables of the task that started
+the pool, not those of the caller that opens a session.
 """
 
 from __future__ import annotations
