@@ -270,15 +270,15 @@ async def test_what_makes_no_sense_is_refused_before_the_cli_hears_of_it() -> No
                 await session.add_server(ToolServer(name))
         with pytest.raises(ValueError, match="called one already"):
             await session.add_server(STDIO, "one")
-        with pytest.raises(ValueError, match="given a name"):
+        with pytest.raises(ValueError, match="needs a name"):
             await session.add_server(STDIO)
         with pytest.raises(OptionsError, match="needs a command"):
             await session.add_server({}, "calc")
         with pytest.raises(TypeError, match="not a server"):
             await session.add_server(5)
-        with pytest.raises(ValueError, match="no MCP server called two which could be removed"):
+        with pytest.raises(ValueError, match="no MCP server called two that could be removed"):
             await session.remove_server("two")
-        with pytest.raises(ValueError, match="can be switched off only"):
+        with pytest.raises(ValueError, match="can only be switched off"):
             await session.remove_server("outside")
         await session.close()
     asked = [event for event in cli.heard if not isinstance(event, EndOfStream)]

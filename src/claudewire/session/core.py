@@ -11,28 +11,31 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
-from ..concurrency import Signal, run_detached
+from ..concurrency import Signal
 from ..errors import (
     BudgetExceeded,
     Cause,
     CLIError,
     Error,
     SessionClosed,
+    TransportClosed,
     TurnCancelled,
     TurnError,
     diagnose,
 )
-from ..launch import Claim
+from ..launch import Claim, Connect, claim_for
 from ..options import Options
 from ..tracking import Alert, BudgetWatch, TaskTracker, UsageTracker
+from ..transport import Transport
 from ..wire import (
     Answer,
     Cancel,
     CanUseTool,
+    ContextUsageResult,
     Event,
     Failure,
     InitializeResult,
@@ -40,6 +43,7 @@ from ..wire import (
     Interrupt,
     Message,
     Request,
+    RequestBody,
     ResultMessage,
     SessionStateChangedMessage,
     StreamEvent,
@@ -66,6 +70,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Core"]
 
+AnswerT = TypeVar("AnswerT")
+
 NOTICES = 1000
 """How many messages that belong to no turn are kept."""
 
@@ -88,12 +94,21 @@ class Core:
 
     Args:
         options: how the session behaves.
-        claim: keeps other sessions away from the same conversation.
+        transport: what to talk over, or how to get it.
+        restart: restarts the session, for the watchdog.
     """
 
-    def __init__(self, options: Options, claim: Claim) -> None:
+    def __init__(
+        self,
+        options: Options,
+        transport: Transport | Connect | None,
+        restart: Callable[[], Coroutine[Any, Any, None]],
+    ) -> None:
         self.options = options
-        self.claim = claim
+        self.transport = transport
+        self.restart = restart
+        self.claim: Claim = claim_for(options, transport)
+        """Keeps other sessions away from the same conversation."""
         self.state: SessionState = SessionState.NEW
         self.failure: Error | None = None
         self.link: Link | None = None
@@ -168,6 +183,18 @@ class Core:
             raise SessionClosed(f"The session is {self.state}")
         return self.link
 
+    async def request(self, body: RequestBody[AnswerT], timeout: float | None) -> AnswerT:
+        """Send a request and return its answer; see `Session.request`."""
+        link = self.check()
+        self.changed.notify()  # for the watchdog: the session waits for an answer now
+        try:
+            answer = await link.ask(body, timeout=timeout)
+        except TransportClosed:
+            raise await self.reason(link) from None
+        if isinstance(answer, ContextUsageResult):
+            self.ledger.note_context(answer)
+        return answer
+
     async def reason(self, link: Link) -> Error:
         """Wait for the end of a link that is ending; return the reason."""
         await self.changed.until(lambda: self.failure is not None or self.link is not link)
@@ -236,17 +263,6 @@ class Core:
             seconds = self.options.timeouts.interrupt
             await interrupt(self, queued="keep", timeout=seconds, escalation=None)
         return turn.is_over
-
-    def start_detached(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run a function that may outlive the link."""
-
-        async def run() -> None:
-            try:
-                await function()
-            except Exception:
-                log.exception("A background task of the session failed")
-
-        run_detached(run, "claudewire session")
 
     def begin_restart(self) -> None:
         """End the CLI, but not the session.

@@ -110,6 +110,35 @@ class _Interruption:
         if self.turn is not None:
             await self.turn.finished.wait()
 
+    async def escalate(self, escalation: Escalation) -> None:
+        """Use stronger and stronger means until the turn has stopped."""
+        for step in (self.ask, self.ask, self._end_session, self._signal):
+            with suppress(RequestError), anyio.move_on_after(escalation.step_timeout):
+                try:
+                    await step()
+                except TransportClosed:  # the CLI is ending; the reason will be known then
+                    await self.stopped()
+            if self.has_stopped:
+                return
+        await self._kill()
+
+    async def _end_session(self) -> None:
+        self.steps.append("end_session")
+        await self.link.ask(EndSession(), timeout=None)
+        await self.stopped()
+
+    async def _signal(self) -> None:
+        self.steps.append("SIGINT")
+        self.link.send_signal(signal.SIGINT)
+        await self.stopped()
+
+    async def _kill(self) -> None:
+        self.steps.append("kill")
+        text = "The CLI did not stop when it was interrupted, and was killed"
+        evidence = self.link.evidence()
+        self.core.give_up(CLIError(text, cause=Cause.NO_ANSWER, evidence=evidence))
+        await self.link.finished.wait()
+
     def receipt(self) -> InterruptReceipt:
         result = None
         if self.turn is not None and self.turn.messages:
@@ -140,45 +169,5 @@ async def interrupt(
             await interruption.ask()
         interruption.check()
     else:
-        await _escalate(interruption, escalation)
+        await interruption.escalate(escalation)
     return interruption.receipt()
-
-
-async def _escalate(interruption: _Interruption, escalation: Escalation) -> None:
-    for step in (_ask, _ask, _end_session, _signal):
-        with suppress(RequestError), anyio.move_on_after(escalation.step_timeout):
-            try:
-                await step(interruption)
-            except TransportClosed:  # the CLI is ending; the reason will be known then
-                await interruption.stopped()
-        if interruption.has_stopped:
-            return
-    await _kill(interruption)
-
-
-async def _ask(interruption: _Interruption) -> None:
-    await interruption.ask()
-
-
-async def _end_session(interruption: _Interruption) -> None:
-    interruption.steps.append("end_session")
-    await interruption.link.ask(EndSession(), timeout=None)
-    await interruption.stopped()
-
-
-async def _signal(interruption: _Interruption) -> None:
-    interruption.steps.append("SIGINT")
-    interruption.link.send_signal(signal.SIGINT)
-    await interruption.stopped()
-
-
-async def _kill(interruption: _Interruption) -> None:
-    interruption.steps.append("kill")
-    interruption.core.give_up(
-        CLIError(
-            "The CLI did not stop when it was interrupted, and was killed",
-            cause=Cause.NO_ANSWER,
-            evidence=interruption.link.evidence(),
-        )
-    )
-    await interruption.link.finished.wait()

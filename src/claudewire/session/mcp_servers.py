@@ -24,6 +24,7 @@ from .link import Link
 
 if TYPE_CHECKING:
     from ..tools import ServerHost
+    from .core import Core
     from .session import Session
 
 __all__ = ["Servers"]
@@ -37,19 +38,24 @@ class Servers:
     """The servers of one session.
 
     Args:
-        options: which there are at first.
-        session: gives the session, as long as there is one.
+        core: the session's state, with the options.
+        session: returns the session, as long as there is one.
 
     Raises:
-        OptionsError: a function cannot be a tool, something is no server, or two have one name.
+        OptionsError: a function cannot be a tool, something is not a server, or two servers have
+            the same name.
     """
 
-    def __init__(self, options: Options, session: Callable[[], Session | None]) -> None:
-        self._options = options
+    def __init__(self, core: Core, session: Callable[[], Session | None]) -> None:
+        self._core = core
         self._session = session
-        self._inside: dict[str, Any] = _inside(options)
-        self._configured = configured_servers(options)
-        self._outside: dict[str, Any] = {}
+        self._timeout = core.options.timeouts.request
+        self._hosted: dict[str, Any] = _hosted(core.options)
+        """The servers in this process."""
+        self._configured = configured_servers(core.options)
+        """The servers of the command line."""
+        self._added: dict[str, Any] = {}
+        """The servers outside this process that were added while the session ran."""
         self._off: set[str] = set()
         self._link: Link | None = None
         self._host: ServerHost | None = None
@@ -61,26 +67,25 @@ class Servers:
     # --- a CLI -----------------------------------------------------------------------------------
 
     def open(self, link: Link) -> list[str]:
-        """Connect the servers inside, for as long as the link lives; give the names of those on."""
+        """Connect the servers in this process to a link; return the names of those that are on."""
         self._link, self._host = link, None
         self._thread, self._soon = threading.get_ident(), run_soon()
-        for name, server in self._inside.items():
+        for name, server in self._hosted.items():
             self._hosting().add(server, name)
-        return [name for name in self._inside if name not in self._off]
+        return [name for name in self._hosted if name not in self._off]
 
     async def restore(self) -> None:
-        """Tell a CLI of the servers outside that were added while the one before it ran.
+        """Add the servers to a new CLI that were added to the one before it.
 
         Raises:
-            RequestError: it does not take them.
+            RequestError: the CLI does not take them.
         """
-        if self._outside and self._link is not None:
-            body = McpSetServers(self._wanted())
-            await self._link.ask(body, timeout=self._options.timeouts.request)
+        if self._added:
+            await self._set_servers()
 
     @property
     def is_hosting(self) -> bool:
-        """Whether there are servers inside."""
+        """Whether there are servers in this process."""
         return self._host is not None
 
     async def serve(self, request: Request) -> Any:
@@ -89,7 +94,7 @@ class Servers:
 
     def _hosting(self) -> ServerHost:
         if self._host is None:
-            # Not before it is needed: importing it takes its time.
+            # Not before it is needed: importing it takes time.
             from ..tools import ServerHost
 
             assert self._link is not None
@@ -98,7 +103,7 @@ class Servers:
 
     def _send(self, server: str, message: Message) -> None:
         if self._soon is not None and threading.get_ident() != self._thread:
-            # Tools are added to a server, or taken from it, wherever an application does so.
+            # An application may add tools to a server, or remove them, in any thread.
             self._soon(partial(self._send_late, server, message))
             return
         link = self._link
@@ -106,36 +111,44 @@ class Servers:
             link.post(link.connection.new_request(McpMessage(server, message)))
 
     def _send_late(self, server: str, message: Message) -> None:
-        with suppress(Exception):  # nobody is there to hear of it but the event loop
+        with suppress(Exception):  # it would end up in the event loop
             self._send(server, message)
 
     # --- changes ---------------------------------------------------------------------------------
 
-    async def add(self, session: Session, server: object, name: str | None) -> str:
-        """Add a server, and wait until the CLI has met it; see `Session.add_server`."""
+    async def add(self, server: object, name: str | None) -> str:
+        """Add a server, and wait until the CLI has connected to it; see `Session.add_server`."""
         async with self._changing:
-            _check_age(session)
-            called = self._enter(server, name)
+            self._check_age()
+            called = self._register(server, name)
             try:
-                trouble = await self._introduce(session, called)
+                trouble = await self._connect(called)
             except BaseException:
                 await self._forget(called)
                 raise
             if trouble is not None:
                 await self._forget(called)
-                await self._tell(session)
+                await self._set_servers()
                 raise RequestError(
                     f"The CLI could not connect to the MCP server {called}: {trouble}", request=SET
                 )
             return called
 
-    def _enter(self, server: object, name: str | None) -> str:
-        """Put a server into the books; give its name."""
+    def _check_age(self) -> None:
+        # 1.0.128 does not answer requests that it does not know.
+        init = self._core.init_message
+        if init is not None and init.claude_code_version is None:
+            raise UnsupportedRequest(
+                "This CLI is too old for MCP servers that change while it runs", request=SET
+            )
+
+    def _register(self, server: object, name: str | None) -> str:
+        """Note a server, and return its name."""
         if isinstance(server, Mapping | msgspec.Struct):
             if not name:
-                raise ValueError("A server outside this process has to be given a name")
+                raise ValueError("A server outside this process needs a name")
             self._check_free(name)
-            self._outside[name] = _config(name, server)
+            self._added[name] = _config(name, server)
             return name
         from ..tools import as_server
 
@@ -143,95 +156,91 @@ class Servers:
         called = name or found.name
         self._check_free(called)
         self._hosting().add(found, called)
-        self._inside = {**self._inside, called: found}
+        self._hosted = {**self._hosted, called: found}
         return called
 
     def _check_free(self, name: str) -> None:
         if name in self._wanted() or name in self._off or name in self._configured:
             raise ValueError(f"There is an MCP server called {name} already")
 
-    async def _introduce(self, session: Session, name: str) -> str | None:
-        """Have the CLI meet a server; say why it could not, if so."""
-        errors = await self._tell(session)
-        if name in errors or name in self._outside:
+    async def _connect(self, name: str) -> str | None:
+        """Have the CLI connect to a server; return why it could not, if so."""
+        errors = await self._set_servers()
+        if name in errors or name in self._added:
             return errors.get(name)
-        return await self._until_met(session, name)
+        return await self._until_met(name)
 
-    async def _until_met(self, session: Session, name: str) -> str | None:
-        host, link = self._hosting(), self._link
-        assert link is not None
-        seconds = self._options.timeouts.request
-        async with anyio.create_task_group() as tasks:
+    async def _until_met(self, name: str) -> str | None:
+        link = self._core.check()
 
-            async def watch() -> None:
-                await link.finished.wait()
-                tasks.cancel_scope.cancel()
+        async def cancel_at_the_end() -> None:
+            await link.finished.wait()
+            tasks.cancel_scope.cancel()
 
-            tasks.start_soon(watch)
-            with anyio.move_on_after(seconds):
-                trouble = await host.until_met(name)
+        with anyio.move_on_after(self._timeout):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(cancel_at_the_end)
+                trouble = await self._hosting().until_met(name)
                 tasks.cancel_scope.cancel()
                 return trouble
-            tasks.cancel_scope.cancel()
-        if session.failure is not None:
-            raise session.failure
-        text = f"The CLI did not connect to the MCP server {name} within {seconds:g} s"
+        if self._core.failure is not None:
+            raise self._core.failure
+        text = f"The CLI did not connect to the MCP server {name} within {self._timeout:g} s"
         raise RequestTimeout(text, request=SET)
 
     async def _forget(self, name: str) -> None:
         self._off.discard(name)
-        self._outside.pop(name, None)
-        self._inside.pop(name, None)
+        self._added.pop(name, None)
+        self._hosted.pop(name, None)
         if self._host is not None and name in self._host:
             await self._host.remove(name)
 
-    async def remove(self, session: Session, name: str) -> None:
-        """Take a server away; see `Session.remove_server`."""
+    async def remove(self, name: str) -> None:
+        """Remove a server; see `Session.remove_server`."""
         async with self._changing:
             self._check_known(name)
-            await self._tell(session, without=name)
+            await self._set_servers(without=name)
             await self._forget(name)
 
     def _check_known(self, name: str) -> None:
-        if name in self._outside or name in self._inside:
+        if name in self._added or name in self._hosted:
             return
-        why = f"There is no MCP server called {name} which could be removed"
+        why = f"There is no MCP server called {name} that could be removed"
         if name in self._configured:
-            why += ": it is on the CLI's command line, and can be switched off only"
+            why += ": it is on the CLI's command line, and can only be switched off"
         raise ValueError(why)
 
-    async def toggle(self, session: Session, name: str, enabled: bool) -> None:
+    async def toggle(self, name: str, enabled: bool) -> None:
         """Switch a server on or off; see `Session.toggle_server`."""
         async with self._changing:
-            is_ours = name in self._outside or name in self._inside
+            is_ours = name in self._added or name in self._hosted
             try:
-                await session.request(McpToggle(name, enabled))
+                await self._core.request(McpToggle(name, enabled), self._timeout)
             except RequestError as error:
                 # An old CLI does not know its host's servers by name, nor does a new one know
                 # those that were off when it was started.
                 if not is_ours or isinstance(error, RequestTimeout):
                     raise
-                await self._tell(session, **{"also" if enabled else "without": name})
+                await self._set_servers(**{"also" if enabled else "without": name})
             if is_ours:
                 (self._off.discard if enabled else self._off.add)(name)
 
     # --- what the CLI is told --------------------------------------------------------------------
 
     def _wanted(self, without: str = "", also: str = "") -> dict[str, Any]:
-        """All servers that the CLI is to have, but for those of its command line."""
-        inside = {name: {"type": "sdk", "name": name} for name in self._inside}
+        """All servers that the CLI should have, without those of its command line."""
+        inside = {name: {"type": "sdk", "name": name} for name in self._hosted}
         off = self._off - {also} | {without}
-        return {name: it for name, it in {**inside, **self._outside}.items() if name not in off}
+        return {name: it for name, it in {**inside, **self._added}.items() if name not in off}
 
-    async def _tell(
-        self, session: Session, *, without: str = "", also: str = ""
-    ) -> Mapping[str, str]:
-        answer = await session.request(McpSetServers(self._wanted(without, also)))
+    async def _set_servers(self, *, without: str = "", also: str = "") -> Mapping[str, str]:
+        body = McpSetServers(self._wanted(without, also))
+        answer = await self._core.request(body, self._timeout)
         return answer.errors or {}
 
 
-def _inside(options: Options) -> dict[str, Any]:
-    """Give the servers inside this process by name."""
+def _hosted(options: Options) -> dict[str, Any]:
+    """Return the servers in this process by name."""
     hosted = hosted_servers(options)
     if not hosted and not options.tools:
         return {}
@@ -255,15 +264,7 @@ def _inside(options: Options) -> dict[str, Any]:
 
 
 def _config(name: str, server: Any) -> dict[str, Any]:
-    """Check a server outside, as the options do, and write it as the CLI wants it."""
+    """Check the configuration of a server, as the options do, and write it for the CLI."""
     config: dict[str, Any] = configured_servers(Options(mcp_servers={name: server}))[name]
-    # Without a list of arguments, even an empty one, 2.1.325 fails over it.
+    # 2.1.325 fails without a list of arguments, even an empty one.
     return {"args": [], **config} if "command" in config else config
-
-
-def _check_age(session: Session) -> None:
-    # 1.0.128 does not say that it does not know the request: it says nothing, for ever.
-    if session.init_message is not None and session.init_message.claude_code_version is None:
-        raise UnsupportedRequest(
-            "This CLI is too old for MCP servers that change while it runs", request=SET
-        )

@@ -38,6 +38,7 @@ from .link import Link
 from .mcp_servers import Servers
 
 if TYPE_CHECKING:
+    from .core import Core
     from .session import Session
 
 __all__ = ["RequestHandlers", "people_of", "refusal"]
@@ -53,30 +54,30 @@ class RequestHandlers:
     """The application's handlers, hooks and tools, which answer the requests of one CLI.
 
     Args:
-        options: the handlers.
+        core: the session's state, with the options.
         session: returns the session, as long as there is one.
 
     Raises:
         OptionsError: a handler is given that could never be called, or cannot be.
     """
 
-    def __init__(self, options: Options, session: Callable[[], Session | None]) -> None:
+    def __init__(self, core: Core, session: Callable[[], Session | None]) -> None:
+        options = core.options
         _check_reachable(options)
         self.inbox: Inbox = options.inbox or Inbox()
         self.name: str = f"session-{next(_numbers)}"
-        self.servers: Servers = Servers(options, session)
-        self._options = options
+        self.servers: Servers = Servers(core, session)
+        self._core = core
         self._session = session
         self._hooks = Hooks.of(options.hooks or {})
         self._people = Decider(
             people_of(options, self.inbox),
             session=self.name,
-            conversation=self._conversation,
+            conversation=lambda: core.session_id,
             cwd=None if options.cwd is None else str(options.cwd),
             capabilities=self._capabilities,
             form=self._form,
         )
-        self._link: Link | None = None
         self._handlers: dict[type[Any], Callable[[Request], Awaitable[Any]]] = {
             CanUseTool: self._people.decide,
             Elicitation: self._people.elicit,
@@ -85,28 +86,22 @@ class RequestHandlers:
             McpMessage: self._serve_message,
         }
 
-    def _conversation(self) -> str | None:
-        session = self._session()
-        return None if session is None else session.session_id
-
     def _capabilities(self) -> tuple[str, ...]:
-        session = self._session()
-        init = None if session is None else session.init_message
+        init = self._core.init_message
         return tuple(init.capabilities or ()) if init is not None else ()
 
     def _form(self) -> AnswerForm:
         """How answers to questions are written to this CLI."""
-        form, dialect = self._options.answer_form, self._options.dialect
+        options, link = self._core.options, self._core.link
+        dialect = options.dialect
         if dialect == AUTO:
-            heard = MODERN if self._link is None else self._link.connection.their_dialect
-            dialect = heard.name
-        return form or form_for(dialect)
+            dialect = (MODERN if link is None else link.connection.their_dialect).name
+        return options.answer_form or form_for(dialect)
 
     # --- opening ---------------------------------------------------------------------------------
 
     def open(self, options: Options, link: Link) -> Initialize:
         """Connect to a link; return the request that opens the conversation."""
-        self._link = link
         names = self.servers.open(link)
         return initialize_request(options, hooks=self._hooks.config(), sdk_mcp_servers=names)
 
@@ -117,8 +112,8 @@ class RequestHandlers:
             CLIError: it has not.
         """
         self._hooks.check(info)
-        check_agents(self._options.agents, info)
-        for name, since in may_ignore(self._options, info.claude_code_version).items():
+        check_agents(self._core.options.agents, info)
+        for name, since in may_ignore(self._core.options, info.claude_code_version).items():
             log.warning("The CLI may ignore %s, which is known to work since %s", name, since)
 
     # --- serving ---------------------------------------------------------------------------------

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import logging
 import os
-import uuid
 import warnings
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, get_args
+from uuid import uuid4
 
 import anyio
 
 from ..content import Prompt, to_content
 from ..errors import Error, OptionsError, OutputError, SessionClosed, TransportClosed, TurnCancelled
-from ..launch import Connect, check_transport, claim_for
+from ..launch import Connect, check_transport
 from ..options import Options
 from ..people import Inbox
 from ..tracking import Ledger, TaskTable
@@ -98,10 +98,9 @@ class Session(Generic[OutputT]):
         check_transport(transport)
         self.options: Options = options or Options()
         self._process = os.getpid()
-        self._transport = transport
-        self._handlers = RequestHandlers(self.options, weakref.ref(self))
         self._output: OutputSpec[OutputT] | None = _output_of(self.options)
-        self._core = Core(self.options, claim_for(self.options, transport))
+        self._core = Core(self.options, transport, _restarter(self))
+        self._handlers = RequestHandlers(self._core, weakref.ref(self))
 
     # --- beginning and end -----------------------------------------------------------------------
 
@@ -157,13 +156,7 @@ class Session(Generic[OutputT]):
     async def _start_cli(self, options: Options) -> None:
         if self._output is not None:
             options = options.replace(output=None, json_schema=self._output.schema)
-        await start_cli(
-            self._core,
-            self._handlers,
-            options,
-            transport=self._transport,
-            restart=_restarter(self),
-        )
+        await start_cli(self._core, self._handlers, options)
 
     async def __aenter__(self) -> Session[OutputT]:
         return await self.start()
@@ -302,7 +295,7 @@ class Session(Generic[OutputT]):
             fields = {"client_composed": True, **fields}
         message = UserMessage.of(
             to_content(prompt),
-            uuid=uuid or new_uuid(),
+            uuid=uuid or str(uuid4()),
             priority=priority,
             **fields,
         )
@@ -322,7 +315,7 @@ class Session(Generic[OutputT]):
         Raises:
             Error: the session is closed or has failed; always the original reason.
         """
-        message = UserMessage.of(to_content(content), uuid=new_uuid(), should_query=False)
+        message = UserMessage.of(to_content(content), uuid=str(uuid4()), should_query=False)
         self._core.check().post(message)
 
     async def ask(self, prompt: Prompt, *, repairs: int | None = None) -> Reply[OutputT]:
@@ -396,16 +389,8 @@ class Session(Generic[OutputT]):
             RequestError: the CLI refused.
             Error: the session is closed or has failed; always the original reason.
         """
-        link = self._core.check()
         seconds = self.options.timeouts.request if timeout is DEFAULT else timeout
-        self._core.changed.notify()  # for the watchdog: the session waits for an answer now
-        try:
-            answer = await link.ask(body, timeout=seconds)
-        except TransportClosed:
-            raise await self._core.reason(link) from None
-        if isinstance(answer, ContextUsageResult):
-            self._core.ledger.note_context(answer)
-        return answer
+        return await self._core.request(body, seconds)
 
     async def set_model(
         self, model: str | None = None, *, timeout: Timeout = DEFAULT
@@ -461,7 +446,7 @@ class Session(Generic[OutputT]):
             ValueError: there is a server of that name, or it has no name.
             RequestError: the CLI cannot connect to it, or is too old; it is then not added.
         """
-        return await self._handlers.servers.add(self, server, name)
+        return await self._handlers.servers.add(server, name)
 
     async def remove_server(self, name: str) -> None:
         """Remove an MCP server that is in this process, or was added while running.
@@ -471,7 +456,7 @@ class Session(Generic[OutputT]):
         Raises:
             ValueError: there is no such server.
         """
-        await self._handlers.servers.remove(self, name)
+        await self._handlers.servers.remove(name)
 
     async def toggle_server(self, name: str, enabled: bool) -> None:
         """Switch an MCP server on or off.
@@ -481,7 +466,7 @@ class Session(Generic[OutputT]):
         Raises:
             RequestError: the CLI does not know it.
         """
-        await self._handlers.servers.toggle(self, name, enabled)
+        await self._handlers.servers.toggle(name, enabled)
 
     async def interrupt(
         self,
@@ -579,8 +564,3 @@ def _restarter(session: Session) -> Callable[[], Coroutine[Any, Any, None]]:
             await session.restart()
 
     return restart
-
-
-def new_uuid() -> str:
-    """Make an id for a prompt."""
-    return str(uuid.uuid4())

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -14,13 +13,11 @@ from ..errors import (
     RequestError,
     RequestTimeout,
     SessionClosed,
-    TransportClosed,
     UnsupportedRequest,
 )
-from ..launch import Connect, open_transport
+from ..launch import open_transport
 from ..options import Options, parse_version
-from ..transport import Transport
-from ..wire import Connection, Initialize, InitializeResult, Role
+from ..wire import Connection, InitializeResult, Role
 from .events import SessionState
 from .link import CloseTimeouts, Link
 from .watchdog import Watchdog
@@ -34,30 +31,19 @@ __all__ = ["options_to_resume", "start_cli"]
 KNOWS_CANCEL = (2, 1, 325)
 """The oldest CLI that is known to take `control_cancel_request`. 1.0.128 and 2.1.17 exit at it."""
 
-Restart = Callable[[], Coroutine[Any, Any, None]]
 
-
-async def start_cli(
-    core: Core,
-    handlers: RequestHandlers,
-    options: Options,
-    *,
-    transport: Transport | Connect | None,
-    restart: Restart,
-) -> None:
+async def start_cli(core: Core, handlers: RequestHandlers, options: Options) -> None:
     """Start a CLI and open the conversation; if that fails, leave nothing behind.
 
     Args:
         core: the session's state.
         handlers: answer the requests of the CLI.
         options: what to ask of the CLI.
-        transport: what to talk over, or how to get it.
-        restart: starts another CLI, when the watchdog asks for it.
     """
     try:
         await core.until_free()
         core.claim.expect(options)
-        await _open_link(core, handlers, options, transport, restart)
+        await _open_link(core, handlers, options)
         core.cli_info = await _initialize(core, handlers, options)
         core.check()  # it may have been closed, or have failed, at the last moment
     except BaseException as error:
@@ -69,15 +55,9 @@ async def start_cli(
     core.settle()
 
 
-async def _open_link(
-    core: Core,
-    handlers: RequestHandlers,
-    options: Options,
-    transport: Transport | Connect | None,
-    restart: Restart,
-) -> None:
+async def _open_link(core: Core, handlers: RequestHandlers, options: Options) -> None:
     with anyio.CancelScope() as core.opening:
-        connected = await open_transport(options, transport)
+        connected = await open_transport(options, core.transport)
         link = Link(
             connected.transport,
             Connection(Role.CLIENT, dialect=options.dialect, max_line=options.max_line),
@@ -87,7 +67,7 @@ async def _open_link(
             argv=connected.argv,
         )
         if options.patience is not None:
-            core.watchdog = Watchdog(core, options.patience, restart)
+            core.watchdog = Watchdog(core, options.patience)
             link.start_soon(core.watchdog.run)
         core.attach(link)
     if core.link is None:
@@ -101,31 +81,24 @@ async def _initialize(
     body = handlers.open(options, link)
     if not options.handshake:
         return None
+    seconds = options.timeouts.start
     try:
-        info = await _ask_for_info(link, body, options.timeouts.start)
-        if info is not None:
-            link.may_withdraw = parse_version(info.claude_code_version) >= KNOWS_CANCEL
-            handlers.check(info)
-            await handlers.servers.restore()
-        return info
-    except TransportClosed:
-        raise await core.reason(link) from None
-
-
-async def _ask_for_info(link: Link, body: Initialize, timeout: float) -> InitializeResult | None:
-    try:
-        return await link.ask(body, timeout=timeout)
+        info = await core.request(body, seconds)
     except UnsupportedRequest:
         return None
     except RequestTimeout as error:
         raise CLIError(
-            f"The CLI was started but did not answer within {timeout:g} s",
+            f"The CLI was started but did not answer within {seconds:g} s",
             cause=Cause.NO_ANSWER,
             evidence=link.evidence(),
             advice="Is it waiting for something on the terminal, or for the network?",
         ) from error
     except RequestError as error:
         raise CLIError(error.message, cause=Cause.REFUSED, evidence=error.evidence) from error
+    link.may_withdraw = parse_version(info.claude_code_version) >= KNOWS_CANCEL
+    handlers.check(info)
+    await handlers.servers.restore()
+    return info
 
 
 def options_to_resume(options: Options, session_id: str | None) -> Options:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from ..concurrency import run_detached
 from ..errors import Evidence, TurnStalled
 from ..options import Patience, WaitingFor
 from ..wire import (
@@ -75,15 +76,11 @@ class Watchdog:
     Args:
         core: the session.
         patience: the limits, and what to do when one is exceeded.
-        restart: starts another CLI.
     """
 
-    def __init__(
-        self, core: Core, patience: Patience, restart: Callable[[], Coroutine[Any, Any, None]]
-    ) -> None:
+    def __init__(self, core: Core, patience: Patience) -> None:
         self._core = core
         self._patience = patience
-        self._restart = restart
         self._tools: set[str] = set()
         self._people: set[str] = set()
         self._spoke = False
@@ -224,9 +221,16 @@ class Watchdog:
         self._warned = False
         if self._patience.action == "restart":
             self._core.conversation.drop_sent(error)
-            self._core.start_detached(self._restart)
+            # Not in a task of the link, which ends with the CLI.
+            run_detached(self._restart, "claudewire restart")
         elif not await self._core.stop_turn(error):
             self._core.give_up(error)
+
+    async def _restart(self) -> None:
+        try:
+            await self._core.restart()
+        except Exception:
+            log.exception("The session could not be restarted")
 
 
 _REACTIONS: dict[type[Event], Callable[[Watchdog, Any], None]] = {
