@@ -66,43 +66,25 @@ class Hook:
         return function_name(self.function)
 
 
+@dataclass(slots=True, eq=False)
 class HookContext:
     """What a hook may want to know besides its input.
 
     Attributes:
-        session: the session; None if there is none.
         event: the name of the event.
         callback_id: the name under which the CLI knows the hook.
         tool_use_id: the use of a tool that it is about; None for other events.
+        session: the session; None if there is none.
+        cancelled: whether the result is no longer needed: the hook took too long, or was
+            withdrawn. A function that runs in a thread cannot be stopped; a long one should check
+            this.
     """
 
-    __slots__ = ("_cancelled", "callback_id", "event", "session", "tool_use_id")
-
-    def __init__(
-        self,
-        event: str,
-        callback_id: str,
-        *,
-        tool_use_id: str | None = None,
-        session: Session | None = None,
-    ) -> None:
-        self.event: str = event
-        self.callback_id: str = callback_id
-        self.tool_use_id: str | None = tool_use_id
-        self.session: Session | None = session
-        self._cancelled = False
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether the result is no longer needed: the hook took too long, or was withdrawn.
-
-        A function that runs in a thread cannot be stopped; a long one should check this.
-        """
-        return self._cancelled
-
-    def cancel(self) -> None:
-        """Tell the hook that its result is no longer needed."""
-        self._cancelled = True
+    event: str
+    callback_id: str
+    tool_use_id: str | None = None
+    session: Session | None = None
+    cancelled: bool = False
 
 
 # --- before it is called -------------------------------------------------------------------------
@@ -214,7 +196,7 @@ async def run_hook(
     except Exception as failure:
         error = failure
     finally:
-        context.cancel()
+        context.cancelled = True
     return _failed(kind, hook, event, error)
 
 

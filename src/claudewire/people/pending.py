@@ -83,6 +83,10 @@ class Pending(Generic[AnswerT]):
         agent_id: which subagent asks; None for the main one.
         since: when it came, as `time.time` counts.
         expires: when the answer becomes no, as `time.time` counts; None for never.
+        state: whether it waits, or how it ended.
+        ending: how it ended, in words; empty while it waits.
+        by: who answered, as far as it is known.
+        result: the answer that counts; None while it waits.
     """
 
     kind: ClassVar[PendingKind]
@@ -106,44 +110,24 @@ class Pending(Generic[AnswerT]):
         self.expires: float | None = None
         self._began = self._clock.monotonic()
         self._ended: float | None = None
-        self._state = PendingState.WAITING
-        self._ending = ""
-        self._by = ""
-        self._result: AnswerT | None = None
+        self.state: PendingState = PendingState.WAITING
+        self.ending: str = ""
+        self.by: str = ""
+        self.result: AnswerT | None = None
         self._lock = threading.Lock()
         self._done = Latch()
         self._made: list[AnswerT] = []
         self._on_end: Callable[[Pending[Any]], None] | None = None
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.id!r} {self._state.value}: {self.title}>"
+        return f"<{type(self).__name__} {self.id!r} {self.state.value}: {self.title}>"
 
     # --- facts -----------------------------------------------------------------------------------
 
     @property
-    def state(self) -> PendingState:
-        """Whether it waits, or how it ended."""
-        return self._state
-
-    @property
     def is_waiting(self) -> bool:
         """Whether an answer would still count."""
-        return self._state is PendingState.WAITING
-
-    @property
-    def ending(self) -> str:
-        """How it ended, in words; empty while it waits."""
-        return self._ending
-
-    @property
-    def by(self) -> str:
-        """Who answered, as far as it is known."""
-        return self._by
-
-    @property
-    def result(self) -> AnswerT | None:
-        """The answer that counts; None while it waits."""
-        return self._result
+        return self.state is PendingState.WAITING
 
     @property
     def waited(self) -> float:
@@ -175,7 +159,7 @@ class Pending(Generic[AnswerT]):
         Raises:
             TypeError: this is not an answer to such a request.
         """
-        if answer is self._result and answer is not None:
+        if answer is self.result and answer is not None:
             return True
         return self._settle(self._fitted(answer), by)
 
@@ -211,11 +195,11 @@ class Pending(Generic[AnswerT]):
 
     def _end(self, state: PendingState, result: AnswerT, ending: str, by: str = "") -> bool:
         with self._lock:
-            if self._state is not PendingState.WAITING:
+            if self.state is not PendingState.WAITING:
                 return False
-            self._result, self._ending, self._by = result, ending, by
+            self.result, self.ending, self.by = result, ending, by
             self._ended = self._clock.monotonic()
-            self._state = state
+            self.state = state
         try:
             if self._on_end is not None:
                 self._on_end(self)
@@ -226,7 +210,7 @@ class Pending(Generic[AnswerT]):
     async def wait(self) -> AnswerT:
         """Wait until it has ended, and return the answer that counts."""
         await self._done.wait()
-        return cast("AnswerT", self._result)
+        return cast("AnswerT", self.result)
 
     # --- answering -------------------------------------------------------------------------------
 

@@ -140,7 +140,7 @@ class _CLI:
     mode: str
 
     def denies(self, tool: str) -> bool:
-        return any(rule.names(tool) and rule.for_every_use for rule in self.deny)
+        return _whole(self.deny, tool) is not None
 
     def allows(self, tool: str) -> bool:
         return any(

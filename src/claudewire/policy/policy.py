@@ -22,7 +22,7 @@ from .tools import NEEDS_PERSON
 if TYPE_CHECKING:
     from .explanation import Explanation
 
-__all__ = ["MODES", "Policy"]
+__all__ = ["MODES", "Policy", "checked_rules"]
 
 MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 """The permission modes of the CLI."""
@@ -92,9 +92,9 @@ class Policy:
         put("home", normal(os.path.abspath(home or Path.home())))
         put("cwd", None if cwd is None else self._absolute(cwd, os.getcwd()))
         put("directories", tuple(os.fspath(directory) for directory in directories))
-        put("allow", _rules(allow, "allow"))
-        put("ask", _rules(ask, "ask"))
-        put("deny", _rules(deny, "deny"))
+        put("allow", checked_rules(allow, "allow"))
+        put("ask", checked_rules(ask, "ask"))
+        put("deny", checked_rules(deny, "deny"))
         put("default", _one_of("default", default, get_args(Behavior)))
         put("mode", None if mode is None else _one_of("mode", mode, MODES))
         put("case_sensitive", case_sensitive)
@@ -296,7 +296,12 @@ def _matching(use: ToolUse, behavior: Behavior, rules: Sequence[Rule]) -> Decisi
     return doubt
 
 
-def _rules(given: Iterable[str | Rule], behavior: Behavior) -> tuple[Rule, ...]:
+def checked_rules(given: Iterable[str | Rule], behavior: Behavior) -> tuple[Rule, ...]:
+    """Parse rules, and check that they can have an effect.
+
+    Raises:
+        OptionsError: one is not valid, or can never have an effect.
+    """
     if isinstance(given, str):
         raise OptionsError(f"{behavior} must be a list of rules, not the string {given!r}")
     rules = tuple(rule if isinstance(rule, Rule) else Rule.parse(rule) for rule in given)

@@ -19,7 +19,7 @@ from typing import Any
 from ..errors import OptionsError
 from ..wire import PermissionMode
 from .decisions import Behavior
-from .policy import MODES, Policy
+from .policy import MODES, Policy, checked_rules
 from .rules import Rule
 
 __all__ = ["Sources", "load_settings", "load_toml"]
@@ -182,15 +182,11 @@ class _Merged:
     def _add_rule(self, settings: _Settings, behavior: Behavior, text: str) -> None:
         try:
             rule = Rule.parse(text, root=settings.root, source=settings.source)
-            why = rule.why_never_allows() if behavior == "allow" else None
-            if why is not None:
-                raise OptionsError(f"The rule {text!r} can never allow anything: {why}")
+            self.rules[behavior] += checked_rules([rule], behavior)
         except OptionsError as error:
             if self._strict:
                 raise OptionsError(f"{settings.path}: {behavior}: {error}") from error
             self.problem(settings, f"{behavior}: {error}")
-        else:
-            self.rules[behavior].append(rule)
 
     def mode(self, files: Sequence[_Settings]) -> PermissionMode:
         """Return the mode that a session starts in; a disabled one is skipped."""
