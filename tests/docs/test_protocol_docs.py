@@ -307,7 +307,7 @@ def test_what_is_said_about_the_first_state_and_about_listeners_holds() -> None:
     text = " ".join(text_of(GUIDE).split())
     first = {role: state.value for role, state in INITIAL.items()}
     assert f"host begins as `{first[Role.CLIENT]}`, the CLI as `{first[Role.CLI]}`" in text
-    asked = re.search(r"Nobody asks a party that has ended: (.*?) then raise", text)
+    asked = re.search(r"A party that has ended cannot be asked: (.*?) then raise", text)
     assert asked
     assert set(re.findall(r"\*(\w+)\*", asked[1])) == {kind.value for kind in NEEDS_A_LISTENER}
 
@@ -315,8 +315,8 @@ def test_what_is_said_about_the_first_state_and_about_listeners_holds() -> None:
 def test_the_tables_of_dialects_name_all_of_them() -> None:
     (header,) = [each.header for each in tables(GUIDE) if each.header[0] == "concept"]
     assert sorted(header[1:]) == sorted(DIALECTS)
-    marks = [row[0] for row in table(GUIDE, "| dialect | marks |")]
-    assert sorted([*marks, MODERN.name]) == sorted(DIALECTS)
+    features = [row[0] for row in table(GUIDE, "| dialect | features |")]
+    assert sorted([*features, MODERN.name]) == sorted(DIALECTS)
 
 
 # --- links ---------------------------------------------------------------------------------------
