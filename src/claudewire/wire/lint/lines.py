@@ -14,10 +14,8 @@ from ..states import Kind, Role
 from ..types.base import Event, Message
 from ..types.cli_requests import (
     CanUseTool,
-    Elicitation,
-    HookCallback,
+    CLIRequest,
     McpMessage,
-    RequestUserDialog,
 )
 from ..types.control import Cancel, Malformed, Noise, Request, Response
 from ..types.messages import KeepAlive, SessionCreatedMessage, UnknownMessage, UserMessage
@@ -50,8 +48,7 @@ def asker(body: Body) -> Role | None:
     """Who asks for this; None if both may, or it is unknown."""
     if isinstance(body, McpMessage | UnknownRequest):
         return None
-    asks = isinstance(body, CanUseTool | HookCallback | Elicitation | RequestUserDialog)
-    return Role.CLI if asks else Role.CLIENT
+    return Role.CLI if isinstance(body, CLIRequest) else Role.CLIENT
 
 
 def sender_of(said: Said) -> Role | None:

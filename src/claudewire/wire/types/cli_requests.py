@@ -14,6 +14,7 @@ from .permissions import McpServerProvenance, PermissionResult, PermissionUpdate
 from .results import DialogResult, ElicitationResult, McpResponse
 
 __all__ = [
+    "CLIRequest",
     "CanUseTool",
     "Elicitation",
     "HookCallback",
@@ -102,3 +103,7 @@ class RequestUserDialog(RequestBody[DialogResult], tag="request_user_dialog"):
     dialog_kind: str
     payload: dict[str, Any] | None = None
     tool_use_id: str | None = None
+
+
+CLIRequest = CanUseTool | HookCallback | McpMessage | Elicitation | RequestUserDialog
+"""Every request that the CLI sends."""

@@ -56,6 +56,7 @@ __all__ = [
     "GetSettings",
     "GetTaskOutput",
     "GetUsage",
+    "HostRequest",
     "Initialize",
     "Interrupt",
     "ListModels",
@@ -354,3 +355,47 @@ class GetHooksListing(RequestBody[HooksListingResult], tag="get_hooks_listing"):
 
 class ListPermissionRules(RequestBody[PermissionRulesResult], tag="list_permission_rules"):
     """Which permission rules are in effect?"""
+
+
+HostRequest = (
+    Initialize
+    | Interrupt
+    | EndSession
+    | SetPermissionMode
+    | SetModel
+    | SetMaxThinkingTokens
+    | RenameSession
+    | GenerateSessionTitle
+    | SetColor
+    | GetContextUsage
+    | GetSessionCost
+    | GetUsage
+    | ListModels
+    | GetBinaryVersion
+    | SideQuestion
+    | McpStatus
+    | McpCall
+    | McpReadResource
+    | McpSetServers
+    | McpReconnect
+    | McpToggle
+    | FileSuggestions
+    | RewindFiles
+    | CancelAsyncMessage
+    | ReadFile
+    | SeedReadState
+    | RegisterRepoRoot
+    | ReloadPlugins
+    | ReloadSkills
+    | ReloadOutputStyles
+    | SetHasSubscribers
+    | StopTask
+    | BackgroundTasks
+    | GetTaskOutput
+    | ApplyFlagSettings
+    | UpdateSettings
+    | GetSettings
+    | GetHooksListing
+    | ListPermissionRules
+)
+"""Every request that the host sends."""

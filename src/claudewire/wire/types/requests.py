@@ -1,4 +1,4 @@
-"""Every request, in both directions, and what kind of answer it brings."""
+"""Every request, in both directions, and the type of its answer."""
 
 from __future__ import annotations
 
@@ -6,55 +6,8 @@ from functools import cache
 from typing import Any, cast, get_args, get_origin
 
 from .base import UNKNOWN, Unknown
-from .cli_requests import (
-    CanUseTool,
-    Elicitation,
-    HookCallback,
-    McpMessage,
-    RequestBody,
-    RequestUserDialog,
-)
-from .host_requests import (
-    ApplyFlagSettings,
-    BackgroundTasks,
-    CancelAsyncMessage,
-    EndSession,
-    FileSuggestions,
-    GenerateSessionTitle,
-    GetBinaryVersion,
-    GetContextUsage,
-    GetHooksListing,
-    GetSessionCost,
-    GetSettings,
-    GetTaskOutput,
-    GetUsage,
-    Initialize,
-    Interrupt,
-    ListModels,
-    ListPermissionRules,
-    McpCall,
-    McpReadResource,
-    McpReconnect,
-    McpSetServers,
-    McpStatus,
-    McpToggle,
-    ReadFile,
-    RegisterRepoRoot,
-    ReloadOutputStyles,
-    ReloadPlugins,
-    ReloadSkills,
-    RenameSession,
-    RewindFiles,
-    SeedReadState,
-    SetColor,
-    SetHasSubscribers,
-    SetMaxThinkingTokens,
-    SetModel,
-    SetPermissionMode,
-    SideQuestion,
-    StopTask,
-    UpdateSettings,
-)
+from .cli_requests import CLIRequest, RequestBody
+from .host_requests import HostRequest
 
 __all__ = ["REQUESTS", "Body", "UnknownRequest", "answer_type"]
 
@@ -65,53 +18,7 @@ class UnknownRequest(Unknown, RequestBody[Any], tag=UNKNOWN):
     raw: dict[str, Any]
 
 
-Body = (
-    CanUseTool
-    | HookCallback
-    | McpMessage
-    | Elicitation
-    | RequestUserDialog
-    | Initialize
-    | Interrupt
-    | EndSession
-    | SetPermissionMode
-    | SetModel
-    | SetMaxThinkingTokens
-    | RenameSession
-    | GenerateSessionTitle
-    | SetColor
-    | GetContextUsage
-    | GetSessionCost
-    | GetUsage
-    | ListModels
-    | GetBinaryVersion
-    | SideQuestion
-    | McpStatus
-    | McpCall
-    | McpReadResource
-    | McpSetServers
-    | McpReconnect
-    | McpToggle
-    | FileSuggestions
-    | RewindFiles
-    | CancelAsyncMessage
-    | ReadFile
-    | SeedReadState
-    | RegisterRepoRoot
-    | ReloadPlugins
-    | ReloadSkills
-    | ReloadOutputStyles
-    | SetHasSubscribers
-    | StopTask
-    | BackgroundTasks
-    | GetTaskOutput
-    | ApplyFlagSettings
-    | UpdateSettings
-    | GetSettings
-    | GetHooksListing
-    | ListPermissionRules
-    | UnknownRequest
-)
+Body = CLIRequest | HostRequest | UnknownRequest
 
 REQUESTS: dict[str, type[RequestBody[Any]]] = {
     body.__struct_config__.tag: body for body in get_args(Body) if body is not UnknownRequest
