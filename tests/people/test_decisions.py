@@ -23,7 +23,7 @@ from claudewire.people import (
     PlanRequest,
     QuestionRequest,
 )
-from claudewire.people.decisions import no_handler
+from claudewire.people.decisions import POLICY_FAILED, no_handler
 from claudewire.people.pending import Clock, Pending, PendingState
 from claudewire.policy import Decision, DecisionRecord, Policy, digest
 from claudewire.wire import DialogCancelled, DialogCompleted, ElicitationResult, Request
@@ -105,6 +105,13 @@ async def test_a_policy_that_fails_denies(caplog: pytest.LogCaptureFixture) -> N
         message(answer) == "The application's policy raised an exception, so the tool was denied."
     )
     assert "the rules are gone" in caplog.text
+
+
+async def test_a_policy_that_returns_no_decision_denies() -> None:
+    rules: Any = Rules("allow")
+    rules.decision = object()
+    answer = await decide(policy=rules, on_permission=never)
+    assert message(answer) == POLICY_FAILED
 
 
 async def test_a_tool_that_wants_a_person_is_not_allowed_by_a_policy() -> None:

@@ -88,13 +88,15 @@ def policy_decision(policy: PolicyLike, request: Pending[Any]) -> Decision:
     """Ask a policy about a request, as far as policies apply to it."""
     if not isinstance(request, ToolPending):
         return UNDECIDED
-    decision = policy.decide(request.tool_name, request.input, cwd=request.cwd)
-    if isinstance(request, PermissionRequest):
-        needs_person = decision.behavior == "allow" and request.body.requires_user_interaction
-        return Decision("ask", decision.reason, decision.rule) if needs_person else decision
-    # A question or a plan is denied by a rule that names it, not by a default.
-    by_rule = decision.behavior == "deny" and decision.rule is not None
-    return decision if by_rule else UNDECIDED
+    decided = policy.decide(request.tool_name, request.input, cwd=request.cwd)
+    behavior = decided.behavior
+    if not isinstance(request, PermissionRequest):
+        # A question or a plan is denied by a rule that names it, not by a default.
+        if behavior != "deny" or decided.rule is None:
+            return UNDECIDED
+    elif behavior == "allow" and request.body.requires_user_interaction:
+        behavior = "ask"
+    return Decision(behavior, decided.reason, decided.rule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

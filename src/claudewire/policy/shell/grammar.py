@@ -232,7 +232,7 @@ class Parser(Reader):
     def _read_case(self) -> None:
         if self.depth:
             # Older shells take the bracket after a pattern for the end of what surrounds it.
-            raise Unreadable("has a choice inside another command")
+            raise Unreadable("has a `case` inside another command")
         self.take_word("case")
         self.read_one_word()
         self.skip_lines()
@@ -253,16 +253,16 @@ class Parser(Reader):
             self.read_one_word()
             self.skip_blanks()
         if not self.at(")"):
-            raise Unreadable("has a choice without its pattern")
+            raise Unreadable("has a `case` without its pattern")
         self.pos += 1
         self._read_list(frozenset(["esac"]))
         if self.at(";;&"):
-            raise Unreadable("has choices that fall through")
+            raise Unreadable("has a `case` that falls through")
         if self.at(";;"):
             self.pos += 2
         self.skip_lines()
         if not self.char:
-            raise Unreadable("has a choice without its end")
+            raise Unreadable("has a `case` without its end")
 
     def _read_function(self) -> None:
         self.take_word("function")
@@ -336,7 +336,7 @@ class Parser(Reader):
         start = self.pos
         self._within(self.text[start : start + 2], ")")
         if self.char and self.char not in " \t\n;&|<>)":
-            raise Unreadable("has a command that is used as a file inside a word")
+            raise Unreadable("has a process substitution inside a word")
         raw = self.text[start : self.pos]
         return Word(raw, raw, static=False)
 
@@ -352,7 +352,7 @@ class Parser(Reader):
             source = self.text[start : self.pos].strip()
             self.commands.append(Command(redirects=tuple(redirects), source=source))
         if self.char and self.char not in "\n;&|)" and not self.at_comment():
-            raise Unreadable("has something behind a group")
+            raise Unreadable("has something after a group")
 
     def _read_redirect(self, found: re.Match[str]) -> Redirect:
         operator = found[1] or found[0]

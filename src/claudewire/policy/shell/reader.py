@@ -98,7 +98,7 @@ class Reader(ABC):
             sure += [piece] if static else []
         raw = self.text[start : self.pos]
         if self.at_process():
-            raise Unreadable("has a command that is used as a file inside a word")
+            raise Unreadable("has a process substitution inside a word")
         if tilde and raw[1:2] not in ("", "/"):
             return Word(raw, "".join(pieces), static=False, tilde=True)
         if static or raw in ("{}", "[", "]"):
@@ -106,7 +106,7 @@ class Reader(ABC):
         return Word(raw, "".join(pieces), static=False, tilde=tilde, head="".join(sure))
 
     def at_process(self) -> bool:
-        """Whether a command that is used as a file begins here."""
+        """Whether a process substitution begins here."""
         return self.at("<(") or self.at(">(")
 
     def _read_piece(self) -> tuple[str, bool]:
