@@ -120,7 +120,7 @@ def list_of(check: Check) -> Check:
     return check_all
 
 
-strings = list_of(string)
+strings: Check = list_of(string)
 
 
 def boolean(name: str, value: Any) -> bool:
@@ -188,7 +188,7 @@ def either(kind: type[Any], first: Check, otherwise: Check) -> Check:
     return check
 
 
-string_or_boolean = either(str, string, boolean)
+string_or_boolean: Check = either(str, string, boolean)
 
 
 def session_uuid(name: str, value: Any) -> str:
@@ -220,7 +220,7 @@ def path(name: str, value: Any) -> str:
     return place
 
 
-paths = list_of(path)
+paths: Check = list_of(path)
 
 
 def encodable(value: str) -> bool:
@@ -325,12 +325,12 @@ def struct(name: str, value: Mapping[str, Any], kind: type[msgspec.Struct]) -> A
 
 # --- the model -----------------------------------------------------------------------------------
 
-thinking = either(
+thinking: Check = either(
     str,
     choice("adaptive", "disabled"),
     whole_number(1024, why="the API refuses less; 'disabled' turns thinking off"),
 )
-autocompact = either(str, choice("auto"), whole_number(100_000, 1_000_000))
+autocompact: Check = either(str, choice("auto"), whole_number(100_000, 1_000_000))
 
 
 # --- rules and names -----------------------------------------------------------------------------
@@ -389,8 +389,8 @@ def _matching(pattern: re.Pattern[str], problem: str) -> Check:
     return check
 
 
-names = _matching(_NAME, "has a space or a comma in it")
-name_or_names = either(str, string, names)
+names: Check = _matching(_NAME, "has a space or a comma in it")
+name_or_names: Check = either(str, string, names)
 
 
 # --- the CLI, its arguments and its environment --------------------------------------------------
