@@ -227,6 +227,20 @@ def test_a_policy_that_could_never_be_asked_is_an_error(changes: dict[str, Any],
     Session(options(allow=["Read"], accept_shadowed=True, **changes))
 
 
+def test_a_tool_that_is_denied_but_not_asked_about_is_warned_of(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    Session(options(deny=["Write", "Bash(rm:*)", "Read(~/.ssh/**)"]))
+    Session(options(deny=["Read"], disallowed_tools=["Read"]))
+    assert caplog.messages == []
+
+    Session(options(deny=["Read"]))
+    assert caplog.messages == [
+        "The policy denies Read, but can only deny what the CLI asks about, and the CLI asks only "
+        "outside of its working directories. disallowed_tools=['Read'] denies every use"
+    ]
+
+
 def test_a_handler_that_cannot_be_called_is_an_error() -> None:
     def no_place_for_a_request() -> None: ...
 

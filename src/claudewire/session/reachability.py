@@ -5,6 +5,7 @@ It needs the grammar of rules, so it is loaded only for sessions that have a han
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,8 @@ from ..policy import Explanation, Policy, ToolReach, explain
 from .requests import people_of
 
 __all__ = ["check_reachable", "explain_options"]
+
+log: logging.Logger = logging.getLogger("claudewire.session")
 
 
 def explain_options(options: Options) -> Explanation:
@@ -70,6 +73,24 @@ def check_reachable(options: Options) -> None:
     reasons = [_why_no_policy(options), _why_no_permission(options), *_why_no_question(options)]
     for reason in filter(None, reasons):
         raise OptionsError(f"{reason}. Say accept_shadowed=True if that is meant")
+    for warning in _weak_denials(options):
+        log.warning(warning)
+
+
+def _weak_denials(options: Options) -> Iterator[str]:
+    """Yield a warning for each denied tool that the CLI may use without asking."""
+    if not isinstance(options.policy, Policy):
+        return
+    reaches = {it.tool: it for it in explain(None, **_rules(options)).tools}
+    for rule in options.policy.deny:
+        reach = reaches.get(rule.tool)
+        if reach is None or not rule.for_every_use or reach.reaches == "always":
+            continue
+        if rule.tool not in options.disallowed_tools:
+            yield (
+                f"The policy denies {rule.tool}, but can only deny what the CLI asks about, and "
+                f"{reach.why}. disallowed_tools=[{rule.tool!r}] denies every use"
+            )
 
 
 def _why_no_policy(options: Options) -> str | None:
