@@ -52,10 +52,8 @@ def test_the_end_of_stderr_is_kept() -> None:
     log = EvidenceLog()
     for number in range(3000):
         log.note_stderr(b"%d%s\n" % (number, b"." * 100))
-    stderr = log.evidence().stderr
-    assert len(stderr) <= STDERR
-    assert stderr.startswith("." * 10) or stderr[0].isdigit()
-    assert stderr.endswith("2999" + "." * 100 + "\n")
+    everything = "".join(f"{number}{'.' * 100}\n" for number in range(3000))
+    assert log.evidence().stderr == everything[-STDERR:]
     assert log.note_stderr("é".encode()[:1]) == ""
     assert log.note_stderr("é".encode()[1:]) == "é"
 

@@ -79,6 +79,18 @@ def cost(totals: Totals) -> float:
     return totals.cost_usd or 0.0
 
 
+def dollars(model: str, usage: Usage) -> float:
+    """What so many tokens cost, by the numbers of `PRICES` and without the code under test."""
+    kinds = (
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cache_read_input_tokens,
+        usage.cache_creation_input_tokens,
+    )
+    prices = {OPUS: (4.0, 20.0, 0.4, 5.0), HAIKU: (1.0, 5.0, 0.1, 1.25)}[model]
+    return sum((count or 0) * price for count, price in zip(kinds, prices, strict=True)) / 10**6
+
+
 def used(input: int = 0, output: int = 0, read: int = 0, made: int = 0) -> Usage:
     return Usage(input, output, made, read)
 
@@ -167,7 +179,7 @@ class CLI:
         new: dict[str, Totals] = {}
         for call in calls:
             spent = Totals.of(call.usage)
-            spent += Totals(cost_usd=PRICES[call.model].of(spent))
+            spent += Totals(cost_usd=dollars(call.model, call.usage))
             new[call.model] = new.get(call.model, NOTHING) + spent
             messages += self.spoken(call) if call.visible else []
         self.before = {
@@ -232,7 +244,7 @@ def truth(calls: Sequence[Call]) -> Totals:
     return sum(
         (
             Totals.of(it.usage)
-            + Totals(cost_usd=PRICES[it.model].of(Totals.of(it.usage)), calls=int(it.visible))
+            + Totals(cost_usd=dollars(it.model, it.usage), calls=int(it.visible))
             for it in calls
         ),
         NOTHING,
@@ -258,14 +270,14 @@ def test_each_turn_has_its_own_and_the_session_has_all(
         kept(*cli.turn(calls), ledger=ledger, turn=number)
     everything = [call for calls in turns for call in calls]
     assert tokens(ledger.session) == tokens(truth(everything))
-    assert ledger.session.cost_usd == pytest.approx(truth(everything).cost_usd or 0)
+    assert ledger.session.cost_usd == pytest.approx(cost(truth(everything)))
     assert (ledger.session.turns, ledger.session.calls) == (len(turns), truth(everything).calls)
     assert tokens(ledger.main) == tokens(truth([it for it in everything if _is_main(it)]))
     assert not ledger.session.estimated
     for number, calls in enumerate(turns):
         turn = ledger.turn(number)
         assert (tokens(turn), turn.calls) == (tokens(truth(calls)), truth(calls).calls)
-        assert turn.cost_usd or pytest.approx(truth(calls).cost_usd or 0) == 0
+        assert cost(turn) == pytest.approx(cost(truth(calls)))
     for model, totals in ledger.models.items():
         mine = truth([call for call in everything if call.model == model])
         assert (tokens(totals), totals.calls) == (tokens(mine), mine.calls)
@@ -281,7 +293,7 @@ def test_where_nothing_is_reported_the_messages_are_added_up(
     said = [[call for call in calls if call.visible] for calls in turns]
     everything = [call for calls in said for call in calls]
     assert tokens(ledger.session) == tokens(truth(everything))
-    assert ledger.session.cost_usd or pytest.approx(truth(everything).cost_usd or 0) == 0
+    assert cost(ledger.session) == pytest.approx(cost(truth(everything)))
     assert ledger.session.estimated is bool(everything)
     for number, calls in enumerate(said):
         assert tokens(ledger.turn(number)) == tokens(truth(calls))
@@ -307,7 +319,7 @@ def test_a_process_that_goes_on_may_count_from_its_own_start_or_the_sessions(
         kept(*cli.turn(calls), ledger=ledger)
     everything = [call for calls in (*before, *after) for call in calls]
     assert tokens(ledger.session) == tokens(truth(everything))
-    assert ledger.session.cost_usd == pytest.approx(truth(everything).cost_usd or 0)
+    assert ledger.session.cost_usd == pytest.approx(cost(truth(everything)))
 
 
 @given(st.lists(visible, max_size=4), st.booleans())
@@ -324,7 +336,7 @@ def test_a_turn_is_estimated_while_it_runs_and_never_too_high(
         assert ledger.session.estimated
         before = ledger.session
     assert tokens(ledger.session) == tokens(truth(calls))
-    assert ledger.session.cost_usd or pytest.approx(truth(calls).cost_usd or 0) == 0
+    assert cost(ledger.session) == pytest.approx(cost(truth(calls)))
     agents = sum(ledger.agents.values(), NOTHING)
     assert tokens(agents + ledger.main) == tokens(ledger.session)
     ledger.note(end, "turn")
@@ -496,14 +508,31 @@ def test_prices_of_the_user_replace_those_of_the_cli() -> None:
     kept(*CLI(since=False).turn([Call("claude-opus-5-5", usage=used(1))]), ledger=ledger)
 
 
+@pytest.mark.parametrize(
+    ("some", "cost_usd"),
+    [
+        (Totals(input_tokens=2_000_000), 6.0),
+        (Totals(output_tokens=2_000_000), 30.0),
+        (Totals(cache_read_tokens=2_000_000), 0.6),
+        (Totals(cache_creation_tokens=2_000_000), 7.5),
+        (Totals(1_000_000, 100_000, 10_000_000, 1_000_000), 3 + 1.5 + 3 + 3.75),
+    ],
+)
+def test_each_kind_of_token_has_its_own_price(some: Totals, cost_usd: float) -> None:
+    price = Price(input=3, output=15, cache_read=0.3, cache_creation=3.75)
+    assert price.of(some) == pytest.approx(cost_usd)
+
+
 @given(totals.filter(lambda it: it.tokens))
 def test_prices_are_learnt_from_what_tokens_have_cost(some: Totals) -> None:
-    price = Price(input=3, output=15, cache_read=0.3, cache_creation=3.75)
-    cost = price.of(some)
-    learnt = Price.like(Totals(*tokens(some), cost))
+    new, written, read, made = tokens(some)
+    cost_usd = (3 * new + 15 * written + 0.3 * read + 3.75 * made) / 10**6
+    learnt = Price.like(Totals(new, written, read, made, cost_usd))
     assert learnt is not None
-    assert learnt.of(some) == pytest.approx(cost)
+    assert learnt.input == pytest.approx(3)
     assert learnt.output == pytest.approx(15)
+    assert learnt.cache_read == pytest.approx(0.3)
+    assert learnt.cache_creation == pytest.approx(3.75)
 
 
 def test_nothing_is_learnt_from_what_has_cost_nothing() -> None:
