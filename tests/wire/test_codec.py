@@ -176,10 +176,23 @@ def test_a_field_of_the_wrong_type_costs_only_itself() -> None:
     assert message.raw["tools"] == 7
 
 
-def test_objects_nested_too_deep_to_build_are_malformed() -> None:
+def test_an_object_where_text_should_be_is_malformed_however_deep_it_is() -> None:
     deep = b'{"type":"user","message":{"role":"user","content":' * 150
-    event = decode(deep + b"1" + b"}}" * 150).event
-    assert isinstance(event, Malformed | Noise)
+    line = deep + b"1" + b"}}" * 150
+    event = decode(line).event
+    assert isinstance(event, Malformed)
+    assert (event.reason, event.path) == (
+        "Expected `str | array`, got `object`",
+        "$.message.content",
+    )
+    assert event.line == line
+
+
+def test_what_is_nested_too_deep_for_a_json_parser_is_noise() -> None:
+    line = b'{"type":"user","message":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    event = decode(line).event
+    assert isinstance(event, Noise)
+    assert event.line == line
 
 
 def test_what_json_cannot_say_is_refused() -> None:
