@@ -12,8 +12,15 @@ from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import allow, echo, opened, simulated, soon
 
-from claudewire.errors import CLIError, LocalProtocolError, TurnCancelled, UnsupportedRequest
-from claudewire.session import Turn, TurnStarted, TurnState
+from claudewire.errors import (
+    CLIError,
+    LocalProtocolError,
+    SessionClosed,
+    TurnCancelled,
+    TurnError,
+    UnsupportedRequest,
+)
+from claudewire.session import Turn, TurnStarted, TurnState, core
 from claudewire.simulator.faults import KilledBy, ResultWithoutTurn, UnsolicitedTurn
 from claudewire.testing import Chat
 from claudewire.wire import (
@@ -181,6 +188,103 @@ async def test_an_old_cli_gets_one_prompt_at_a_time_whatever_its_priority() -> N
             turns = [session.send("one"), session.send("two", priority="now")]
             assert turns[1].state == "held"
             assert [(await turn).text for turn in turns] == ["You said one.", "You said two."]
+
+
+# --- told without a question ----------------------------------------------------------------------
+
+
+async def test_what_is_told_goes_to_the_cli_at_once_and_asks_for_no_turn() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        session.tell("The build is green.")
+        note = await peer.hear_prompt()
+        assert (note.text, note.should_query) == ("The build is green.", False)
+        assert note.uuid is not None
+        assert session.turns == ()
+        assert session.state == "ready"
+        turn = session.send("What about the build?")
+        prompt = await peer.hear_prompt()
+        assert (prompt.uuid, prompt.should_query) == (turn.uuid, None)
+        session.tell("The tests are red.")  # also while a turn runs
+        assert (await peer.hear_prompt()).text == "The tests are red."
+        await peer.say(saying.result())
+        assert (await turn).ok
+        await session.close()
+    with pytest.raises(SessionClosed):
+        session.tell("Too late.")
+
+
+@pytest.mark.parametrize("version", NARRATORS)
+async def test_the_next_prompt_finds_what_was_told_in_the_conversation(version: str) -> None:
+    """As a simulated CLI keeps it: both ends of this test are ours."""
+    told: list[str] = []
+
+    async def listen(chat: Chat) -> None:
+        told[:] = [str(entry["text"]) for entry in chat.session.history]
+        await echo(chat)
+
+    with anyio.fail_after(SOON):
+        async with simulated(listen, version=version) as session:
+            session.tell("The build is green.")
+            assert (await session.send("So?")).text == "You said So?."
+    assert told == ["The build is green.", "So?"]
+
+
+# --- idle without a result ------------------------------------------------------------------------
+
+
+async def test_a_turn_without_a_result_fails_when_the_cli_stays_idle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(core, "RESULT_FOLLOWS_WITHIN", 0.0)
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        turn, after = session.send("hello"), session.send("after")
+        await peer.hear_prompt()
+        await peer.say(saying.text("I begin."), saying.state("idle"))
+        with pytest.raises(TurnError, match="idle without a result"):
+            await turn
+        assert turn.state == "failed"
+        assert (await peer.hear_prompt()).uuid == after.uuid
+        await peer.say(saying.state("running"), saying.text(), saying.result())
+        assert (await after).ok
+        await session.close()
+
+
+async def test_a_result_may_follow_after_the_cli_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core, "RESULT_FOLLOWS_WITHIN", SOON)
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        turn = session.send("hello")
+        await peer.hear_prompt()
+        await peer.say(saying.text(), saying.state("idle"))
+        await soon(lambda: session._core.cli_state == "idle")
+        await anyio.wait_all_tasks_blocked()
+        assert turn.state == "running"
+        await peer.say(saying.result("late"))
+        assert (await turn).text == "late"
+        await session.close()
+
+
+async def test_a_cli_that_goes_on_after_it_was_idle_keeps_its_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(core, "RESULT_FOLLOWS_WITHIN", 0.0)
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        turn = session.send("hello")
+        await peer.hear_prompt()
+        await peer.say(saying.text(), saying.state("idle"), saying.state("running"))
+        await soon(lambda: session._core.cli_state == "running")
+        await anyio.wait_all_tasks_blocked()
+        assert turn.state == "running"
+        await peer.say(saying.result("done"))
+        assert (await turn).text == "done"
+        await session.close()
 
 
 # --- taken back -----------------------------------------------------------------------------------
@@ -409,18 +513,56 @@ async def test_tasks_that_take_too_long_are_stopped() -> None:
             await soon(lambda: session.tasks.idle)
 
 
-async def test_the_end_of_a_task_is_enough() -> None:
+async def test_the_end_of_a_task_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """No turn follows, so nothing else tells that there is nothing more to do."""
+    monkeypatch.setattr(core, "TURN_FOLLOWS_WITHIN", 0.0)
     peer = Peer()
     session = await opened(peer)
+    was_idle: list[bool] = []
+
+    async def wait() -> None:
+        await session.wait_idle()
+        was_idle.append(session.tasks.idle)
+
     with anyio.fail_after(SOON):
         await peer.say(saying.task_started("t1"))
         await soon(lambda: not session.tasks.idle)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(session.wait_idle)
-            for _ in range(5):
-                await anyio.lowlevel.checkpoint()
+            tasks.start_soon(wait)
+            await anyio.wait_all_tasks_blocked()
+            assert was_idle == []
             await peer.say(saying.task_ended("t1"))
+        assert was_idle == [True]
+        await session.close()
+
+
+async def test_a_turn_that_the_end_of_a_task_sets_off_is_waited_for_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(core, "TURN_FOLLOWS_WITHIN", SOON)
+    peer = Peer()
+    session = await opened(peer)
+    unread: list[int] = []
+
+    async def wait() -> None:
+        await session.wait_idle()
+        unread.append(session.unread)
+
+    with anyio.fail_after(SOON):
+        await peer.say(saying.task_started("t1"))
+        await soon(lambda: not session.tasks.idle)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            await anyio.wait_all_tasks_blocked()
+            await peer.say(saying.task_ended("t1"))
+            await soon(lambda: session.tasks.idle)
+            await peer.say(saying.text("It is built."))
+            await soon(lambda: session.state == "busy")
+            await anyio.wait_all_tasks_blocked()
+            assert unread == []
+            monkeypatch.setattr(core, "TURN_FOLLOWS_WITHIN", 0.0)  # no further turn follows
+            await peer.say(saying.wake_up_result())
+        assert unread == [2]
         await session.close()
 
 

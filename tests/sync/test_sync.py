@@ -40,7 +40,7 @@ from claudewire.session import session as async_session
 from claudewire.session import turn as async_turn
 from claudewire.simulator.faults import ExitWith
 from claudewire.sync.portal import Portal, portal
-from claudewire.testing import Chat, SimulatedCLI
+from claudewire.testing import LATEST, Chat, SimulatedCLI
 from claudewire.wire import GetBinaryVersion, GetSettings, Initialize, ResultMessage, SetModel
 
 SIMULATED = (sys.executable, "-m", "claudewire.simulator")
@@ -140,11 +140,27 @@ def test_facts_about_a_session() -> None:
 
 def test_controls_have_answers() -> None:
     with opened() as claude:
-        assert claude.request(GetBinaryVersion()).version
+        assert claude.request(GetBinaryVersion()).version == LATEST.version
         claude.set_model("opus")
         claude.request(SetModel("sonnet"))
         claude.wait_idle(timeout=SOON)
         claude.finish_tasks("ignore", SOON)
+
+
+def test_what_is_told_is_in_the_conversation_of_the_next_prompt() -> None:
+    heard: list[str] = []
+
+    async def listens(chat: Chat) -> None:
+        heard[:] = [str(entry["text"]) for entry in chat.session.history]
+        await echo(chat)
+
+    with opened(listens) as claude:
+        claude.tell("The build is green.")
+        assert claude.turns == ()
+        assert claude.ask("What about the build?", timeout=SOON).ok
+    assert heard == ["The build is green.", "What about the build?"]
+    with pytest.raises(SessionClosed):
+        claude.tell("Too late.")
 
 
 def test_servers_come_and_go() -> None:
