@@ -153,10 +153,10 @@ async def test_what_is_posted_goes_out_in_order_and_flush_waits_for_it() -> None
     async with Call() as call:
         for number in range(5):
             call.link.post(UserMessage.of(str(number)))
-        assert call.link.unwritten > 0
+        assert call.link._unwritten > 0
         with anyio.fail_after(SOON):
             await call.link.flush()
-        assert call.link.unwritten == 0
+        assert call.link._unwritten == 0
         assert [(await call.peer.hear_prompt()).text for _ in range(5)] == list("01234")
 
 
@@ -191,7 +191,7 @@ async def test_what_may_not_be_said_is_refused_at_once() -> None:
     async with Call() as call:
         with pytest.raises(LocalProtocolError):
             call.link.post(Answer("nobody asked"))
-        assert call.link.unwritten == 0
+        assert call.link._unwritten == 0
 
 
 # --- asking ---------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
-"""Sessions with a CLI: turns, replies, interrupts, and pools of ready CLIs.
+"""Sessions with a CLI: turns, replies, events, interrupts, and pools of ready CLIs.
 
-`link` owns the task that reads and writes, `core` sorts what arrives and holds the state, `session`
-is what applications call. It uses every package below it. Start with `session`, then `core`.
+It may use every package below it; above it are `sync`, `testing` and the products. Start with
+`session`, which applications call; then read `core`, which holds the state and sorts what arrives,
+`conversation`, which finds the turn of a message, and `link`, which owns the reading and writing.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ it certain which prompt a result answers, even with a CLI that does not say so. 
 `priority` is sent at once, if the CLI is one that says which prompts a result answers; the CLI then
 puts it in its own queue, or into the running turn.
 
-What tells which turn a message belongs to, the surest first:
+How it is found out which turn a message belongs to, the surest sign first:
 
 1. it names the prompt (`user_message_uuid`), or the CLI has reported that the prompt has begun
    (`command_lifecycle`, or the prompt came back with `--replay-user-messages`);

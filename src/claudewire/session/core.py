@@ -303,7 +303,7 @@ class Core:
                 continue
             return
 
-    # --- what the link tells ---------------------------------------------------------------------
+    # --- called by the link ----------------------------------------------------------------------
 
     def received(self, event: Event) -> None:
         """Sort an event."""
@@ -400,7 +400,7 @@ class Core:
         self.changed.notify()
 
     async def _expect_result(self, turn: AnyTurn) -> None:
-        """Give a turn up if the CLI stays idle without a result of it."""
+        """Drop a turn if the CLI stays idle without a result of it."""
         with anyio.move_on_after(RESULT_FOLLOWS_WITHIN):
             await turn.finished.wait()
         if not turn.is_over and self.cli_state == "idle" and self.conversation.current is turn:
@@ -475,7 +475,7 @@ class Core:
     # --- events of its own -----------------------------------------------------------------------
 
     def tell(self, event: SessionEvent) -> None:
-        """Give an event to the subscriptions."""
+        """Put an event into the subscriptions."""
         self.subscriptions.tell(event)
 
     def _unread_limit_reached(self, count: int) -> None:

@@ -139,7 +139,7 @@ class Subscriptions(Generic[ItemT]):
         return subscription
 
     def tell(self, item: ItemT) -> None:
-        """Give an event to each."""
+        """Put an event into each."""
         for subscription in self._all:
             subscription._queue.put(item)
 

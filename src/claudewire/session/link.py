@@ -133,7 +133,7 @@ class _TaskSet:
 
 
 class _PendingRequest:
-    """A request of ours that waits for its answer; None if there will be none."""
+    """A request to the CLI that waits for its answer; None if there will be none."""
 
     __slots__ = ("answer", "settled")
 
@@ -219,11 +219,6 @@ class Link:
         return self._evidence.pid
 
     @property
-    def unwritten(self) -> int:
-        """How many bytes the CLI has not taken yet."""
-        return self._unwritten
-
-    @property
     def serving(self) -> int:
         """How many requests of the CLI are being served."""
         return len(self._serving)
@@ -287,7 +282,7 @@ class Link:
                 f"The CLI did not answer {name!r} within {timeout:g} s",
                 request=name,
                 evidence=self.evidence(),
-                advice="The request was withdrawn. Give a longer timeout if the CLI is only slow.",
+                advice="The request was withdrawn. Use a longer timeout if the CLI is only slow.",
             ) from None
         finally:
             del self._pending[request.id]

@@ -31,7 +31,7 @@ def explain_options(options: Options) -> Explanation:
 
 
 def _questions(options: Options) -> Iterator[ToolReach]:
-    """Explain what becomes of questions: of a policy, only rules that deny them count."""
+    """Explain what happens to questions: of a policy, only the rules that deny them count."""
     deny = options.policy.deny if isinstance(options.policy, Policy) else ()
     for fate in explain(Policy(deny=deny), **_rules(options)).tools:
         if fate.tool in (ASK_TOOL, PLAN_TOOL):

@@ -53,7 +53,7 @@ class Reply(Generic[OutputT]):
 
     @property
     def text(self) -> str:
-        """The final text: what the CLI gives as the result, else the last thing the model said."""
+        """The final text: the result that the CLI reports, else the last text of the model."""
         if self.result.result is not None:
             return self.result.result
         return next(reversed(self._assembled().message_texts), "")

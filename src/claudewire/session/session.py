@@ -108,7 +108,7 @@ class Session(Generic[OutputT]):
         """Start the CLI and open the conversation.
 
         Raises:
-            OptionsError: the options make no sense; nothing was started.
+            OptionsError: an option is not valid; nothing was started.
             CLIError: the CLI cannot be used; its `cause` says why.
         """
         if self._core.state is not SessionState.NEW:
@@ -120,8 +120,8 @@ class Session(Generic[OutputT]):
     async def close(self, *, now: bool = False) -> None:
         """End the session: input is closed, output read to its end, the process ended.
 
-        It never raises for what the CLI did; it is safe to call twice and from any task. If the
-        caller is cancelled, the end takes its course all the same.
+        It does not raise an error because of the CLI, and it is safe to call it twice and from any
+        task. If the caller is cancelled, the session is closed nevertheless.
 
         Args:
             now: do not give the CLI time to exit by itself.

@@ -254,7 +254,7 @@ class Turn(Generic[OutputT]):
     def iter_blocks(self) -> AsyncIterator[LiveBlock]:
         """Iterate over the blocks, each whenever it has changed: it grows, then it is complete.
 
-        Blocks of subagents come too; `block.agent` tells whose a block is.
+        Blocks of subagents are included; `block.agent` names the subagent.
         """
         return _View(self._queue, Assembler().note)
 
