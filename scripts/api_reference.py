@@ -18,7 +18,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar, get_overloads, is_typeddict
+from typing import Any, NamedTuple, TypeVar, get_overloads
 
 import claudewire
 
@@ -92,7 +92,7 @@ PACKAGES = {
         "HookEvent OnFailure",
     ),
     "tools": Package("Tools and their servers."),
-    "options": Package("Options, and how they are declared.", "OptionsDict"),
+    "options": Package("Options, and how they are declared."),
     "launch": Package("From options to a running CLI.", "Connect launch_of"),
     "transport": Package(
         "What carries bytes to a CLI and back: for CLIs elsewhere, and for recordings.",
@@ -182,7 +182,10 @@ def first_sentence(path: str) -> str:
     elif inspect.ismodule(thing):
         paragraph = (thing.__doc__ or "").partition("\n\n")[0]
     else:
-        _, paragraph = definition(module, name)
+        code, told = definition(module, name)
+        paragraph = (
+            told or f"`{textwrap.shorten(code.partition(' = ')[2], WIDTH, placeholder=' …')}`"
+        )
     return " ".join(paragraph.split()).replace("|", "\\|")
 
 
@@ -231,7 +234,7 @@ def class_entry(name: str, thing: type[Any]) -> str:
     parts.append(f"{prose(inspect.getdoc(thing))}\n")
     if issubclass(thing, enum.Enum):
         parts.append(values(thing))
-    elif has_fields(thing) and "Attributes:" not in (thing.__doc__ or ""):
+    elif is_dataclass(thing) and not re.search("(Args|Attributes):", thing.__doc__ or ""):
         parts.append(described_fields(thing))
     found = [*members(thing)]
     parts += [method(member) for member in found if not member.inherited]
@@ -239,10 +242,6 @@ def class_entry(name: str, thing: type[Any]) -> str:
         parts.append("Also:\n")
         parts.append("\n".join(f"- {brief(member)}" for member in inherited) + "\n")
     return "\n".join(part for part in parts if part.strip())
-
-
-def has_fields(thing: type[Any]) -> bool:
-    return is_dataclass(thing) or is_typeddict(thing)
 
 
 # --- classes --------------------------------------------------------------------------------------
@@ -260,15 +259,12 @@ def class_node(thing: type[Any]) -> ast.ClassDef:
 
 def made_by(thing: type[Any]) -> str:
     """Say how one is made, if users make such objects: its docstring has the arguments then."""
-    if is_dataclass(thing) and not is_long(thing):
-        return dataclass_call(thing)
-    if "Args:" not in (thing.__doc__ or ""):
-        return ""
-    for base in ours(thing):
-        for node in class_node(base).body:
-            if isinstance(node, ast.FunctionDef) and node.name == "__init__":
-                return signature(node, called=thing.__name__)
-    return ""
+    if "Args:" in (thing.__doc__ or ""):
+        for base in ours(thing):
+            for node in class_node(base).body:
+                if isinstance(node, ast.FunctionDef) and node.name == "__init__":
+                    return signature(node, called=thing.__name__)
+    return dataclass_call(thing) if is_dataclass(thing) and not is_long(thing) else ""
 
 
 def is_long(thing: type[Any]) -> bool:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, get_args
 
 import pytest
 from tests.docs import snippets
-from tests.docs.protocol_examples import Fence, fences, names, table
+from tests.docs.protocol_examples import DOCS, Fence, fences, names, table, text_of
 
 import claudewire
 from claudewire import Cause, Options, Patience, PermissionRequest, PlanRequest, QuestionRequest
@@ -179,3 +179,8 @@ def test_the_table_of_loggers_is_complete() -> None:
     source = "".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
     told = {names(name)[0] for name, _ in table("cookbook.md", "| logger | what it logs |")}
     assert told == {*re.findall(r'getLogger\("([\w.]+)"\)', source)}
+
+
+def test_the_readme_links_every_document() -> None:
+    linked = {*re.findall(r"\(docs/([\w-]+\.md)\)", text_of("../README.md"))}
+    assert linked == {page.name for page in DOCS.glob("*.md")}
