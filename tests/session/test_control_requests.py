@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, get_args
 
 import anyio
 import pytest
@@ -14,7 +14,6 @@ from claudewire import wire
 from claudewire.errors import RequestTimeout, UnsupportedRequest
 from claudewire.session import DEFAULT, Session, Timeout
 from claudewire.wire import RequestBody
-from claudewire.wire.types.host_requests import __all__ as REQUEST_TYPES
 from claudewire.wire.types.requests import answer_type
 
 pytestmark = pytest.mark.anyio
@@ -26,6 +25,8 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 
 # --- every request --------------------------------------------------------------------------------
+
+REQUEST_TYPES = [kind.__name__ for kind in get_args(wire.HostRequest)]
 
 REQUESTS: list[RequestBody[Any]] = [
     wire.Interrupt(),
