@@ -10,7 +10,7 @@ import re
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import FrozenInstanceError, fields
+from dataclasses import FrozenInstanceError, asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,9 @@ from claudewire.options import (
     Options,
     OptionsDict,
     OptionsWithoutOutput,
+    Patience,
+    Timeouts,
+    Unread,
     configured_servers,
     hosted_servers,
     thaw,
@@ -48,6 +51,30 @@ def from_mapping(**given: Any) -> Options:
 
 
 # --- the fields ----------------------------------------------------------------------------------
+
+
+def test_the_usual_times_and_limits_are_those_that_users_rely_on() -> None:
+    assert asdict(Options().timeouts) == {
+        "start": 60.0,
+        "request": 60.0,
+        "interrupt": 30.0,
+        "exit": 5.0,
+        "terminate": 5.0,
+        "kill": 5.0,
+        "drain": 2.0,
+    }
+    assert asdict(Patience()) == {
+        "first_token": 120.0,
+        "next_token": 120.0,
+        "tool": 900.0,
+        "person": None,
+        "answer": 120.0,
+        "action": "warn",
+        "grace": 0.0,
+    }
+    assert asdict(Unread()) == {"high_water": 10_000, "policy": "keep"}
+    assert Options().timeouts == Timeouts()
+    assert Options().unread == Unread()
 
 
 def test_the_dict_for_keyword_arguments_mirrors_the_fields() -> None:

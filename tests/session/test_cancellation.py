@@ -9,7 +9,6 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +26,9 @@ from tests.helpers.cancellation import (
 from tests.helpers.peer import SOON
 from tests.helpers.sessions import SOME_CLI, echo, options, same_session, simulated
 
-from claudewire.errors import Error
+from claudewire.errors import Error, SessionClosed
 from claudewire.options import Timeouts
-from claudewire.session import Escalation, Session
+from claudewire.session import Escalation, Session, Turn
 from claudewire.testing import Chat, SimulatedCLI
 from claudewire.transport import Launch, Transport
 from claudewire.wire import GetSettings
@@ -53,6 +52,19 @@ async def works(session: Session) -> None:
     assert (await session.send("one")).text == "You said one."
     assert (await session.send("two")).text == "You said two."
     assert (await session.request(GetSettings())) is not None
+
+
+RESTARTED = "The CLI was restarted before it had answered this turn"
+CUT_OFF = "The start of the session was cancelled"
+KILLED = "The CLI did not stop when it was interrupted, and was killed"
+
+
+async def outcome(turn: Turn[Any]) -> str:
+    """How a turn has ended, in a word, or in those of its error."""
+    try:
+        return "answered" if (await turn).ok else "interrupted"
+    except Error as error:
+        return error.message
 
 
 @pytest.fixture(autouse=True)
@@ -206,6 +218,8 @@ def test_a_close(backend: str, how: str, busy: bool) -> None:
         session = await simulated(agent).start()
         turns = [session.send("go on"), session.send("later")] if busy else []
         reached = await cancel(session.close)
+        if how == "scope":
+            assert session.state == "closed"  # a scope that is cancelled waits for the end
         await session.close()
         assert session.state == "closed"
         assert all(turn.is_over for turn in turns)
@@ -229,10 +243,14 @@ def test_a_restart(backend: str, how: str) -> None:
         reached = await cancel(session.restart)
         if session.state == "busy":  # it did not even begin, or came through
             await session.interrupt()
-        for turn in turns:
-            with suppress(Error):
-                await turn
-        assert all(turn.is_over for turn in turns)
+        outcomes = [await outcome(turn) for turn in turns]
+        if not reached:
+            assert outcomes in ([RESTARTED, "answered"], [RESTARTED, "interrupted"])
+        elif how == "scope":  # the old CLI is waited for all the same
+            assert outcomes == [RESTARTED, CUT_OFF]
+        else:
+            not_begun = ["interrupted", "answered"]
+            assert outcomes in (not_begun, [RESTARTED, CUT_OFF], [CUT_OFF, CUT_OFF])
         if session.state in ("closed", "failed"):
             await session.restart()
         await works(session)
@@ -263,11 +281,16 @@ def test_an_interrupt_that_escalates(backend: str, how: str) -> None:
         await turn.started.wait()
         escalation = Escalation(step_timeout=0.005, restart=True)
         reached = await cancel(lambda: session.interrupt(escalate=escalation))
-        with suppress(Error):
+        is_cut_off = session.state in ("closed", "starting")
+        refused: list[str] = []
+        try:
             await session.interrupt(escalate=escalation)
-        for each in (turn, later):
-            with suppress(Error):
-                await each
+        except Error as error:
+            refused.append(error.message)
+        assert refused in ([[CUT_OFF]] if is_cut_off else [[], [KILLED]])
+        assert await outcome(turn) == KILLED
+        # If another CLI was there already, the second interrupt has struck the later turn.
+        assert await outcome(later) in ([CUT_OFF] if is_cut_off else ["answered", KILLED])
         if session.state in ("closed", "failed"):
             await session.restart()
         await works(session)
@@ -283,16 +306,22 @@ def test_opening_in_one_task_and_closing_in_another(backend: str, how: str) -> N
 
     async def try_it(cancel: Cancel) -> bool:
         session = simulated(agent)
+        opened: list[bool] = []
 
         async def open_it() -> None:
-            with suppress(Error):
+            try:
                 await session.start()
+            except SessionClosed:
+                opened.append(False)
+            else:
+                opened.append(True)
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(open_it)
             await anyio.lowlevel.checkpoint()
             await anyio.lowlevel.checkpoint()
             reached = await cancel(session.close)
+        assert opened == [session.state == "ready"]  # unless the closing did not even begin
         await session.close()
         assert session.state == "closed"
         return reached

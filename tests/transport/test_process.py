@@ -468,6 +468,32 @@ async def test_closing_cannot_be_cancelled(watcher: str) -> None:
         await process.aclose()
 
 
+async def test_to_cancel_the_closing_does_not_take_its_time_from_the_process(watcher: str) -> None:
+    slow_to_leave = python(
+        """
+        import signal, sys
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGUSR1])
+        print("ready", flush=True)
+        signal.sigwait([signal.SIGTERM])
+        signal.sigwait([signal.SIGUSR1])
+        sys.exit(7)
+        """
+    )
+    async with running(slow_to_leave, terminate_after=PATIENCE) as process:
+        assert await line(process) == b"ready"
+
+        async def close() -> None:
+            with anyio.CancelScope() as scope:
+                scope.cancel()
+                await process.aclose()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(close)
+            await anyio.wait_all_tasks_blocked()
+            process.send_signal(signal.SIGUSR1)
+        assert process.returncode == 7
+
+
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("steps", range(12))
 async def test_if_closing_is_cancelled_by_force_the_process_is_killed(steps: int) -> None:
