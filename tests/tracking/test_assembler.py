@@ -405,6 +405,19 @@ def test_a_message_whose_beginning_was_not_seen_learns_its_name_from_its_pieces(
     assert [(live.text, live.message_id) for live in assembler.blocks] == [("One.", "m1")]
 
 
+def test_a_message_that_has_learnt_its_name_does_not_take_the_pieces_of_another() -> None:
+    one = streamed([TextBlock("One.")], id="m1", named=True, snapshot="never")
+    two = streamed([TextBlock("Two.")], id="m2", named=True, snapshot="never")
+    without_beginnings = [begin(0, TextBlock("")), *one[2:], *two[2:]]
+    assembler = put_together(without_beginnings)
+    assert [(live.text, live.message_id) for live in assembler.blocks] == [
+        ("One.", "m1"),
+        ("Two.", "m2"),
+    ]
+    assembler.note(whole("One.", id="m1"))
+    assert blocks(assembler) == [TextBlock("One."), TextBlock("Two.")]
+
+
 def test_a_whole_that_comes_before_its_pieces_is_not_said_twice() -> None:
     stream = streamed([TextBlock("One."), CALL], snapshot="never")
     assembler = put_together([whole("One.", uuid="1"), whole(CALL, uuid="2"), *stream])

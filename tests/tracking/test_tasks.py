@@ -405,6 +405,17 @@ def test_subagents_of_subagents_are_their_children() -> None:
     assert [task.id for task in tasks.agents] == ["a1", "a2", "a3"]
 
 
+def test_a_task_that_learns_its_id_keeps_what_its_call_has_told() -> None:
+    calling = whole(call("t1", subagent_type="explorer", run_in_background=True))
+    tasks = table(calling, started("b1"), TaskProgressMessage(task_id="a1", tool_use_id="t1"))
+    task = tasks.get("a1")
+    assert task is not None
+    assert task == tasks.get("t1")
+    assert (task.id, task.tool_use_id, task.kind) == ("a1", "t1", "local_agent")
+    assert (task.description, task.subagent_type, task.background) == ("Look", "explorer", True)
+    assert [it.id for it in tasks] == ["a1", "b1"]  # it began with its call
+
+
 def test_children_that_knew_their_parent_by_its_call_learn_its_id() -> None:
     tasks = table(
         whole(call("t1")),
