@@ -79,6 +79,8 @@ def test_what_is_secret_is_replaced_and_nothing_else(text: str, expected: str) -
         (r'{"t":"{\"token\":\"a\\\"b\"}"}', r'{"t":"{\"token\":\"<key-1>\"}"}'),
         (r'{"t":"[not json a@b.org"}', '{"t":"[not json <email-1>"}'),
         ('{"a":"/home/samuel","b":"é\\u00e9"}', '{"a":"~","b":"é\\u00e9"}'),
+        # Control characters are not allowed in JSON strings, and are read all the same.
+        ('{"apiKey":"it\'s\ta secret","n":"\x01"}', '{"apiKey":"<key-1>","n":"\x01"}'),
     ],
 )
 def test_json_stays_as_it_was_written_but_for_the_strings_with_secrets(
@@ -114,6 +116,24 @@ def test_a_secret_that_was_found_by_its_name_is_known_from_then_on() -> None:
     assert clean("it was correct-horse-1") == "it was <key-1>"
     assert clean('{"password":"disabled"}') == '{"password":"<key-2>"}'
     assert clean("this is disabled") == "this is disabled"
+
+
+@pytest.mark.parametrize(
+    ("secret", "known"),
+    [
+        ("twelve-chars", False),  # it may be an ordinary word
+        ("a-passphrase-of-many-words", False),
+        ("eleven-char", False),
+        ("eleven-cha1", False),  # too short to be looked for everywhere
+        ("twelve-char1", True),
+    ],
+)
+def test_a_secret_is_looked_for_elsewhere_if_it_is_long_and_has_a_digit(
+    secret: str, known: bool
+) -> None:
+    clean = redactor()
+    assert clean(json.dumps({"password": secret})) == '{"password": "<key-1>"}'
+    assert clean(f"it was {secret}") == ("it was <key-1>" if known else f"it was {secret}")
 
 
 def test_further_secrets_can_be_given() -> None:

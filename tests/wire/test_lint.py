@@ -289,6 +289,13 @@ def test_a_line_without_a_type_is_an_error(line: Line) -> None:
     assert FACTS["ignored"] in only(bare(line), ">").message
 
 
+def test_a_request_without_its_frame_was_said_by_the_host() -> None:
+    """So both sides are in the capture, and what the CLI asked has had its chance."""
+    assert codes(lint(bare(BASH))) == []
+    found = codes(lint(bare(BASH, {"subtype": "interrupt"})))
+    assert found == [(1, "unanswered"), (2, "bare-request")]
+
+
 @pytest.mark.parametrize("id", [{}, {"request_id": ""}])
 def test_a_request_needs_an_id(id: dict[str, str]) -> None:
     line = {"type": "control_request", "request": {"subtype": "interrupt"}, **id}
