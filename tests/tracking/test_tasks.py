@@ -416,6 +416,17 @@ def test_a_task_that_learns_its_id_keeps_what_its_call_has_told() -> None:
     assert [it.id for it in tasks] == ["a1", "b1"]  # it began with its call
 
 
+def test_a_task_that_was_known_by_its_id_and_by_its_call_keeps_what_both_have_told() -> None:
+    tasks = table(
+        whole(call("t1", subagent_type="explorer", run_in_background=True)),
+        updated("a1", "run-1", status="running"),
+        started("a1", tool_use_id="t1"),
+    )
+    task = only(tasks)
+    assert (task.id, task.tool_use_id, task.run, task.kind) == ("a1", "t1", "run-1", "local_agent")
+    assert (task.description, task.subagent_type, task.background) == ("Look", "explorer", True)
+
+
 def test_children_that_knew_their_parent_by_its_call_learn_its_id() -> None:
     tasks = table(
         whole(call("t1")),

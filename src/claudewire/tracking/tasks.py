@@ -219,8 +219,12 @@ class TaskTracker(TaskTable):
             self._set(child, parent=id)
         if known is None:
             return replace(called, id=id)
-        parent = known.parent or called.parent
-        return replace(known, started=min(known.started, called.started), parent=parent)
+        told = {
+            name: getattr(called, name)
+            for name in ("kind", "description", "subagent_type", "background", "parent")
+            if getattr(known, name) in (None, "")
+        }
+        return replace(known, started=min(known.started, called.started), **told)
 
     def _owner(self, tool_use_id: str | None) -> str | None:
         """Return the id of the subagent that has made a tool call."""
