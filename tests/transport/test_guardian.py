@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent, indent
 from typing import IO
@@ -47,11 +47,12 @@ async def main():
     process = await spawn(Launch(PROGRAM, ENV))
     ready = await process.receive()
     print(process.pid, guardian().pid, ready.decode().strip(), flush=True)
+    sys.stdin.readline()
 {last}
 
 anyio.run(main)
 """
-"""The program says its child's id."""
+"""The program says its child's id. What it then does waits until the test has looked at it."""
 FAMILY = "sleep 1000 & echo $!; wait"
 STUBBORN = "trap '' TERM; sleep 1000 & echo $!; while :; do wait; done"
 
@@ -83,27 +84,53 @@ def read_line(file: IO[bytes]) -> str:
 class Group:
     """A process group of a shell."""
 
-    def __init__(self, code: str = "echo ready; exec sleep 1000") -> None:
+    def __init__(self, code: str) -> None:
         self.popen = subprocess.Popen(
             shell(code), stdout=subprocess.PIPE, bufsize=0, start_new_session=True
         )
+        self.id = self.popen.pid
+
+    def ready(self) -> None:
         assert self.popen.stdout is not None
         assert read_line(self.popen.stdout) == "ready"
-        self.id = self.popen.pid
 
     def end(self) -> int:
         with self.popen:
-            self.popen.kill()
+            kill_group(self.popen)
         return self.popen.returncode
 
     def ended(self) -> int:
         """Wait for an end that comes by itself."""
-        with self.popen:
-            return self.popen.wait(PATIENCE)
+        return self.popen.wait(PATIENCE)
+
+
+NewGroup = Callable[..., Group]
+
+
+@pytest.fixture
+def new_group() -> Iterator[NewGroup]:
+    """Start groups, and leave none of them behind."""
+    started: list[Group] = []
+
+    def start(code: str = "echo ready; exec sleep 1000") -> Group:
+        group = Group(code)
+        started.append(group)
+        group.ready()
+        return group
+
+    yield start
+    for group in started:
+        group.end()
+
+
+def kill_group(leader: subprocess.Popen[bytes]) -> None:
+    """Kill a process that leads a group, with all of the group, unless it has ended."""
+    if leader.poll() is None:
+        os.killpg(leader.pid, signal.SIGKILL)
 
 
 class Host:
-    """A process that starts a CLI with our means.
+    """A process that starts a CLI with our means. What it forks is in its group.
 
     Attributes:
         pids: the ids of the CLI, of the guardian and of the CLI's child.
@@ -111,15 +138,14 @@ class Host:
 
     def __init__(self, last: str, program: str = FAMILY) -> None:
         code = HOST.format(program=program, last=indent(dedent(last), " " * 4))
+        self.pids: list[int] = []
         self.popen = subprocess.Popen(
             [sys.executable, "-c", code],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
+            start_new_session=True,
         )
-        self.pids = [int(word) for word in self.line().split()]
-        assert len(self.pids) == 3
-        assert all(map(is_alive, self.pids[:2]))
 
     def line(self) -> str:
         assert self.popen.stdout is not None
@@ -130,12 +156,31 @@ class Host:
         rest, _ = self.popen.communicate(timeout=PATIENCE)
         return self.popen.returncode, rest.decode().splitlines()
 
+    def _begin(self) -> None:
+        self.pids = [int(word) for word in self.line().split()]
+        assert len(self.pids) == 3
+        assert all(map(is_alive, self.pids[:2]))
+        assert self.popen.stdin is not None
+        self.popen.stdin.write(b"\n")
+
     def __enter__(self) -> Host:
+        try:
+            self._begin()
+        except BaseException:
+            self._end(failed=True)
+            raise
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._end(failed=kind is not None)
+
+    def _end(self, *, failed: bool) -> None:
         with self.popen:
-            self.popen.kill()
+            kill_group(self.popen)
+        if failed:  # perhaps the guardian has not done its duty
+            for pid in self.pids[:2]:
+                with killed_in_the_end(pid):
+                    pass
 
 
 async def ready(pid: int) -> None:
@@ -283,8 +328,10 @@ async def test_a_fork_has_a_guardian_of_its_own() -> None:
 # --- the guardian itself --------------------------------------------------------------------------
 
 
-async def test_it_ends_what_is_listed_and_nothing_else(guardian: Guardian) -> None:
-    listed, forgotten, unknown = Group(), Group(), Group()
+async def test_it_ends_what_is_listed_and_nothing_else(
+    guardian: Guardian, new_group: NewGroup
+) -> None:
+    listed, forgotten, unknown = new_group(), new_group(), new_group()
     guardian.watch(forgotten.id)
     guardian.watch(listed.id)
     guardian.forget(forgotten.id)
@@ -299,26 +346,28 @@ async def test_it_ends_what_is_listed_and_nothing_else(guardian: Guardian) -> No
     assert forgotten.end() == unknown.end() == -signal.SIGKILL
 
 
-async def test_what_ignores_its_request_is_killed(guardian: Guardian) -> None:
-    stubborn = Group("trap '' TERM; echo ready; while :; do sleep 1000; done")
+async def test_what_ignores_its_request_is_killed(guardian: Guardian, new_group: NewGroup) -> None:
+    stubborn = new_group("trap '' TERM; echo ready; while :; do sleep 1000; done")
     guardian.watch(stubborn.id)
     guardian.end()
     assert stubborn.ended() == -signal.SIGKILL
-    assert group_of(stubborn.id) == set()
+    await all_dead([*group_of(stubborn.id)])
 
 
-async def test_what_is_stopped_dies_as_well(guardian: Guardian) -> None:
-    stopped = Group()
+async def test_what_is_stopped_dies_as_well(guardian: Guardian, new_group: NewGroup) -> None:
+    stopped = new_group()
     os.kill(stopped.id, signal.SIGSTOP)
     guardian.watch(stopped.id)
     guardian.end()
     assert stopped.ended() == -signal.SIGTERM
 
 
-async def test_it_starts_with_the_first_group_and_has_nothing_of_ours(guardian: Guardian) -> None:
+async def test_it_starts_with_the_first_group_and_has_nothing_of_ours(
+    guardian: Guardian, new_group: NewGroup
+) -> None:
     assert guardian.pid is None
     before = descriptors()
-    group = Group()
+    group = new_group()
     secret = os.open("/dev/zero", os.O_RDONLY)
     os.set_inheritable(secret, True)
     try:
@@ -343,8 +392,10 @@ def environment(pid: int | None) -> bytes:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-async def test_one_that_does_not_do_its_duty_is_replaced(guardian: Guardian, number: int) -> None:
-    groups = [Group(), Group(), Group()]
+async def test_one_that_does_not_do_its_duty_is_replaced(
+    guardian: Guardian, new_group: NewGroup, number: int
+) -> None:
+    groups = [new_group(), new_group(), new_group()]
     guardian.watch(groups[0].id)
     guardian.watch(groups[1].id)
     first = guardian.pid
@@ -366,8 +417,8 @@ async def test_one_that_does_not_do_its_duty_is_replaced(guardian: Guardian, num
     groups[0].end()
 
 
-async def test_many_threads_may_use_it(guardian: Guardian) -> None:
-    last = Group()
+async def test_many_threads_may_use_it(guardian: Guardian, new_group: NewGroup) -> None:
+    last = new_group()
 
     def use(first: int) -> None:
         # Numbers that no process has: the largest possible one is 2**22.
