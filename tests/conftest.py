@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,6 +14,9 @@ from hypothesis import settings
 
 REQUIREMENTS = "conformance/test_requirements_*.py"
 """Where every test shows some requirement."""
+
+PYTHON_IGNORES = {signal.SIGPIPE, signal.SIGXFSZ}
+"""Python does so itself, and `subprocess` undoes it in what it starts."""
 
 # No deadline: how long one example takes says more about the machine than about the code.
 # In CI the same examples every time: a verdict changes with a commit, not with luck.
@@ -27,9 +31,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    stop_ignoring_signals()
     config.addinivalue_line(
         "markers", "shows(*ids): the test shows these entries of conformance/requirements.toml"
     )
+
+
+def stop_ignoring_signals() -> None:
+    """Let the processes that tests start have signals as usual, however the suite was started.
+
+    `nohup` makes its program ignore SIGHUP, shells make background jobs ignore SIGINT, and every
+    process that is started from there ignores it too. Handlers are not inherited. With one that
+    does nothing, a suite that was started with `nohup` still outlives its terminal.
+    """
+    for number in signal.valid_signals():
+        if signal.getsignal(number) == signal.SIG_IGN and number not in PYTHON_IGNORES:
+            usual = signal.default_int_handler if number == signal.SIGINT else _do_nothing
+            signal.signal(number, usual)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _do_nothing(*_: object) -> None:
+    pass
 
 
 @pytest.fixture(autouse=True, scope="session")
