@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
@@ -653,6 +654,8 @@ def test_an_event_loop_may_end_under_a_link(caplog: pytest.LogCaptureFixture) ->
             assert call.host.ends == 1, (backend, ticks)
             assert call.link.finished.is_set()
     assert not caplog.records
+    del call
+    gc.collect()  # here, where the warning is expected
 
 
 async def _start_and_leave(call: Call, ticks: int) -> None:

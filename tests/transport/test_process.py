@@ -580,6 +580,8 @@ async def test_it_can_be_killed_without_an_event_loop(tmp_path: Path, watcher: s
 async def test_a_killed_process_need_not_be_closed(recwarn: pytest.WarningsRecorder) -> None:
     with anyio.fail_after(PATIENCE):
         process = await spawn(Launch(SLEEPER, ENV))
+        gc.collect()  # what earlier tests have left
+        recwarn.clear()
         before = descriptors()
         process.kill_now()
         del process
@@ -596,6 +598,8 @@ async def test_a_process_that_is_never_closed_is_killed_with_a_warning(
     with anyio.fail_after(PATIENCE):
         process = await spawn(Launch(SLEEPER, ENV, cleanup=(secret.unlink,)))
         pid = process.pid
+        gc.collect()  # what earlier tests have left
+        recwarn.clear()
         del process
         gc.collect()
         assert not is_alive(pid)
