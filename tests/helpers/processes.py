@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from typing import Any, AnyStr
 
 import anyio
 
@@ -90,6 +91,16 @@ async def death(pid: int) -> None:
             await anyio.wait_readable(pidfd)
         finally:
             os.close(pidfd)
+
+
+@contextmanager
+def ended(popen: subprocess.Popen[AnyStr]) -> Iterator[subprocess.Popen[AnyStr]]:
+    """Leave nothing of a process in the end: one that still runs is killed."""
+    with popen:
+        try:
+            yield popen
+        finally:
+            popen.kill()
 
 
 def descriptors() -> set[str]:

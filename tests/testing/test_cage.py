@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.helpers.processes import PATIENCE, ended
 
 from claudewire.testing.api import APIScript, APIStatus
 from claudewire.testing.cage import cage as cage_module
@@ -41,7 +42,7 @@ def run(
         input=input,
         capture_output=True,
         encoding="utf-8",
-        timeout=20,
+        timeout=PATIENCE,
     )
 
 
@@ -53,13 +54,13 @@ def python(cage: Cage, code: str) -> str:
 
 
 def ends(process: int) -> bool:
-    """Wait until a process that is not ours has ended, but not for long."""
+    """Wait until a process that is not ours has ended, but not for ever."""
     try:
         watch = os.pidfd_open(process)
     except ProcessLookupError:
         return True
     try:
-        return bool(select.select([watch], [], [], 5)[0])
+        return bool(select.select([watch], [], [], PATIENCE)[0])
     finally:
         os.close(watch)
 
@@ -200,29 +201,29 @@ def test_pipes_and_the_exit_status_are_those_of_the_program(cage: Cage) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_signals_reach_the_program(cage: Cage, number: signal.Signals) -> None:
     command = cage.command(["sh", "-c", "echo started; exec sleep 60"])
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+    with ended(subprocess.Popen(command, stdout=subprocess.PIPE)) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"started\n"
         process.send_signal(number)
-        assert process.wait(5) == -number
+        assert process.wait(PATIENCE) == -number
 
 
 def test_a_program_can_handle_a_signal(cage: Cage) -> None:
     command = cage.command(["sh", "-c", "trap 'exit 9' TERM; echo started; read line"])
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with ended(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"started\n"
         process.terminate()
-        assert process.wait(5) == 9
+        assert process.wait(PATIENCE) == 9
 
 
 def test_a_broken_pipe_kills_as_usual(cage: Cage) -> None:
     command = cage.command(["yes"])
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+    with ended(subprocess.Popen(command, stdout=subprocess.PIPE)) as process:
         assert process.stdout is not None
         process.stdout.readline()
         process.stdout.close()
-        assert process.wait(5) == -signal.SIGPIPE
+        assert process.wait(PATIENCE) == -signal.SIGPIPE
 
 
 @pytest.mark.parametrize(("program", "status"), [("no-such-program", 127), ("/etc/passwd", 126)])
@@ -235,7 +236,9 @@ def test_what_cannot_be_run_is_reported(cage: Cage, program: str, status: int) -
 
 def test_a_wrapper_stands_for_the_program(cage: Cage) -> None:
     path = cage.wrapper("/bin/echo")
-    done = subprocess.run([path, "a b", "$HOME"], capture_output=True, encoding="utf-8", timeout=20)
+    done = subprocess.run(
+        [path, "a b", "$HOME"], capture_output=True, encoding="utf-8", timeout=PATIENCE
+    )
 
     assert path.is_relative_to(cage.folder)
     assert done.stdout == "a b $HOME\n"
@@ -251,7 +254,7 @@ def test_what_a_program_leaves_behind_is_ended(cage: Cage) -> None:
 
 def test_a_killed_program_leaves_nothing(cage: Cage) -> None:
     command = cage.command(["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!; wait"])
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+    with ended(subprocess.Popen(command, stdout=subprocess.PIPE)) as process:
         assert process.stdout is not None
         grandchild = int(process.stdout.readline())
         process.kill()
@@ -265,8 +268,8 @@ def test_closing_ends_what_still_runs() -> None:
         process = subprocess.Popen(command, stdout=subprocess.PIPE)
         assert process.stdout is not None
         process.stdout.readline()
-    with process:
-        assert process.wait(5) == -signal.SIGKILL
+    with ended(process):
+        assert process.wait(PATIENCE) == -signal.SIGKILL
     assert not folder.exists()
     with pytest.raises(CageError, match="not open"):
         _ = cage.folder
@@ -372,9 +375,9 @@ def test_a_confined_thread_ends_what_it_started() -> None:
         outside = caged.confine()
         with socket.create_server(("127.0.0.1", 0)) as server:
             socket.create_connection(server.getsockname()).close()
-        with subprocess.Popen(["sleep", "60"]) as process:
+        with ended(subprocess.Popen(["sleep", "60"])) as process:
             warden.end_the_rest(outside)
-            assert process.wait(5) == -signal.SIGKILL
+            assert process.wait(PATIENCE) == -signal.SIGKILL
 
     assert in_thread(task) is None
 
@@ -453,7 +456,7 @@ def test_a_warden_stands_watch_until_the_program_ends(
     cage: Cage, reports: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "setsid", lambda: None)
-    with subprocess.Popen(["sleep", "60"]) as program:
+    with ended(subprocess.Popen(["sleep", "60"])) as program:
         watch(cage, program, reports)
 
     (report,) = reports
@@ -466,7 +469,7 @@ def test_a_warden_that_cannot_start_says_why(
 ) -> None:
     monkeypatch.setattr(os, "setsid", lambda: None)
     (cage.folder / SCRIPT).write_text("[]", encoding="utf-8")
-    with subprocess.Popen(["sleep", "60"]) as program:
+    with ended(subprocess.Popen(["sleep", "60"])) as program:
         watch(cage, program, reports)
 
     assert "script.json is not a valid script" in reports[0]
@@ -497,18 +500,22 @@ def test_a_report_is_made_once() -> None:
         assert pipe.read() == "first"
 
 
-def test_a_warden_that_does_not_go_is_reported(cage: Cage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_warden_that_does_not_go_is_told_once_and_reported(
+    cage: Cage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[int, int]] = []
     monkeypatch.setattr(warden, "_TRIES", 2)
-    monkeypatch.setattr(os, "kill", lambda *_: None)
+    monkeypatch.setattr(os, "kill", lambda *call: told.append(call))
     with warden.signed_in(cage.folder), pytest.raises(CageError, match=f"{os.getpid()}"):
         warden.dismiss_wardens(cage.folder)
+    assert told == [(os.getpid(), signal.SIGTERM)]
 
 
 def test_a_warden_may_end_just_before_it_is_dismissed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with subprocess.Popen(["true"]) as ended:
-        ended.wait()
-    on_duty = iter([[ended.pid], []])
+    with subprocess.Popen(["true"]) as gone:
+        gone.wait()
+    on_duty = iter([[gone.pid], []])
     monkeypatch.setattr(warden, "_on_duty", lambda _: next(on_duty))
     warden.dismiss_wardens(tmp_path)

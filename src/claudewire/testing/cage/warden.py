@@ -75,11 +75,14 @@ def dismiss_wardens(folder: Path) -> None:
     Raises:
         CageError: some did not end.
     """
+    told: set[int] = set()
     for _ in range(_TRIES):
         on_duty = _on_duty(folder)
-        for process in on_duty:
+        # Once each: a second signal would kill a warden that is ending its program.
+        for process in {*on_duty} - told:
             with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
                 os.kill(process, signal.SIGTERM)
+        told.update(on_duty)
         if not on_duty:
             return
         time.sleep(_PAUSE)
