@@ -46,8 +46,8 @@ def stop_ignoring_signals() -> None:
     """
     for number in signal.valid_signals():
         if signal.getsignal(number) == signal.SIG_IGN and number not in PYTHON_IGNORES:
-            usual = signal.default_int_handler if number == signal.SIGINT else _do_nothing
-            signal.signal(number, usual)
+            signal.signal(number, _do_nothing)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
