@@ -36,7 +36,7 @@ from claudewire.wire import (
     text_of,
 )
 
-SOON = 10.0
+SOON = 60.0
 
 E = TypeVar("E")
 

@@ -15,6 +15,7 @@ import anyio
 import pytest
 from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
+from tests.helpers.processes import ended, killed_in_the_end
 from tests.helpers.sessions import SOME_CLI, echo, opened, options, same_session
 
 from claudewire.errors import Cause, CLIError, Error, SessionClosed
@@ -100,7 +101,7 @@ sys.stdin.read()
 def test_another_process_is_kept_out_until_the_first_dies(cache: Path) -> None:
     id = new_id()
     command = [sys.executable, "-c", HOLDER, id, PLACE]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+    with ended(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         with pytest.raises(CLIError, match=f"in process {holder.pid}"):
@@ -130,12 +131,13 @@ def test_a_fork_holds_nothing(cache: Path) -> None:
             os.read(theirs[0], 1)
         finally:
             os._exit(0)
-    assert os.read(ours[0], 8) == b"kept out"
-    assert len(locks()) == 1
-    lock.release()
-    SessionLock(id, PLACE).release()  # although the fork lives on
-    os.write(theirs[1], b"x")
-    os.waitpid(pid, 0)
+    with killed_in_the_end(pid):
+        assert os.read(ours[0], 8) == b"kept out"
+        assert len(locks()) == 1
+        lock.release()
+        SessionLock(id, PLACE).release()  # although the fork lives on
+        os.write(theirs[1], b"x")
+        os.waitpid(pid, 0)
     for end in (*ours, *theirs):
         os.close(end)
 

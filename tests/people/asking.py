@@ -16,7 +16,7 @@ from claudewire.wire import (
     Role,
 )
 
-SOON = 10.0
+SOON = 60.0
 """Seconds within which everything here has long happened."""
 
 RED = {"label": "Red", "description": "warm", "preview": "**red**"}

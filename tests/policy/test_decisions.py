@@ -105,6 +105,6 @@ def test_many_threads_write_whole_lines(tmp_path: Path) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(60)
     ids = [json.loads(line)["request_id"] for line in path.read_text(encoding="utf-8").splitlines()]
     assert len(ids) == len(set(ids)) == 400

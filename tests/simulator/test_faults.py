@@ -231,7 +231,7 @@ async def test_the_clock_jumps(tmp_path: Path, seconds: float) -> None:
 async def test_a_clock_that_jumps_changes_no_waiting(tmp_path: Path, seconds: float) -> None:
     faults = [NotReading(0.05, at=1), ClockJump(seconds, at=2)]
     before = anyio.current_time()
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         peer, _ = await conversation(tmp_path, *faults)
     assert peer.types == PLAIN
     assert anyio.current_time() - before >= 0.05

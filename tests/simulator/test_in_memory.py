@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
-from tests.helpers.talk import Talk, allow, bodies, kinds, only, program, said, told
+from tests.helpers.processes import ended
+from tests.helpers.talk import SOON, Talk, allow, bodies, kinds, only, program, said, told
 
 from claudewire.errors import TransportClosed
 from claudewire.simulator import ARGV, Chat, SimulatedCLI
@@ -602,14 +604,14 @@ async def test_a_program_that_is_set_up_wrongly_says_so(env: dict[str, str], why
 def test_the_program_ends_when_nobody_reads_it() -> None:
     command = [sys.executable, "-m", "claudewire.simulator", *ARGV]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env={}) as process:
+    with ended(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env={})) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdout.close()
         line = Connection(Role.CLIENT).send(UserMessage.of("hello"))
         process.stdin.write(line)
         process.stdin.flush()
-        assert process.wait(10) == 1
+        assert process.wait(SOON) == 1
         assert process.stderr is not None
         assert process.stderr.read() == b""
 
@@ -625,36 +627,39 @@ async def test_a_prompt_that_would_not_be_heard_is_refused() -> None:
 async def test_the_program_refuses_before_it_starts(argv: list[str], status: int) -> None:
     async with program(*argv) as process:
         assert (await process.receive() == b"2.1.325 (Claude Code)\n") is (status == 0)
-        with anyio.fail_after(10):
+        with anyio.fail_after(SOON):
             assert await process.wait() == status
 
 
 def test_the_program_dies_of_an_interrupt_without_a_word() -> None:
     command = [sys.executable, "-m", "claudewire.simulator", *ARGV]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env={}) as process:
+    with ended(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env={})) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(Connection(Role.CLIENT).send(UserMessage.of("hello")))
         process.stdin.flush()
         assert process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == -signal.SIGINT
+        assert process.wait(SOON) == -signal.SIGINT
         assert process.stderr is not None
         assert process.stderr.read() == b""
 
 
 async def test_a_tool_that_has_ended_unseen_is_not_interrupted_any_more() -> None:
     async def scenario(chat: Chat) -> None:
-        await chat.use("Read", {"file_path": "a.txt"}, result="read", seconds=0.01)
+        await chat.use("Read", {"file_path": "a.txt"}, result="read", seconds=0.001)
 
     cli, claude = SimulatedCLI(scenario), Connection(Role.CLIENT)
     await cli.send(claude.send(UserMessage.of("hello")))
-    await anyio.sleep(0.02)
+    assert cli.engine is not None
+    with anyio.fail_after(SOON):
+        while not cli.engine.overslept:
+            await anyio.lowlevel.checkpoint()
     await cli.send(claude.send(Request(id="1", body=Interrupt())))
     await cli.send_eof()
     output = b""
-    with anyio.fail_after(5):
+    with anyio.fail_after(SOON):
         while data := await cli.receive():
             output += data
     assert b'"read"' in output
@@ -667,5 +672,5 @@ async def test_what_falls_due_while_nobody_looks_is_done_at_once() -> None:
     cli._to_do.append(Write(b"late\n"))
     cli._paused_until = anyio.current_time()  # a pause that has just ended
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(SOON):
         assert await cli.receive() == b"late\n"

@@ -16,6 +16,7 @@ import anyio
 import anyio.abc
 import h11
 import pytest
+from tests.helpers.processes import ended
 
 from claudewire.testing.api import (
     APIReply,
@@ -127,7 +128,7 @@ def used(*blocks: object) -> list[object]:
 
 @asynccontextmanager
 async def connected(api: ScriptedAPI) -> AsyncIterator[Client]:
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         port = int(api.url.rpartition(":")[2])
         async with await anyio.connect_tcp("127.0.0.1", port) as stream:
             yield Client(stream)
@@ -561,7 +562,7 @@ async def test_it_serves_until_it_is_told_to_stop() -> None:
         urls.append(url)
         signal.raise_signal(signal.SIGTERM)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         await serve(["x"], ready=ready)
     assert urls[0].startswith("http://127.0.0.1:")
 
@@ -570,19 +571,19 @@ def test_it_is_a_program(tmp_path: Path) -> None:
     script = tmp_path / "script.toml"
     script.write_text('default = "Hello"', encoding="utf-8")
     command = [sys.executable, "-m", "claudewire.testing.api", "--script", str(script)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
+    with ended(subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8")) as process:
         assert process.stdout is not None
         url = process.stdout.readline().strip()
 
         async def ask() -> str:
-            with anyio.fail_after(5):
+            with anyio.fail_after(60):
                 host, port = url.removeprefix("http://").split(":")
                 async with await anyio.connect_tcp(host, int(port)) as stream:
                     return text(await Client(stream).ask("hi"))
 
         assert anyio.run(ask) == "Hello"
         process.terminate()
-        assert process.wait(5) == 0
+        assert process.wait(60) == 0
 
 
 def test_the_program_runs_in_this_process_as_well(

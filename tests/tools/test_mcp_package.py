@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
 
-SOON = 10.0
+SOON = 60.0
 
 Message = dict[str, Any]
 

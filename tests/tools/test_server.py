@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 
-SOON = 10.0
+SOON = 60.0
 
 Message = dict[str, Any]
 

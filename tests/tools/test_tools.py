@@ -40,7 +40,7 @@ pytestmark = pytest.mark.anyio
 
 AnyTool = Tool[..., Any]
 
-SOON = 10.0
+SOON = 60.0
 PNG = b"\x89PNG\r\n\x1a\n"
 PNG_TEXT = base64.b64encode(PNG).decode()
 

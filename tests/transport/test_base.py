@@ -14,7 +14,7 @@ from claudewire.wire import Error
 
 pytestmark = pytest.mark.anyio
 
-SOON = 5
+SOON = 60
 
 
 @pytest.fixture(params=["asyncio", "trio"])

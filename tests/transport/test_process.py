@@ -23,6 +23,7 @@ from tests.helpers.processes import (
     PATIENCE,
     death,
     descriptors,
+    ended,
     everything,
     group_of,
     is_alive,
@@ -523,8 +524,7 @@ async def test_if_closing_is_cancelled_by_force_the_process_is_killed(steps: int
 
 
 async def test_what_cannot_be_killed_is_reported(caplog: pytest.LogCaptureFixture) -> None:
-    popen = started(SLEEPER)
-    with anyio.fail_after(PATIENCE):
+    with ended(started(SLEEPER)) as popen, anyio.fail_after(PATIENCE):
         process = ProcessTransport(Immortal(popen), lambda: None, 0, 0.02)
         assert await line(process) == b"ready"
         before = descriptors()

@@ -35,7 +35,7 @@ from claudewire.wire import (
     Stray,
 )
 
-SOON = 5
+SOON = 60
 
 
 @pytest.fixture(params=["asyncio", "trio"])

@@ -28,7 +28,7 @@ from claudewire.transport import (
 )
 from claudewire.wire import Connection, Error, Role
 
-SOON = 5
+SOON = 60
 
 pytestmark = pytest.mark.anyio
 
