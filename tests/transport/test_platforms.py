@@ -18,6 +18,7 @@ from tests.helpers.processes import (
     ENV,
     PATIENCE,
     descriptors,
+    ended,
     group_of,
     is_alive,
     killed_in_the_end,
@@ -293,7 +294,7 @@ def test_a_stranger_that_has_got_the_number_is_left_alone() -> None:
     with child("echo ready; exec sleep 1000") as gone:
         gone.end_now()
         assert gone.is_released
-        with subprocess.Popen(["sleep", "1000"], start_new_session=True) as stranger:
+        with ended(subprocess.Popen(["sleep", "1000"], start_new_session=True)) as stranger:
             gone.pid = stranger.pid
             gone.kill()
             gone.terminate()
