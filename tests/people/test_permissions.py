@@ -88,6 +88,12 @@ def test_a_title_says_what_is_asked_in_one_line(
     assert PermissionRequest(use(tool, input, **fields)).title == title
 
 
+@pytest.mark.parametrize(("length", "end"), [(199, "x"), (200, "x"), (201, "x…")])
+def test_a_title_has_at_most_200_characters_of_what_is_asked(length: int, end: str) -> None:
+    title = PermissionRequest(use("Bash", {"command": "x" * length})).title
+    assert title == "Bash: " + "x" * (min(length, 200) - 1) + end
+
+
 def test_a_request_says_which_subagent_asks() -> None:
     assert PermissionRequest(use("Bash", {}, agent_id="a1")).agent_id == "a1"
 

@@ -107,6 +107,8 @@ ALLOWED = [
     Line("git status <<'EOF'\n$(rm x)\nEOF", "allow", "git status", "text that is not expanded"),
     Line("git status <<EOF\n\\$(rm x)\nEOF", "allow", "git status", "an escaped dollar sign"),
     Line("git status <<< hello", "allow", "git status", "a word for its input"),
+    Line("git status <<< secrets/key", "allow", "git status", "a word, and not the file"),
+    Line("git status <<EOF\nsecrets/key\nEOF", "allow", "git status", "text, and not the file"),
     Line("git status 2>&1", "allow", "git status", "to another descriptor, no file"),
     Line("git status > /dev/null", "allow", "git status", "to nowhere"),
     Line("git status &>/dev/null", "allow", "git status", "both to nowhere"),
@@ -420,6 +422,9 @@ DENIED = [
     Line("cat ./a/../secrets/key", "deny", "Read(secrets", "by another way"),
     Line("cd secrets && cat key", "deny", "Read(secrets", "from inside"),
     Line("git status < secrets/key", "deny", "Read(secrets", "as input"),
+    Line("git status 3<> secrets/key", "deny", "Read(secrets", "as input and output"),
+    Line("git status &> secrets/key", "deny", "Read(secrets", "for all of its output"),
+    Line("git status >| secrets/key", "deny", "Read(secrets", "whatever is there"),
     Line("echo x > secrets/key", "deny", "Read(secrets", "to write it"),
     Line("grep -f=secrets/key x", "deny", "Read(secrets", "as an option"),
 ]

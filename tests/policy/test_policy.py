@@ -207,12 +207,89 @@ def test_a_rule_that_denies_looks_behind_many_words() -> None:
 
 
 def test_a_rule_that_denies_looks_into_a_few_shells_inside_shells() -> None:
+    """Deeper a person is asked, unless the line is too long to parse: then its words decide."""
     policy = make("Bash", deny=["Bash(rm:*)"])
-    command = "rm x"
-    for depth in range(8):
+    command, behaviors = "rm x", []
+    for _ in range(8):
         command = f"bash -c {shlex.quote(command)}"
-        expected = ["deny"] if depth < 4 else ["deny", "ask"]
-        assert bash(policy, command).behavior in expected
+        behaviors.append(bash(policy, command).behavior)
+    assert behaviors == [*["deny"] * 5, *["ask"] * 2, "deny"]
+
+
+@pytest.mark.parametrize(
+    ("command", "behavior"),
+    [
+        ("bash -c 'ls'", "allow"),
+        ('bash -c "ls"', "allow"),  # the same words, written otherwise
+        ("echo a; bash -c ls", "allow"),
+        ("bash -c 'ls' x", "ask"),
+        ("bash -c 'ls; rm x'", "ask"),
+        ("bash -c", "ask"),
+        ("eval 'echo a'", "allow"),
+        ("eval echo a", "ask"),
+    ],
+)
+def test_what_runs_other_programs_is_allowed_word_for_word(command: str, behavior: str) -> None:
+    policy = make("Bash(bash -c 'ls')", 'Bash(eval "echo a")', "Bash(echo:*)")
+    assert bash(policy, command).behavior == behavior
+
+
+@pytest.mark.parametrize(
+    ("command", "behavior"),
+    [
+        ('mv a ~/old "now"', "allow"),
+        ("mv 'a b' ~/old now", "allow"),
+        ("mv a '~/old' now", "ask"),  # a file of that name, and not in the home directory
+        ("mv a '~/old' \"now\"", "ask"),
+        ("mv a ~/'old' now", "allow"),
+        ("pack src/x 'a b'", "allow"),
+        ('pack src/x "a b"', "allow"),
+        ("pack src/'x' a\\ b", "allow"),
+        ("pack src/x a b", "ask"),
+        ('ship x "a b"', "allow"),  # as the rule itself has it
+        ("ship x a b", "ask"),
+    ],
+)
+def test_words_after_a_wildcard_may_be_quoted_in_any_way(command: str, behavior: str) -> None:
+    policy = make("Bash(mv * ~/old now)", "Bash(pack src/* 'a b')", 'Bash(ship * "a b")')
+    assert bash(policy, command).behavior == behavior
+
+
+@pytest.mark.parametrize(
+    ("command", "behavior"),
+    [
+        ("git status > out/a", "deny"),
+        ("git status >> out/a", "deny"),
+        ("git status &> out/a", "deny"),
+        ("git status 3<> out/a", "deny"),
+        ("git status < out/a", "allow"),
+        ("git status <<< out/a", "allow"),
+    ],
+)
+def test_a_rule_against_edits_is_about_output_and_not_about_input(
+    command: str, behavior: str
+) -> None:
+    policy = make("Bash(git status:*)", "Read", deny=["Edit(out/**)"])
+    assert bash(policy, command).behavior == behavior
+
+
+@pytest.mark.parametrize(("files", "behavior"), [(200, "allow"), (201, "ask")])
+def test_a_person_is_asked_if_there_are_too_many_files_to_look_at(
+    files: int, behavior: str
+) -> None:
+    policy = make("Bash", deny=["Read(secrets/**)"])
+    names = " ".join(f"file-{number}" for number in range(files))
+    assert bash(policy, f"cat {names}").behavior == behavior
+    assert bash(policy, f"cat secrets/key {names}").behavior == "deny"
+
+
+@pytest.mark.parametrize(("moves", "behavior"), [(8, "allow"), (9, "ask")])
+def test_a_person_is_asked_if_there_are_too_many_directories_to_be_in(
+    moves: int, behavior: str
+) -> None:
+    policy = make("Bash", deny=["Read(secrets/**)"])
+    moving = "; ".join(f"cd /directory-{number}" for number in range(moves))
+    assert bash(policy, f"{moving}; cat file").behavior == behavior
 
 
 @pytest.mark.parametrize(

@@ -235,6 +235,21 @@ def test_what_is_not_known_or_no_rule_is_reported(machine: Machine) -> None:
         machine.load(strict=True)
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_rule_that_can_never_allow_can_still_deny_and_ask(machine: Machine, strict: bool) -> None:
+    machine.write(USER, {"deny": ["mcp__*", "Bash(a && b:*)"], "ask": ["*"]})
+    policy = machine.load(strict=strict)
+    assert policy.problems == ()
+    assert texts(policy.deny) == ["mcp__*", "Bash(a && b:*)"]
+    assert texts(policy.ask) == ["*"]
+    assert policy.decide("mcp__files__read", {}).behavior == "deny"
+    assert policy.decide("Bash", {"command": "a && b"}).behavior == "deny"
+    assert policy.decide("WebSearch", {}).behavior == "ask"
+    for rule in ("mcp__*", "Bash(a && b:*)", "*"):
+        with pytest.raises(OptionsError, match="can never allow anything"):
+            Policy([rule])
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

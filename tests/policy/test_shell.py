@@ -60,6 +60,23 @@ def test_every_command_is_found_and_nothing_is_doubted(text: str, found: str) ->
 
 
 @pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('a "`\\"b c\\" d`"', ["b c", "d"]),  # inside of quotes a backslash hides a quote
+        ('a `\\"b c\\" d`', ['"b', 'c"', "d"]),  # and elsewhere it does not
+        ("a `b \\$c`", ["b", "$c"]),
+        ("a `b \\`c\\``", ["b", "`c`"]),
+    ],
+)
+def test_backslashes_inside_backticks_are_read_as_a_shell_reads_them_and_doubted(
+    text: str, words: list[str]
+) -> None:
+    script = parse(text)
+    assert [word.text for word in script.commands[-2].words] == words
+    assert any("inside backticks" in doubt for doubt in script.doubts)
+
+
+@pytest.mark.parametrize(
     ("text", "doubt"),
     [
         ("a 'b", "quote that is not closed"),
