@@ -89,6 +89,10 @@ def test_it_begins_with_how_we_talk() -> None:
             {"disallowed_tools": ["Bash", "Read"]},
             ["--disallowedTools=Bash", "--disallowedTools=Read"],
         ),
+        (
+            {"deny": ["Bash(rm:*)", "Read"]},
+            ["--disallowedTools=Bash(rm:*)", "--disallowedTools=Read"],
+        ),
         ({"skills": "all"}, ["--allowedTools=Skill"]),
         ({"skills": ["pdf", "a:b"]}, ["--allowedTools=Skill(pdf)", "--allowedTools=Skill(a:b)"]),
         ({"skills": []}, []),

@@ -230,11 +230,12 @@ def test_a_policy_that_could_never_be_asked_is_an_error(changes: dict[str, Any],
 def test_a_tool_that_is_denied_but_not_asked_about_is_warned_of(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    Session(options(deny=["Write", "Bash(rm:*)", "Read(~/.ssh/**)"]))
-    Session(options(deny=["Read"], disallowed_tools=["Read"]))
+    Session(options(policy=Policy(deny=["Write", "Bash(rm:*)", "Read(~/.ssh/**)"])))
+    Session(options(policy=Policy(deny=["Read"]), disallowed_tools=["Read"]))
+    Session(options(deny=["Read"]))
     assert caplog.messages == []
 
-    Session(options(deny=["Read"]))
+    Session(options(policy=Policy(deny=["Read"])))
     assert caplog.messages == [
         "The policy denies Read, but can only deny what the CLI asks about, and the CLI asks only "
         "outside of its working directories. disallowed_tools=['Read'] denies every use"

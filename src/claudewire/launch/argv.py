@@ -111,6 +111,8 @@ def _about_tools(options: Options) -> Iterator[str]:
         names = [tools] if isinstance(tools, str) else tools or [""]
         yield from (f"--tools={name}" for name in names)
     yield from (f"--allowedTools={rule}" for rule in [*options.allowed_tools, *_skills(options)])
+    # Also to the CLI: the policy decides only what it is asked about.
+    yield from (f"--disallowedTools={rule}" for rule in options.deny)
     if (mode := options.permission_mode) is not None:
         # The newest CLI has a new word for the old mode, and still takes the old one.
         yield f"--permission-mode={'default' if mode == 'manual' else mode}"

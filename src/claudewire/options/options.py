@@ -372,9 +372,9 @@ class Options:
     `allow`, `ask` and `deny` are short for `policy=Policy(allow=…, ask=…, deny=…)`."""
     ask: Sequence[str] = option((), strings)
     """Rules for tools that a person is asked about each time."""
-    deny: Sequence[str] = option((), strings)
-    """Rules for tools that must not be used. A policy decides what the CLI asks about;
-    `disallowed_tools` also covers what it never asks about, such as reading the project."""
+    deny: Sequence[str] = option((), checks.rules)
+    """Rules for tools that must not be used. They also go to the CLI, as `disallowed_tools` do:
+    a policy sees only what the CLI asks about, and it reads the project without asking."""
     on_permission: PermissionHandler | None = option(None)
     """Decides whether a tool may run. Without a decision it does not."""
     on_question: QuestionHandler | None = option(None)

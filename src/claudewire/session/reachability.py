@@ -42,7 +42,7 @@ def _rules(options: Options) -> dict[str, Any]:
     """Collect the rules that the CLI decides by."""
     return {
         "allowed_tools": options.allowed_tools,
-        "disallowed_tools": options.disallowed_tools,
+        "disallowed_tools": (*options.disallowed_tools, *options.deny),
         "permission_mode": options.permission_mode,
         "tools": options.builtin_tools if isinstance(options.builtin_tools, tuple) else None,
     }
@@ -86,7 +86,7 @@ def _weak_denials(options: Options) -> Iterator[str]:
         reach = reaches.get(rule.tool)
         if reach is None or not rule.for_every_use or reach.reaches == "always":
             continue
-        if rule.tool not in options.disallowed_tools:
+        if rule.tool not in (*options.disallowed_tools, *options.deny):
             yield (
                 f"The policy denies {rule.tool}, but can only deny what the CLI asks about, and "
                 f"{reach.why}. disallowed_tools=[{rule.tool!r}] denies every use"
