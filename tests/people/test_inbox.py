@@ -385,7 +385,7 @@ async def test_a_thread_that_follows_waits_no_longer_than_it_wants() -> None:
         changes.get(0.001)
     changes.close()
     with pytest.raises(MailboxClosed):
-        changes.get()
+        changes.get(SOON)
 
 
 async def test_a_reader_in_a_task_is_let_go_when_it_is_closed() -> None:

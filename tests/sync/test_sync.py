@@ -41,7 +41,14 @@ from claudewire.session import turn as async_turn
 from claudewire.simulator.faults import ExitWith
 from claudewire.sync.portal import Portal, portal
 from claudewire.testing import LATEST, Chat, SimulatedCLI
-from claudewire.wire import GetBinaryVersion, GetSettings, Initialize, ResultMessage, SetModel
+from claudewire.wire import (
+    AssistantMessage,
+    GetBinaryVersion,
+    GetSettings,
+    Initialize,
+    ResultMessage,
+    SetModel,
+)
 
 SIMULATED = (sys.executable, "-m", "claudewire.simulator")
 """A CLI that is a process."""
@@ -110,7 +117,8 @@ def test_a_turn_is_read_as_messages_text_or_blocks() -> None:
         blocks = list(claude.send("go").iter_blocks(timeout=SOON))
         assert [block.text for block in blocks if block.complete] == ["One.", "Two."]
         turn = claude.send("go")
-        assert list(turn.read(timeout=SOON))
+        assert list(turn.read(timeout=SOON)) == [*turn.messages]
+        assert [type(it) for it in turn.messages].count(AssistantMessage) == 2
         assert turn.unread == 0
         assert list(turn) == []
 
@@ -456,7 +464,7 @@ def test_a_handler_in_a_thread_may_use_the_session() -> None:
     with opened(scenario, on_permission=decide) as claude:
         assert claude.ask("go", timeout=SOON).text == "allowed"
         version, after, turns = seen
-        assert version
+        assert version == LATEST.version
         assert after in turns
         assert after.reply(SOON).text == "You said afterwards."
 
