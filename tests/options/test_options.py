@@ -404,7 +404,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "words"), REFUSED, ids=lambda it: str(it)[:60])
+@pytest.mark.parametrize(
+    ("wrong", "words"), REFUSED, ids=lambda it: ", ".join(it) if isinstance(it, dict) else it[:60]
+)
 def test_what_makes_no_sense_is_refused_in_words(wrong: dict[str, Any], words: str) -> None:
     with pytest.raises(OptionsError, match=words) as caught:
         options(**wrong)

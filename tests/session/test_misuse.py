@@ -69,7 +69,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "words"), REFUSED, ids=lambda it: str(it)[:60])
+@pytest.mark.parametrize(
+    ("wrong", "words"), REFUSED, ids=lambda it: ", ".join(it) if isinstance(it, dict) else it[:60]
+)
 def test_it_is_refused_before_anything_is_started(wrong: dict[str, Any], words: str) -> None:
     with pytest.raises(claudewire.OptionsError, match=words):
         claudewire.open(**{"transport": SimulatedCLI(echo), **wrong})
