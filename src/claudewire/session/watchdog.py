@@ -101,6 +101,7 @@ class Watchdog:
         react(self, event)
         if before != (self._spoke, len(self._tools), len(self._people)):
             self._look()  # the clock starts again
+            self._core.changed.notify()  # the new limit may be shorter
 
     def _note_output(self, message: Message) -> None:
         self._spoke = True
