@@ -9,6 +9,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from tests.helpers import messages as saying
+from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer, Through
 from tests.helpers.sessions import SOME_CLI, never, opened, options, same_session, simulated, soon
 
@@ -229,6 +230,7 @@ async def test_turns_that_ended_well_meanwhile_were_not_cancelled() -> None:
 # --- when the CLI does not stop -------------------------------------------------------------------
 
 
+@simulated_time
 async def test_an_interrupt_that_is_not_acknowledged_is_an_error() -> None:
     peer = Peer()
     session = await opened(peer)
@@ -243,6 +245,7 @@ async def test_an_interrupt_that_is_not_acknowledged_is_an_error() -> None:
         await session.close()
 
 
+@simulated_time
 async def test_a_turn_that_ends_without_an_acknowledgement_has_stopped() -> None:
     peer = Peer()
     session = await opened(peer)
@@ -263,6 +266,7 @@ async def test_a_turn_that_ends_without_an_acknowledgement_has_stopped() -> None
         await session.close()
 
 
+@simulated_time
 async def test_a_result_that_is_late_is_not_in_the_receipt() -> None:
     peer = Peer()
     session = await opened(peer)
@@ -302,6 +306,7 @@ class Signalled(Through):
 QUICKLY = Escalation(step_timeout=0.03)
 
 
+@simulated_time
 async def test_a_cli_that_does_not_stop_is_asked_again_then_to_leave_then_signalled() -> None:
     peer = Peer()
     transport = Signalled(peer, obeys=True)
@@ -324,6 +329,7 @@ async def test_a_cli_that_does_not_stop_is_asked_again_then_to_leave_then_signal
     assert session.state == "failed"
 
 
+@simulated_time
 async def test_a_cli_that_leaves_when_it_is_asked_to_is_not_signalled() -> None:
     peer = Peer()
     session = await opened(peer)
@@ -347,6 +353,7 @@ async def test_a_cli_that_leaves_when_it_is_asked_to_is_not_signalled() -> None:
     assert session.state == "closed"
 
 
+@simulated_time
 async def test_a_cli_that_stops_for_nothing_is_ended() -> None:
     peer = Peer()
     transport = Signalled(peer, obeys=False)
