@@ -227,7 +227,10 @@ def test_a_broken_pipe_kills_as_usual(cage: Cage) -> None:
 
 
 @pytest.mark.parametrize(("program", "status"), [("no-such-program", 127), ("/etc/passwd", 126)])
-def test_what_cannot_be_run_is_reported(cage: Cage, program: str, status: int) -> None:
+def test_what_cannot_be_run_is_reported(
+    cage: Cage, program: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # in which every folder may be searched
     done = run(cage, program)
 
     assert done.returncode == status
