@@ -12,16 +12,30 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+HERE = Path(__file__).resolve().parent
+
 REQUIREMENTS = "conformance/test_requirements_*.py"
 """Where every test shows some requirement."""
 
 PYTHON_IGNORES = {signal.SIGPIPE, signal.SIGXFSZ}
 """Python does so itself, and `subprocess` undoes it in what it starts."""
 
+OUTSIDE = ("real", "peers", "reliability", "docs", "test_conformance_check.py", "test_demo.py")
+"""What mostly starts other programs: nothing is covered there alone, so it runs unmeasured."""
+
+SLOW = (*OUTSIDE, "policy/test_shell_against_bash.py", "testing", "transport/test_guardian.py")
+"""What `scripts/test --fast` leaves out."""
+
+MEASURED_PROGRAMS = ("simulator", "testing")
+"""Whose tests start programs of ours that are to be measured as well."""
+
+_MEASURE = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
+
 # No deadline: how long one example takes says more about the machine than about the code.
 # In CI the same examples every time: a verdict changes with a commit, not with luck.
 settings.register_profile("suite", deadline=None, print_blob=True, derandomize="CI" in os.environ)
-settings.load_profile("suite")
+settings.register_profile("fast", settings.get_profile("suite"), max_examples=5)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,6 +46,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     stop_ignoring_signals()
+    config.addinivalue_line("markers", "outside: mostly starts other programs; runs unmeasured")
+    config.addinivalue_line("markers", "slow: left out by scripts/test --fast")
     config.addinivalue_line(
         "markers", "shows(*ids): the test shows these entries of conformance/requirements.toml"
     )
@@ -62,6 +78,28 @@ def _private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path_factory.mktemp("config")))
         yield
+
+
+def is_in(item: pytest.Item, places: Iterable[str]) -> bool:
+    place = item.path.relative_to(HERE)
+    return any(place.is_relative_to(it) for it in places)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            for name, places in (("outside", OUTSIDE), ("slow", SLOW)):
+                if is_in(item, places):
+                    item.add_marker(name)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Measure the programs that a test starts only where that shows anything: it is slow."""
+    if item.path.is_relative_to(HERE) and is_in(item, MEASURED_PROGRAMS):
+        os.environ.update(_MEASURE)
+    else:
+        for name in _MEASURE:
+            os.environ.pop(name, None)
 
 
 def shown_by(item: pytest.Item) -> set[str]:

@@ -22,7 +22,14 @@ BATCHES: tuple[tuple[Flavour, Carrier], ...] = (
     ("asyncio", "process"),
 )
 
-all_backends = pytest.mark.parametrize(("flavour", "carrier"), BATCHES)
+# A batch is played once, by whichever process of the test run has its tests.
+all_backends = pytest.mark.parametrize(
+    ("flavour", "carrier"),
+    [
+        pytest.param(*batch, marks=pytest.mark.xdist_group("-".join(batch)), id="-".join(batch))
+        for batch in BATCHES
+    ],
+)
 all_cases = pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
 
 
