@@ -159,91 +159,31 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
-    __getattr__ = lazy_exports(
+    __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            ".content": ["Document", "Image", "Text"],
-            ".errors": [
-                "BudgetExceeded",
-                "CLIError",
-                "CLINotFoundError",
-                "Cause",
-                "Error",
-                "Evidence",
-                "OptionsError",
-                "OutputError",
-                "RequestError",
-                "RequestTimeout",
-                "SessionClosed",
-                "TurnStalled",
-                "TransportClosed",
-                "TurnCancelled",
-                "TurnError",
-                "UnsupportedRequest",
-            ],
-            ".hooks": ["Hook", "HookContext", "HookResult", "Hooks"],
-            ".options": ["Agent", "Options", "Patience", "Timeouts", "Unread"],
-            ".people": [
-                "AnswerError",
-                "DialogRequest",
-                "ElicitationRequest",
-                "Inbox",
-                "PermissionRequest",
-                "PermissionResult",
-                "PermissionResultAllow",
-                "PermissionResultDeny",
-                "PlanRequest",
-                "QuestionRequest",
-                "Terminal",
-                "allow_everything_dangerously",
-                "deny_everything",
-            ],
-            ".policy": ["Policy", "Rule"],
-            ".session": [
-                "Pool",
-                "Reply",
-                "Session",
-                "SessionState",
-                "Turn",
-                "TurnState",
-                "open",
-                "run",
-            ],
-            ".tools": [
-                "Tool",
-                "ToolAnnotations",
-                "ToolContext",
-                "ToolError",
-                "ToolResult",
-                "ToolServer",
-                "tool",
-            ],
-            ".tracking": [
-                "BackgroundTask",
-                "Budget",
-                "Price",
-            ],
-            ".transport": ["Transport"],
-            ".wire": [
-                "AssistantMessage",
-                "Event",
-                "ImageBlock",
-                "InitMessage",
-                "Message",
-                "RateLimitEvent",
-                "ResultMessage",
-                "StreamEvent",
-                "SystemMessage",
-                "TextBlock",
-                "ThinkingBlock",
-                "ToolResultBlock",
-                "ToolUseBlock",
-                "UnknownMessage",
-                "UserMessage",
-            ],
+            ".content": "Document Image Text",
+            ".errors": """
+                BudgetExceeded CLIError CLINotFoundError Cause Error Evidence OptionsError
+                OutputError RequestError RequestTimeout SessionClosed TransportClosed
+                TurnCancelled TurnError TurnStalled UnsupportedRequest
+                """,
+            ".hooks": "Hook HookContext HookResult Hooks",
+            ".options": "Agent Options Patience Timeouts Unread",
+            ".people": """
+                AnswerError DialogRequest ElicitationRequest Inbox PermissionRequest
+                PermissionResult PermissionResultAllow PermissionResultDeny PlanRequest
+                QuestionRequest Terminal allow_everything_dangerously deny_everything
+                """,
+            ".policy": "Policy Rule",
+            ".session": "Pool Reply Session SessionState Turn TurnState open run",
+            ".tools": "Tool ToolAnnotations ToolContext ToolError ToolResult ToolServer tool",
+            ".tracking": "BackgroundTask Budget Price",
+            ".transport": "Transport",
+            ".wire": """
+                AssistantMessage Event ImageBlock InitMessage Message RateLimitEvent ResultMessage
+                StreamEvent SystemMessage TextBlock ThinkingBlock ToolResultBlock ToolUseBlock
+                UnknownMessage UserMessage
+                """,
         },
     )
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

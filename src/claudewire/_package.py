@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -12,16 +12,18 @@ __all__ = ["__version__", "lazy_exports"]
 __version__ = "0.1.0"
 
 
-def lazy_exports(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[str], Any]:
-    """Make the `__getattr__` of a package that loads each name when it is first used.
+def lazy_exports(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Make the `__getattr__` and `__dir__` of a package that loads names when they are first used.
 
     Args:
         package: the name of the package.
-        homes: the modules that hold the names, relative to the package; without names, a module
-            that is itself exported.
+        homes: for each module, relative to the package, the names that it holds, separated by
+            white space; without names, the module is itself exported.
     """
     modules = {home.rpartition(".")[2]: home for home, names in homes.items() if not names}
-    home_of = modules | {name: home for home, names in homes.items() for name in names}
+    home_of = modules | {name: home for home, names in homes.items() for name in names.split()}
 
     def load(name: str) -> Any:
         try:
@@ -33,4 +35,7 @@ def lazy_exports(package: str, homes: Mapping[str, Iterable[str]]) -> Callable[[
         setattr(sys.modules[package], name, value)
         return value
 
-    return load
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *home_of})
+
+    return load, names

@@ -42,19 +42,12 @@ __all__ = [
 
 # Every session keeps records of decisions; most have no rules, whose grammar takes a while to load.
 if not TYPE_CHECKING:
-    __getattr__ = lazy_exports(
+    __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            ".decisions": [
-                "Audit",
-                "Behavior",
-                "Decision",
-                "DecisionRecord",
-                "JsonLinesAudit",
-                "digest",
-            ],
-            ".explanation": ["Explanation", "Shadow", "ToolReach", "explain"],
-            ".policy": ["MODES", "Policy"],
-            ".rules": ["Rule"],
+            ".decisions": "Audit Behavior Decision DecisionRecord JsonLinesAudit digest",
+            ".explanation": "Explanation Shadow ToolReach explain",
+            ".policy": "MODES Policy",
+            ".rules": "Rule",
         },
     )

@@ -44,20 +44,16 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
-    __getattr__ = lazy_exports(
+    __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            ".chat": ["Chat", "Scenario", "SimulatedTask", "ToolOutcome"],
-            ".demo_agent": ["demo_agent"],
-            ".engine": ["Engine"],
-            ".faults": [],
-            ".in_memory": ["ARGV", "SimulatedCLI"],
-            ".personas": ["LATEST", "PERSONAS", "Persona"],
-            ".scenario": ["Script", "ScriptError", "load_scenario", "script_from_toml"],
-            ".simulation": ["Simulation"],
+            ".chat": "Chat Scenario SimulatedTask ToolOutcome",
+            ".demo_agent": "demo_agent",
+            ".engine": "Engine",
+            ".faults": "",
+            ".in_memory": "ARGV SimulatedCLI",
+            ".personas": "LATEST PERSONAS Persona",
+            ".scenario": "Script ScriptError load_scenario script_from_toml",
+            ".simulation": "Simulation",
         },
     )
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

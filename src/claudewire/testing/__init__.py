@@ -91,50 +91,22 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
-    __getattr__ = lazy_exports(
+    __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "..simulator": [
-                "SimulatedTask",
-                "Chat",
-                "Engine",
-                "LATEST",
-                "PERSONAS",
-                "Persona",
-                "Scenario",
-                "Script",
-                "ScriptError",
-                "SimulatedCLI",
-                "Simulation",
-                "ToolOutcome",
-                "demo_agent",
-                "load_scenario",
-                "script_from_toml",
-            ],
-            "..simulator.faults": [],
-            ".api": [
-                "APIRequest",
-                "APIScript",
-                "APIReply",
-                "ScriptedAPI",
-                "APIStatus",
-                "APIThinking",
-                "APIToolUse",
-                "APIUsage",
-                "structured_output",
-            ],
-            ".cage": ["Cage", "CageError"],
-            ".fixtures": [
-                "CageFactory",
-                "NoRecording",
-                "RecordingFactory",
-                "SimulatedCLIFactory",
-                "SimulatedProgramFactory",
-            ],
-            ".wirelog": ["Watched", "WireLog"],
+            "..simulator": """
+                LATEST PERSONAS Chat Engine Persona Scenario Script ScriptError SimulatedCLI
+                SimulatedTask Simulation ToolOutcome demo_agent load_scenario script_from_toml
+                """,
+            "..simulator.faults": "",
+            ".api": """
+                APIReply APIRequest APIScript APIStatus APIThinking APIToolUse APIUsage ScriptedAPI
+                structured_output
+                """,
+            ".cage": "Cage CageError",
+            ".fixtures": """
+                CageFactory NoRecording RecordingFactory SimulatedCLIFactory SimulatedProgramFactory
+                """,
+            ".wirelog": "Watched WireLog",
         },
     )
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

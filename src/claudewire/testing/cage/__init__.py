@@ -17,14 +17,4 @@ if TYPE_CHECKING:
 __all__ = ["Cage", "CageError"]
 
 if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
-    __getattr__ = lazy_exports(
-        __name__,
-        {
-            ".cage": ["Cage"],
-            ".warden": ["CageError"],
-        },
-    )
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = lazy_exports(__name__, {".cage": "Cage", ".warden": "CageError"})
