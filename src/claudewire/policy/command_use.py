@@ -21,6 +21,7 @@ from .shell import (
     Word,
     Words,
     basename,
+    names_in,
     parse,
     possible_commands,
 )
@@ -30,11 +31,7 @@ __all__ = ["CommandUse"]
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr"})
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_READS = _names(
+_READS = names_in(
     """
     awk base32 base64 bat cat cmp comm cp csplit curl cut dd diff egrep fgrep file fmt fold gawk
     grep gzip head hexdump install jq less ln mawk md5sum more mv nl od paste pr rev rg scp sed
@@ -42,7 +39,7 @@ _READS = _names(
     yq zcat zip .
     """
 )
-_WRITES = _names(
+_WRITES = names_in(
     """
     chmod chown cp dd install ln mkdir mv rm rmdir sed shred tee touch truncate unlink vi vim
     """
@@ -54,8 +51,8 @@ _MOST_DIRECTORIES = 8
 _UNKNOWN_FILE = Word("…", "…", static=False)
 """Stands for a file that was not looked at, and may be any file."""
 
-_MOVERS = _names("cd pushd popd chdir")
-_REMOVERS = _names("rm rmdir")
+_MOVERS = names_in("cd pushd popd chdir")
+_REMOVERS = names_in("rm rmdir")
 _EVERYTHING = re.compile(r"\*+|\?\*|\.\*|\.\[!\.\]\*|\{.*\}")
 
 _OBEY_DIRECTORY = SHELLS | {"git"}

@@ -24,17 +24,15 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from .shell import names_in
+
 __all__ = ["PathPattern", "ResolvedPath", "below", "is_protected", "normal", "problem_of"]
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_PROTECTED_DIRECTORIES = _names(
+_PROTECTED_DIRECTORIES = names_in(
     ".git .vscode .idea .husky .cargo .devcontainer .yarn .mvn .claude .ssh .gnupg .aws"
 )
-_PROTECTED_FILES = _names(
+_PROTECTED_FILES = names_in(
     """
     .gitconfig .gitmodules .bashrc .bash_profile .bash_login .bash_aliases .bash_logout .zshrc
     .zprofile .zshenv .zlogin .zlogout .profile .envrc .npmrc .yarnrc .yarnrc.yml .pnp.cjs

@@ -22,7 +22,7 @@ from typing import Any
 from ..errors import OptionsError
 from .paths import PathPattern
 from .shell import CommandPattern
-from .tools import ALIASES, ToolFacts, facts
+from .tools import ALIASES, facts
 
 __all__ = ["Rule"]
 
@@ -87,11 +87,6 @@ class Rule:
     # --- what it is about ------------------------------------------------------------------------
 
     @property
-    def facts(self) -> ToolFacts:
-        """What is known of its tool."""
-        return facts(self.tool)
-
-    @property
     def for_every_use(self) -> bool:
         """Whether it is about every use of its tool."""
         return self.content is None or (self.command is not None and self.command.kind == "any")
@@ -121,7 +116,7 @@ class Rule:
 
     @property
     def _kind(self) -> str:
-        return self.facts.kind
+        return facts(self.tool).kind
 
     def names(self, tool: str) -> bool:
         """Whether its name is the name of a tool, a pattern of it, or that of its MCP server."""
@@ -160,14 +155,8 @@ def wildcard(pattern: str) -> re.Pattern[str]:
     return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
 
 
-@functools.lru_cache(maxsize=512)
-def _command(content: str) -> CommandPattern:
-    return CommandPattern.of(content)
-
-
-@functools.lru_cache(maxsize=512)
-def _path(content: str) -> PathPattern:
-    return PathPattern.of(content)
+_command = functools.lru_cache(maxsize=512)(CommandPattern.of)
+_path = functools.lru_cache(maxsize=512)(PathPattern.of)
 
 
 # --- what is wrong with a rule -------------------------------------------------------------------

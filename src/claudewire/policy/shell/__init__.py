@@ -6,26 +6,24 @@ It uses the standard library only. Start with `grammar`, which takes a command l
 
 from __future__ import annotations
 
-from .grammar import LONGEST, parse
+from .grammar import parse
 from .patterns import CommandForm, CommandPattern, Match
 from .programs import SAFE_VARIABLES, SHELLS, Words, basename, possible_commands
-from .script import Assignment, Command, Redirect, Script, Word, fragments
+from .script import Command, Script, Word, fragments, names_in
 
 __all__ = [
-    "LONGEST",
     "SAFE_VARIABLES",
     "SHELLS",
-    "Assignment",
     "Command",
     "CommandForm",
     "CommandPattern",
     "Match",
-    "Redirect",
     "Script",
     "Word",
     "Words",
     "basename",
     "fragments",
+    "names_in",
     "parse",
     "possible_commands",
 ]

@@ -98,16 +98,13 @@ class CommandPattern:
         if self.kind == "prefix":
             return True
         shown = (" ".join(map(_quoted, words)), " ".join(map(_as_written, words)))
-        return any(self._regex(strict=True).fullmatch(text) for text in shown)
-
-    def _regex(self, *, strict: bool, ignore_case: bool = False) -> re.Pattern[str]:
-        return _compiled(self.text, strict, ignore_case)
+        return any(_compiled(self.text, strict=True).fullmatch(text) for text in shown)
 
     # --- to forbid -------------------------------------------------------------------------------
 
     def match(self, form: CommandForm, *, ignore_case: bool = False) -> Match:
         """Whether it is about a command, however that is written."""
-        regex = self._regex(strict=False, ignore_case=ignore_case)
+        regex = _compiled(self.text, strict=False, ignore_case=ignore_case)
         if any(regex.fullmatch(text) for text in form.texts):
             return Match.YES
         start = _start(self.text)
@@ -116,7 +113,7 @@ class CommandPattern:
 
     def matches_text(self, text: str) -> bool:
         """Whether a whole command line is of its form, operators and all."""
-        return self._regex(strict=False).fullmatch(text.strip()) is not None
+        return _compiled(self.text, strict=False).fullmatch(text.strip()) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +147,7 @@ class CommandForm:
 
 
 @functools.lru_cache(maxsize=512)
-def _compiled(text: str, strict: bool, ignore_case: bool) -> re.Pattern[str]:
+def _compiled(text: str, *, strict: bool, ignore_case: bool = False) -> re.Pattern[str]:
     end = ""
     if text.endswith(":*"):
         text = text[:-2] + " *"

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from .grammar import parse
-from .script import Script, Word, fragments
+from .script import Script, Word, fragments, names_in
 
 __all__ = [
     "SAFE_VARIABLES",
@@ -31,35 +31,32 @@ __all__ = [
 Words = tuple[Word, ...]
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-SHELLS = _names("ash bash dash fish ksh mksh rbash sh yash zsh")
+SHELLS = names_in("ash bash dash fish ksh mksh rbash sh yash zsh")
 
 # Behind these stands a command, after their options.
-_RUNNERS = _names("""
+_RUNNERS = names_in("""
     arch builtin caffeinate chroot chronic command coproc doas env eval exec fd find firejail flock
     gdb ionice ltrace nice nocorrect noglob nohup nsenter numactl parallel proot runuser script
     setarch setsid ssh stdbuf strace su sudo systemd-run taskset time timeout toybox trap unbuffer
     unshare watch xargs xvfb-run busybox entr
     """)
 # Of these, the first argument that is no option is the command or the script: a rule may pin it.
-_PINNABLE = SHELLS | _names("command doas env exec nice nohup setsid stdbuf sudo xargs busybox")
+_PINNABLE = SHELLS | names_in("command doas env exec nice nohup setsid stdbuf sudo xargs busybox")
 # Parts of the shell that evaluate text, or change what later commands mean.
-_EVALUATORS = _names("""
+_EVALUATORS = names_in("""
     . alias autoload bind compgen complete compopt coproc declare disable emulate enable eval export
     fc float function functions getopts hash history integer jobs let local mapfile print r read
     readarray readonly sched set setopt shopt source trap typeset unalias unfunction unset unsetopt
     vared wait zcompile zle zmodload zparseopts zstyle
     """)
 # These evaluate a string as a command line.
-_TAKE_TEXT = (SHELLS | _EVALUATORS | _names("entr env flock parallel script ssh su watch")) - {"."}
-_FIND_ACTS = _names("-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls")
-_TEST_EVALUATES = _names("-v -R -eq -ne -lt -le -gt -ge -a -o")
+_TAKE_TEXT = SHELLS | _EVALUATORS | names_in("entr env flock parallel script ssh su watch")
+_TAKE_TEXT -= {"."}
+_FIND_ACTS = names_in("-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls")
+_TEST_EVALUATES = names_in("-v -R -eq -ne -lt -le -gt -ge -a -o")
 _PRINTF_PLAIN = re.compile(r"(?!-)(?:[^%]|%-?\d*(?:\.\d+)?[sbcq%])*", re.DOTALL)
 
-SAFE_VARIABLES = _names("""
+SAFE_VARIABLES = names_in("""
     CARGO_TERM_COLOR CGO_ENABLED CI CLICOLOR CLICOLOR_FORCE COLUMNS DEBIAN_FRONTEND FORCE_COLOR
     GO111MODULE GOARCH GOOS LANG LANGUAGE LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME
     LINES NODE_ENV NO_COLOR PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONUNBUFFERED PYTHONUTF8

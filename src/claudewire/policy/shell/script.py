@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["Assignment", "Command", "Redirect", "Script", "Word", "fragments"]
+__all__ = ["Assignment", "Command", "Redirect", "Script", "Word", "fragments", "names_in"]
+
+
+def names_in(text: str) -> frozenset[str]:
+    """Make a set of the names in a text, which are separated by white space."""
+    return frozenset(text.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +95,7 @@ class Script:
 
 
 _BREAKS = re.compile(r"[;&|\n\r(){}<>`]|\$\(|&&|\|\|")
-_KEYWORDS = {
-    "if",
-    "then",
-    "else",
-    "elif",
-    "do",
-    "while",
-    "until",
-    "!",
-    "time",
-    "function",
-    "coproc",
-}
+_KEYWORDS = names_in("if then else elif do while until ! time function coproc")
 _ASSIGNS = re.compile(r"\w+\+?=")
 
 
