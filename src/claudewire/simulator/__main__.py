@@ -70,8 +70,8 @@ class Host:
         elif isinstance(action, actions.Exit):
             self.note("=", b"exit %d\n" % action.status)
             self.status = action.status
-        elif isinstance(action, actions.StopInput | actions.ResumeInput):
-            self.reading = isinstance(action, actions.ResumeInput)
+        elif isinstance(action, actions.ReadInput):
+            self.reading = action.reading
         else:
             self.note("=", f"{action}\n".encode())
             misbehave(action)

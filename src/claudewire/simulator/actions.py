@@ -16,8 +16,7 @@ __all__ = [
     "Kill",
     "LeaveGrandchild",
     "Pause",
-    "ResumeInput",
-    "StopInput",
+    "ReadInput",
     "Write",
     "WriteError",
 ]
@@ -57,12 +56,10 @@ class CloseOutput(NamedTuple):
     """Close stdout without exiting."""
 
 
-class StopInput(NamedTuple):
-    """Stop reading stdin, so that the pipe fills up."""
+class ReadInput(NamedTuple):
+    """Read stdin again; or not any more, so that the pipe fills up."""
 
-
-class ResumeInput(NamedTuple):
-    """Read stdin again."""
+    reading: bool
 
 
 class IgnoreTermination(NamedTuple):
@@ -82,8 +79,7 @@ Action = (
     | Exit
     | Kill
     | CloseOutput
-    | StopInput
-    | ResumeInput
+    | ReadInput
     | IgnoreTermination
     | LeaveGrandchild
 )

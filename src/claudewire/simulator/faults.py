@@ -41,8 +41,7 @@ from .actions import (
     Kill,
     LeaveGrandchild,
     Pause,
-    ResumeInput,
-    StopInput,
+    ReadInput,
     Write,
     WriteError,
 )
@@ -405,11 +404,11 @@ class NotReading(AtFrame):
         """Stop reading, and start a timer if there is an end to it."""
         if self.seconds is not None:
             self._engine.spawn(self._go_on(self.seconds))
-        return [StopInput()]
+        return [ReadInput(False)]
 
     async def _go_on(self, seconds: float) -> None:
         await Wait(seconds=seconds)
-        self._engine.act(ResumeInput(), after=self)
+        self._engine.act(ReadInput(True), after=self)
 
 
 class ClockJump(Fault):

@@ -225,8 +225,8 @@ class SimulatedCLI:
             self._end(-action.signal)
         elif isinstance(action, actions.CloseOutput):
             self._stdout_open = False
-        elif isinstance(action, actions.StopInput | actions.ResumeInput):
-            self._reading = isinstance(action, actions.ResumeInput)
+        elif isinstance(action, actions.ReadInput):
+            self._reading = action.reading
             self._read_input()
         elif isinstance(action, actions.LeaveGrandchild):
             self._stdout_held_until = anyio.current_time() + action.seconds
