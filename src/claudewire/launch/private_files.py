@@ -6,7 +6,6 @@ import os
 import shutil
 import tempfile
 import weakref
-from types import TracebackType
 
 from ..errors import CLIError
 
@@ -68,10 +67,5 @@ class PrivateFiles:
     def __enter__(self) -> PrivateFiles:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self.delete()

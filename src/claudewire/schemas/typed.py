@@ -65,7 +65,6 @@ class TypedSchema(dict[str, Any]):
         example: str = "",
         native: Any = None,
         mirror: Callable[[], type[msgspec.Struct] | None] | None = None,
-        checks: Sequence[Callable[[Any], None]] = (),
         is_opaque: bool = False,
     ) -> None:
         super().__init__(schema or {})
@@ -74,7 +73,7 @@ class TypedSchema(dict[str, Any]):
         self.example = example
         self.native = native
         self.mirror = mirror
-        self.checks = checks
+        self.checks: Sequence[Callable[[Any], None]] = ()
         self.is_opaque = is_opaque
 
     def extended(self, schema: Schema, checks: Iterable[Callable[[Any], None]] = ()) -> TypedSchema:

@@ -54,22 +54,15 @@ class MountedServer:
     def __init__(self, server: object, *, name: str | None = None) -> None:
         self.server = server
         self._low_level = _low_level(server)
-        self._name = name or str(self._low_level.name)
-
-    @property
-    def name(self) -> str:
-        """The name of the server."""
-        return self._name
+        self.name: str = name or str(self._low_level.name)
 
     def __repr__(self) -> str:
         return f"<MountedServer {self.name}>"
 
     def attach(self, send: Send | None = None, session: Session | None = None) -> MountedConnection:
-        """Connect a session. The caller has to run the connection in a task.
+        """Connect a session, which servers of the package do not use: see `SdkServer.attach`.
 
-        Args:
-            send: sends the server's notifications to the CLI. It must not block.
-            session: the session; servers of the package do not use it.
+        The caller has to run the connection in a task.
         """
         return MountedConnection(self._low_level, self.name, send)
 

@@ -154,11 +154,8 @@ class ToolResult:
 class ToolError(Error):
     """Raised or returned by a tool to tell the model that it cannot do what it was asked.
 
-    Args:
-        content: what the model sees: a string, or anything else that a tool can return.
-
     Attributes:
-        content: what the model sees.
+        content: what the model sees: a string, or anything else that a tool can return.
     """
 
     def __init__(self, *content: Any) -> None:

@@ -23,12 +23,10 @@ if TYPE_CHECKING:
 __all__ = [
     "CANCELLED",
     "INTERNAL_ERROR",
-    "INVALID_PARAMS",
     "INVALID_REQUEST",
     "METHOD_NOT_FOUND",
     "SdkConnection",
     "SdkServer",
-    "ToolConnection",
     "ToolServer",
     "rpc_error",
 ]
@@ -189,12 +187,7 @@ class ToolServer:
             connection.notify("notifications/tools/list_changed")
 
     def attach(self, send: Send | None = None, session: Session | None = None) -> ToolConnection:
-        """Connect a session.
-
-        Args:
-            send: sends the server's notifications to the CLI. It must not block.
-            session: the session, for the tools.
-        """
+        """Connect a session: see `SdkServer.attach`."""
         connection = ToolConnection(self, send, session, threads=THREADS)
         self._connections.add(connection)
         return connection

@@ -17,7 +17,6 @@ import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
@@ -26,9 +25,6 @@ from ..errors import Cause, CLIError, Evidence
 from .pipes import PipeReader, PipeWriter, Readiness
 from .platforms import Child, start
 from .spawn_errors import explained
-
-if TYPE_CHECKING:
-    from .base import Transport
 
 __all__ = ["Launch", "ProcessTransport", "check_platform", "spawn"]
 
@@ -301,9 +297,3 @@ def _kill_unclosed(child: Child, cleanup: Callable[[], None]) -> None:
     if not was_killed:
         message = f"The process {child.pid} was never closed, so it has been killed"
         warnings.warn(message, ResourceWarning, stacklevel=2)
-
-
-if TYPE_CHECKING:
-
-    def _is_a_transport(process: ProcessTransport) -> Transport:
-        return process

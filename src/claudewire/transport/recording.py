@@ -269,13 +269,13 @@ class Recorder:
         if direction not in self._ended:
             self._ended.add(direction)
             self._add(direction, self._lines[direction].end(), partial=True)
-            self._put(RecordingEntry(t=self._t(), dir=direction))
+            self._write(RecordingEntry(t=self._t(), dir=direction).dump())
 
     def exit(self, status: int | None) -> None:
         """Record the exit of the CLI."""
         if not self._exited:
             self._exited = True
-            self._put(RecordingEntry(t=self._t(), exit=status))
+            self._write(RecordingEntry(t=self._t(), exit=status).dump())
 
     def close(self) -> None:
         """Write unfinished lines, and stop recording."""
@@ -294,10 +294,8 @@ class Recorder:
         for line in lines:
             text = self._redact(cast("bytes", line).decode("utf-8", "surrogateescape"))
             redacted = text.encode("utf-8", "surrogateescape")
-            self._put(RecordingEntry(t=self._t(), dir=direction, line=redacted, partial=partial))
-
-    def _put(self, entry: RecordingEntry) -> None:
-        self._write(entry.dump())
+            entry = RecordingEntry(t=self._t(), dir=direction, line=redacted, partial=partial)
+            self._write(entry.dump())
 
     def _write(self, line: bytes) -> None:
         if self._file is not None:

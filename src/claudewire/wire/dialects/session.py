@@ -31,7 +31,6 @@ _DECISION = {
 }
 _INITIALIZE = {"system_prompt": "systemPrompt", "mcp_servers": "mcpServers"}
 _PAYLOAD = {"display": "displayName", "account_type": "subscriptionType"}
-_PAYLOAD |= {value: key for key, value in _PAYLOAD.items()}
 _SCOPES = {
     "session": "session",
     "user": "userSettings",
@@ -146,18 +145,17 @@ def _read_decision(obj: Object) -> Object:
 
 
 def _read_answer(obj: Object) -> Object:
-    payload = _rename_payload(obj.get("response"), "display", "account_type")
+    payload = _rename_payload(obj.get("response"), _PAYLOAD)
     inner = {key: value for key, value in obj.items() if key.startswith("pending_")}
     rest = {key: value for key, value in obj.items() if key not in (*inner, "request_id")}
     inner |= {"subtype": "success", "request_id": obj["request_id"], "response": payload}
     return {**rest, "response": inner}
 
 
-def _rename_payload(payload: Any, *fields: str) -> Any:
-    """Turn these two names, of a model and of the account, into their counterparts."""
+def _rename_payload(payload: Any, names: dict[str, str]) -> Any:
+    """Rename fields of the models and of the account."""
     if not isinstance(payload, dict):
         return payload
-    names = {field: _PAYLOAD[field] for field in fields}
     payload = dict(payload)
     if isinstance(payload.get("models"), list):
         payload["models"] = [
@@ -277,7 +275,7 @@ def _write_response(obj: Object, context: WriteContext) -> Object:
     if isinstance(context.request, CanUseTool):
         return _write_decision(obj)
     response = obj["response"]
-    payload = _rename_payload(response.get("response", {}), "displayName", "subscriptionType")
+    payload = _rename_payload(response.get("response", {}), _inverse(_PAYLOAD))
     flat = {**obj, **response, "response": payload}
     del flat["subtype"]
     if response["subtype"] == "error" or context.sender is Role.CLIENT or not _flat(flat):

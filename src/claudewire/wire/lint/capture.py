@@ -22,7 +22,7 @@ from ..connection import Connection
 from ..dialects import Find, Object
 from ..kinds import kind_of
 from ..states import Kind, Role, State
-from ..types.base import Event, Message, load
+from ..types.base import Event, Message, load_object
 from ..types.cli_requests import CanUseTool, McpMessage, RequestBody
 from ..types.control import Answer, Cancel, Request, Response
 from ..types.host_requests import Initialize
@@ -87,7 +87,7 @@ def _bytes(text: Any) -> bytes:
 
 def _open(lines: list[tuple[int, bytes]]) -> tuple[bool, list[tuple[int, bytes]]]:
     """Tell whether it is a recording, and leave out the header."""
-    heads = [_object(line) for _, line in lines[:2]]
+    heads = [load_object(line) for _, line in lines[:2]]
     if not heads:
         return False, lines
     followed = len(heads) > 1 and _record(heads[1]) is not None
@@ -95,14 +95,6 @@ def _open(lines: list[tuple[int, bytes]]) -> tuple[bool, list[tuple[int, bytes]]
     if bare and heads[0] and (followed or "claudewire" in heads[0]):
         return True, lines[1:]
     return _record(heads[0]) is not None, lines
-
-
-def _object(line: bytes) -> Object:
-    try:
-        value = load(line)
-    except codec.REFUSED:
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _record(obj: Object) -> _Record | None:
@@ -142,7 +134,7 @@ class _Linter:
         self.busy: Said | None = None
 
     def read_record(self, number: int, line: bytes) -> None:
-        obj = _object(line)
+        obj = load_object(line)
         record = _record(obj)
         if "line" not in obj and not obj.keys().isdisjoint(_ENDS):
             return

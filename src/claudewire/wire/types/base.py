@@ -26,6 +26,7 @@ __all__ = [
     "Record",
     "Unknown",
     "load",
+    "load_object",
     "nullable",
     "set_line",
     "set_problems",
@@ -45,9 +46,9 @@ def _none() -> None:
     return None
 
 
-def nullable(name: str | None = None) -> Any:
+def nullable() -> Any:
     """Declare a field that is written as `null` when it is `None`, instead of being left out."""
-    return msgspec.field(default_factory=_none, name=name)
+    return msgspec.field(default_factory=_none)
 
 
 # A subclass is frozen as well; msgspec knows that, and this tells the type checkers.
@@ -90,7 +91,7 @@ class _Received:
         try:
             return self._raw
         except AttributeError:
-            raw = _object(self._line) if self.line else msgspec.to_builtins(self)
+            raw = load_object(self._line) if self.line else msgspec.to_builtins(self)
             _set_raw(self, raw)
             return cast("dict[str, Any]", raw)
 
@@ -147,7 +148,8 @@ def load(line: bytes) -> Any:
     )
 
 
-def _object(line: bytes) -> dict[str, Any]:
+def load_object(line: bytes) -> dict[str, Any]:
+    """Decode a line that should be a JSON object; empty if it is something else."""
     try:
         obj = load(line)
     except (ValueError, RecursionError):
