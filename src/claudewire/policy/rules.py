@@ -22,7 +22,7 @@ from typing import Any
 from ..errors import OptionsError
 from .paths import PathPattern
 from .shell import CommandPattern
-from .tools import ALIASES, facts
+from .tools import ALIASES, ToolFacts, facts
 
 __all__ = ["Rule"]
 
@@ -87,6 +87,11 @@ class Rule:
     # --- what it is about ------------------------------------------------------------------------
 
     @property
+    def facts(self) -> ToolFacts:
+        """What is known of its tool."""
+        return facts(self.tool)
+
+    @property
     def for_every_use(self) -> bool:
         """Whether it is about every use of its tool."""
         return self.content is None or (self.command is not None and self.command.kind == "any")
@@ -94,17 +99,17 @@ class Rule:
     @property
     def command(self) -> CommandPattern | None:
         """The pattern of commands, of a rule for a shell."""
-        return _command(self.content) if self.content and self._kind == "command" else None
+        return _command(self.content) if self.content and self.facts.kind == "command" else None
 
     @property
     def path(self) -> PathPattern | None:
         """The pattern of paths, of a rule for files."""
-        return _path(self.content) if self.content and self._kind in ("read", "edit") else None
+        return _path(self.content) if self.content and self.facts.kind in ("read", "edit") else None
 
     @property
     def domain(self) -> str | None:
         """The host, of a rule for the web."""
-        if self._kind != "fetch" or not self.content or not self.content.startswith("domain:"):
+        if self.facts.kind != "fetch" or not self.content or not self.content.startswith("domain:"):
             return None
         return self.content.removeprefix("domain:").strip()
 
@@ -113,10 +118,6 @@ class Rule:
         """The field of the input and its value, if it may be about one."""
         found = _PARAMETER.fullmatch(self.content or "")
         return (found[1], found[2]) if found else None
-
-    @property
-    def _kind(self) -> str:
-        return facts(self.tool).kind
 
     def names(self, tool: str) -> bool:
         """Whether its name is the name of a tool, a pattern of it, or that of its MCP server."""
@@ -144,7 +145,7 @@ class Rule:
             return "to allow, name each tool; a pattern may only follow `mcp__server__`"
         if self.command is not None:
             return self.command.problem
-        if self.content is not None and not self._kind:
+        if self.content is not None and not self.facts.kind:
             return "what is in its brackets can deny a use of the tool, but not make it safe"
         return None
 
