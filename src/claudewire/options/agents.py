@@ -21,10 +21,7 @@ from typing import Any, Literal
 import msgspec
 
 from ..errors import Cause, CLIError, OptionsError
-from ..wire import (
-    AgentDefinition,
-    InitializeResult,
-)
+from ..wire import AgentDefinition, InitializeResult
 from .checks import (
     boolean,
     either,

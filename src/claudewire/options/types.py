@@ -6,12 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, TypedDict, runtime_checkable
 
-from ..wire import (
-    McpHttpServerConfig,
-    McpSSEServerConfig,
-    McpStdioServerConfig,
-    PluginConfig,
-)
+from ..wire import McpHttpServerConfig, McpSSEServerConfig, McpStdioServerConfig, PluginConfig
 
 __all__ = [
     "CLI",

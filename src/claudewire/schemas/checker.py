@@ -28,15 +28,7 @@ from .typed import Check, Schema, TypedSchema, chained, unchanged
 
 __all__ = ["Checker", "same"]
 
-
-_FIELDS = {
-    "additionalProperties",
-    "patternProperties",
-    "properties",
-    "propertyNames",
-    "required",
-}
-
+_FIELDS = {"additionalProperties", "patternProperties", "properties", "propertyNames", "required"}
 
 _TYPES: dict[str, set[type]] = {
     "null": {NoneType},

@@ -9,13 +9,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from ..wire import (
-    BackgroundTask,
-    Initialize,
-    ModelUsage,
-    UserMessage,
-    load,
-)
+from ..wire import BackgroundTask, Initialize, ModelUsage, UserMessage, load
 from .flags import Flags
 from .personas import LATEST, Persona
 

@@ -52,15 +52,7 @@ NO_ID = (
 
 
 class SimulatedProcess(Engine):
-    """One simulated CLI process that plays a scenario.
-
-    Args:
-        session: what the CLI knows: its flags, its persona, its folders.
-        scenario: what the agent does in each turn.
-        dialect: as for `Engine`, like the rest.
-        clock: gives the time in seconds.
-        faults: what goes wrong.
-    """
+    """A simulated CLI process that plays a scenario. Its other arguments are those of `Engine`."""
 
     def __init__(
         self,

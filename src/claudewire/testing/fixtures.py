@@ -14,14 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Redact
-from ..simulator import (
-    LATEST,
-    Scenario,
-    SimulatedCLI,
-    Simulation,
-    load_scenario,
-    script_from_toml,
-)
+from ..simulator import LATEST, Scenario, SimulatedCLI, Simulation, load_scenario, script_from_toml
 from ..simulator import faults as cli_faults
 from ..transport import Match, Recording, RecordingTransport, ReplayTransport, Transport
 from ..wire import Error

@@ -77,10 +77,7 @@ class _Wire:
 
     def tell(self, what: str) -> None:
         """Log something other than a line."""
-        line = self._begin("=")
-        line.add(what.encode())
-        line.complete = True
-        del self._open["="]
+        self.feed("=", f"{what}\n".encode())
 
     def _begin(self, direction: str) -> _Line:
         line = self._open[direction] = _Line(direction)

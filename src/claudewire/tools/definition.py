@@ -249,10 +249,7 @@ class Tool(Generic[P, R]):
         return error_result(f"The tool failed: {str(error) or type(error).__name__}")
 
     async def _run(
-        self,
-        call: Callable[[], Any],
-        context: ToolContext,
-        limiter: anyio.CapacityLimiter | None,
+        self, call: Callable[[], Any], context: ToolContext, limiter: anyio.CapacityLimiter | None
     ) -> Any:
         seconds = self.settings.get("timeout")
         try:
@@ -268,10 +265,7 @@ class Tool(Generic[P, R]):
         raise ToolError(f"The tool took longer than {seconds:g} s and was stopped.")
 
     async def _wait(
-        self,
-        call: Callable[[], Any],
-        context: ToolContext,
-        limiter: anyio.CapacityLimiter | None,
+        self, call: Callable[[], Any], context: ToolContext, limiter: anyio.CapacityLimiter | None
     ) -> Any:
         if self._is_async:
             return await call()

@@ -154,8 +154,11 @@ class ToolResult:
 class ToolError(Error):
     """Raised or returned by a tool to tell the model that it cannot do what it was asked.
 
-    Attributes:
+    Args:
         content: what the model sees: a string, or anything else that a tool can return.
+
+    Attributes:
+        content: what the model sees.
     """
 
     def __init__(self, *content: Any) -> None:

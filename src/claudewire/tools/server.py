@@ -187,7 +187,12 @@ class ToolServer:
             connection.notify("notifications/tools/list_changed")
 
     def attach(self, send: Send | None = None, session: Session | None = None) -> ToolConnection:
-        """Connect a session: see `SdkServer.attach`."""
+        """Connect a session.
+
+        Args:
+            send: sends the server's notifications to the CLI. It must not block.
+            session: the session, for the tools.
+        """
         connection = ToolConnection(self, send, session, threads=THREADS)
         self._connections.add(connection)
         return connection
@@ -222,13 +227,9 @@ class ToolServer:
 
 
 class ToolConnection:
-    """One session's connection to a server of functions.
+    """One session's connection to a server of functions: see `ToolServer.attach`.
 
-    Args:
-        server: the server.
-        send: sends the server's notifications to the CLI. It must not block.
-        session: the session, for the tools.
-        threads: how many plain functions run at once; None for the limit that anyio has for all.
+    At most `threads` plain functions run at once; None for the limit that anyio has for all.
     """
 
     def __init__(

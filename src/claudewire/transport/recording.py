@@ -245,7 +245,9 @@ class Recorder:
         redactor: Redact | bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._redact: Redact = redactor if callable(redactor) else _REDACTORS[redactor]()
+        self._redact: Redact = redactor if callable(redactor) else Redactor()
+        if redactor is False:
+            self._redact = str  # which keeps a string as it is
         self._clock = clock
         self._start = clock()
         # No line is too long to be kept: the application gets it as well.
@@ -316,13 +318,6 @@ class Recorder:
             shown.append(value)
             name = argument if argument.startswith("-") else ""
         return shown
-
-
-def _keep(text: str) -> str:
-    return text
-
-
-_REDACTORS: dict[bool, Callable[[], Redact]] = {True: Redactor, False: lambda: _keep}
 
 
 class RecordingTransport:

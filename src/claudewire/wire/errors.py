@@ -37,6 +37,11 @@ _NO_EVIDENCE = Evidence()
 class Error(Exception):
     """The base of every exception that claudewire raises.
 
+    Args:
+        message: what happened, and why.
+        advice: what to do about it.
+        evidence: what is known about the CLI.
+
     Attributes:
         message: what happened, and why.
         advice: what to do about it; may be empty.

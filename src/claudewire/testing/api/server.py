@@ -280,13 +280,9 @@ async def serve(
     record: str | Path | None = None,
     ready: Callable[[str], object],
 ) -> None:
-    """Serve until SIGINT or SIGTERM arrives.
+    """Serve a `ScriptedAPI` until SIGINT or SIGTERM arrives.
 
-    Args:
-        script: what the model says.
-        port: the port to listen on; 0 for any that is free.
-        record: a file that every request is appended to, as a line of JSON.
-        ready: called with the URL once the server listens.
+    `ready` is called with the URL once the server listens; the others are its arguments.
     """
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with ScriptedAPI(script, port=port, record=record) as api:

@@ -12,11 +12,7 @@ from ..dialects import ENVELOPE, MODERN
 from ..kinds import kind_of
 from ..states import Kind, Role
 from ..types.base import Event, Message
-from ..types.cli_requests import (
-    CanUseTool,
-    CLIRequest,
-    McpMessage,
-)
+from ..types.cli_requests import CanUseTool, CLIRequest, McpMessage
 from ..types.control import Cancel, Malformed, Noise, Request, Response
 from ..types.messages import KeepAlive, SessionCreatedMessage, UnknownMessage, UserMessage
 from ..types.requests import REQUESTS, Body, UnknownRequest

@@ -26,7 +26,6 @@ __all__ = [
     "Record",
     "Unknown",
     "load",
-    "load_object",
     "nullable",
     "set_line",
     "set_problems",
@@ -46,9 +45,9 @@ def _none() -> None:
     return None
 
 
-def nullable() -> Any:
+def nullable(name: str | None = None) -> Any:
     """Declare a field that is written as `null` when it is `None`, instead of being left out."""
-    return msgspec.field(default_factory=_none)
+    return msgspec.field(default_factory=_none, name=name)
 
 
 # A subclass is frozen as well; msgspec knows that, and this tells the type checkers.
