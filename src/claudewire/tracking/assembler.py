@@ -24,7 +24,6 @@ from ..wire import (
     UserMessage,
 )
 from .blocks import (
-    BlockChange,
     LiveBlock,
     begin,
     confirm,
@@ -37,12 +36,12 @@ from .blocks import (
     tool_use_id_of,
 )
 
-__all__ = ["Assembler", "BlockChange", "LiveBlock"]
+__all__ = ["SYNTHETIC", "Assembler"]
 
 Changed = Sequence[LiveBlock]
 
 SYNTHETIC = "<synthetic>"
-"""The model that the CLI names for messages it writes itself."""
+"""The model that the CLI names for messages it writes itself, which cost nothing."""
 
 
 class _MessageBlocks:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -196,106 +195,61 @@ def _describe(live: LiveBlock, block: Block) -> None:
 
 def grow(live: LiveBlock, delta: Delta) -> None:
     """Add a piece."""
-    live.change = "grew"
-    live.added = _GROW[type(delta)](live, delta)
-
-
-def _grow_text(live: LiveBlock, delta: TextDelta) -> str:
-    live._parts.append(delta.text)
-    return delta.text
-
-
-def _grow_thinking(live: LiveBlock, delta: ThinkingDelta) -> str:
-    live._parts.append(delta.thinking)
-    return delta.thinking
-
-
-def _grow_json(live: LiveBlock, delta: InputJsonDelta) -> str:
-    live._json.append(delta.partial_json)
-    return delta.partial_json
-
-
-def _grow_signature(live: LiveBlock, delta: SignatureDelta) -> str:
-    live._signature += delta.signature
-    return ""
-
-
-def _grow_citations(live: LiveBlock, delta: CitationsDelta) -> str:
-    live._citations.append(delta.citation)
-    return ""
-
-
-def _grow_summary(live: LiveBlock, delta: CompactionDelta) -> str:
-    # This piece is the whole.
-    live._parts, live._encrypted = [delta.content or ""], delta.encrypted_content
-    return delta.content or ""
-
-
-def _grow_unknown(live: LiveBlock, delta: UnknownDelta) -> str:
-    live.deltas.append(delta.raw)
-    return ""
-
-
-_GROW: dict[type[Delta], Callable[[LiveBlock, Any], str]] = {
-    TextDelta: _grow_text,
-    ThinkingDelta: _grow_thinking,
-    InputJsonDelta: _grow_json,
-    SignatureDelta: _grow_signature,
-    CitationsDelta: _grow_citations,
-    CompactionDelta: _grow_summary,
-    UnknownDelta: _grow_unknown,
-}
+    live.change, live.added = "grew", ""
+    match delta:
+        case TextDelta(text=piece) | ThinkingDelta(thinking=piece):
+            live._parts.append(piece)
+            live.added = piece
+        case InputJsonDelta(partial_json=piece):
+            live._json.append(piece)
+            live.added = piece
+        case CompactionDelta():  # this piece is the whole
+            live.added = delta.content or ""
+            live._parts, live._encrypted = [live.added], delta.encrypted_content
+        case SignatureDelta():
+            live._signature += delta.signature
+        case CitationsDelta():
+            live._citations.append(delta.citation)
+        case UnknownDelta():
+            live.deltas.append(delta.raw)
 
 
 def finish(live: LiveBlock) -> bool:
     """Make the block from its pieces, after the last one; return whether that was possible."""
     # Without its beginning a text is still a text, but a tool call has no name.
     start = live._start or _EMPTY.get(live.kind)
-    made = None if start is None else _MAKE.get(type(start), _make_of_start)(live, start)
+    made = None if start is None else _made(live, start)
     if made is None:
         return False
     live.block, live.complete, live.change, live.added = made, True, "completed", ""
     return True
 
 
-def _make_of_start(live: LiveBlock, start: Block) -> Block:
+def _made(live: LiveBlock, start: Block) -> Block | None:
+    """Add the pieces to the block as it began; None if they are no JSON of a tool's input."""
+    if isinstance(start, TextBlock):
+        citations = [*(start.citations or ()), *live._citations]
+        return replace(start, text=live.text, citations=citations or start.citations)
+    if isinstance(start, ThinkingBlock):
+        return replace(start, thinking=live.text, signature=live._signature or start.signature)
+    if isinstance(start, CompactionBlock):
+        encrypted = live._encrypted or start.encrypted_content
+        return replace(start, content=live.text or start.content, encrypted_content=encrypted)
+    if isinstance(start, _ToolUse) and live.input_json:
+        value = _parsed(live.input_json)
+        return replace(start, input=value) if isinstance(value, dict) else None
     return start
 
 
-def _make_text(live: LiveBlock, start: TextBlock) -> Block:
-    citations = [*(start.citations or ()), *live._citations]
-    return replace(start, text=live.text, citations=citations or start.citations)
-
-
-def _make_thinking(live: LiveBlock, start: ThinkingBlock) -> Block:
-    return replace(start, thinking=live.text, signature=live._signature or start.signature)
-
-
-def _make_summary(live: LiveBlock, start: CompactionBlock) -> Block:
-    encrypted = live._encrypted or start.encrypted_content
-    return replace(start, content=live.text or start.content, encrypted_content=encrypted)
-
-
-def _make_tool_use(live: LiveBlock, start: _ToolUse) -> Block | None:
-    if not live.input_json:
-        return start
+def _parsed(text: str) -> object:
     try:
-        value = json.loads(live.input_json, strict=False)
+        return json.loads(text, strict=False)
     except (ValueError, RecursionError):
         return None
-    return replace(start, input=value) if isinstance(value, dict) else None
 
 
 _EMPTY: dict[str, Block] = {
     "text": TextBlock(""),
     "thinking": ThinkingBlock(""),
     "compaction": CompactionBlock(),
-}
-_MAKE: dict[type[Block], Callable[[LiveBlock, Any], Block | None]] = {
-    TextBlock: _make_text,
-    ThinkingBlock: _make_thinking,
-    CompactionBlock: _make_summary,
-    ToolUseBlock: _make_tool_use,
-    ServerToolUseBlock: _make_tool_use,
-    McpToolUseBlock: _make_tool_use,
 }
