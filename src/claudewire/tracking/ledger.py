@@ -184,9 +184,11 @@ class UsageTracker(Ledger):
     # --- messages --------------------------------------------------------------------------------
 
     def _stream(self, message: StreamEvent, turn: Turn) -> None:
-        handler = _EVENTS.get(type(message.event))
-        if handler is not None:
-            handler(self, message, message.event, turn)
+        event = message.event
+        if type(event) is MessageStart:
+            self._message_start(message, event, turn)
+        elif type(event) is MessageDelta:
+            self._message_delta(message, event, turn)
 
     def _message_start(self, message: StreamEvent, event: MessageStart, turn: Turn) -> None:
         agent, said = message.parent_tool_use_id, event.message
@@ -242,12 +244,8 @@ class UsageTracker(Ledger):
         _keep(self._calls, id, _Call(name, agent, now))
         more = now - before
         cost = self._prices.cost(name, more)
-        self._add_live(
-            name,
-            agent,
-            replace(more, cost_usd=cost, calls=int(known is None), estimated=True),
-            turn,
-        )
+        used = replace(more, cost_usd=cost, calls=int(known is None), estimated=True)
+        self._add_live(name, agent, used, turn)
         if agent is None:
             self._main_model = name
             self.context = ContextWindow(now.tokens, self._window(name), "message")
@@ -444,8 +442,4 @@ _HANDLERS: dict[type[Message], Callable[[UsageTracker, Any, Turn], None]] = {
     RateLimitEvent: UsageTracker._rate_limit,
     CompactBoundaryMessage: UsageTracker._compacted,
     ConversationResetMessage: UsageTracker._reset,
-}
-_EVENTS: dict[type, Callable[[UsageTracker, StreamEvent, Any, Turn], None]] = {
-    MessageStart: UsageTracker._message_start,
-    MessageDelta: UsageTracker._message_delta,
 }
