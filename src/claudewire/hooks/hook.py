@@ -15,7 +15,7 @@ from ..concurrency import call_function, check_function, function_name
 from ..errors import OptionsError
 from ..wire import BaseHookInput, HookOutput, UnknownHookInput
 from .events import EventKind
-from .results import HookResult, block, to_output
+from .results import block, to_output
 
 if TYPE_CHECKING:
     from ..session import Session
@@ -33,8 +33,6 @@ MAX_TIMEOUT: Final = 1_000_000.0
 """In seconds. The CLI counts milliseconds, and a timer of much longer than that rings at once."""
 
 FAILED: Final = "A hook of the application failed, so this was blocked."
-
-Returned = HookResult | HookOutput | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,18 +170,11 @@ def _check_annotation(kind: EventKind, hook: Hook, signature: inspect.Signature)
 
 
 async def run_hook(
-    kind: EventKind,
-    hook: Hook,
-    arguments: tuple[Any, ...],
-    context: HookContext,
+    kind: EventKind, hook: Hook, arguments: tuple[Any, ...], context: HookContext
 ) -> HookOutput:
     """Call a hook and return its output; if it fails, the output that `on_failure` asks for.
 
-    Args:
-        kind: the event.
-        hook: the function.
-        arguments: what it is called with, first of all its input.
-        context: is cancelled when the hook has ended.
+    The first of the arguments is its input. The context is cancelled when the hook has ended.
     """
     event = arguments[0]
     error: Exception | None = None

@@ -17,6 +17,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -86,9 +87,7 @@ class EventHooks(Generic[InputT]):
 
     @overload
     def __call__(
-        self,
-        matcher: str | None = None,
-        **options: Unpack[HookOptions],
+        self, matcher: str | None = None, **options: Unpack[HookOptions]
     ) -> HookDecorator[InputT]: ...
     @overload
     def __call__(self, matcher: Callable[[InputT], SaidT]) -> Callable[[InputT], SaidT]: ...
@@ -212,8 +211,7 @@ class Hooks:
         given = hook if isinstance(hook, Hook) else Hook(hook)
         matcher = check_matcher(kind, given.matcher)
         wants_context = check_hook(kind, given)
-        checked = Hook(given.function, matcher, given.timeout, given.on_failure, given.show_error)
-        self._hooks.append(_Registered(kind, checked, wants_context))
+        self._hooks.append(_Registered(kind, replace(given, matcher=matcher), wants_context))
 
     def extend(self, hooks: Hooks | Mapping[str, Any]) -> None:
         """Add all of these hooks."""
@@ -240,9 +238,6 @@ class Hooks:
     def check(self, info: InitializeResult | None) -> None:
         """Check that the CLI supports what the hooks need, as far as it says.
 
-        Args:
-            info: what the CLI answered to `initialize`.
-
         Raises:
             CLIError: a hook has to block on failure, and the CLI does not support that.
         """
@@ -260,10 +255,6 @@ class Hooks:
 
     async def serve(self, callback: HookCallback, session: Session | None = None) -> HookOutput:
         """Call a hook for the CLI. Cancel this when the CLI withdraws the request.
-
-        Args:
-            callback: which hook is called, and with what input.
-            session: the session, for the hook's context.
 
         Raises:
             LookupError: there is no such hook.

@@ -228,11 +228,6 @@ def to_output(
 ) -> HookOutput:
     """Convert what a hook returned, and check that it suits the event.
 
-    Args:
-        returned: what the hook returned: None, a result, or the output itself.
-        kind: the event that the hook is for.
-        event: the hook's input.
-
     Raises:
         HookResultError: it does not suit the event.
     """
