@@ -13,8 +13,8 @@ from claudewire.people import (
     PermissionRequest,
     PermissionResultAllow,
     PermissionResultDeny,
+    Suggestion,
 )
-from claudewire.people.permissions import Suggestion
 from claudewire.wire import AddRules, PermissionRule, Request, SetMode
 
 LINE: dict[str, Any] = {

@@ -257,7 +257,8 @@ class Decider:
                 return UNDECIDED
             decision = Decision("deny", POLICY_FAILED)
         if decision.behavior == "deny":
-            request._deny_because(decision.reason or DENIED_BY_POLICY, by=POLICY)
+            reason = decision.reason or DENIED_BY_POLICY
+            request._settle(request._denial(reason), by=POLICY)
         elif decision.behavior == "allow":
             request.resolve(PermissionResultAllow(), by=POLICY)
         return decision
@@ -268,7 +269,7 @@ class Decider:
         if not people.can_decide(request.kind):
             why = no_handler(request.kind)
             logger.warning("%s (%s: %s)", why, request.id, request.title)
-            request._deny_because(why, by="no handler")
+            request._settle(request._denial(why), by="no handler")
             return
         handler = people.handler_for(request.kind)
         async with anyio.create_task_group() as tasks:

@@ -122,14 +122,6 @@ def _write(file: _File, input: Mapping[str, Any]) -> str:
     return words + _unified(file.name, None, content)
 
 
-def _edit(file: _File, input: Mapping[str, Any]) -> str:
-    return _edits(file, [input])
-
-
-def _multi_edit(file: _File, input: Mapping[str, Any]) -> str:
-    return _edits(file, input["edits"])
-
-
 def _edits(file: _File, edits: list[Mapping[str, Any]]) -> str:
     text = "" if file.is_new else file.text
     if text is not None:
@@ -191,7 +183,7 @@ def _position(cells: list[Any], input: Mapping[str, Any]) -> int:
 
 _MAKERS: dict[str, Callable[[_File, Mapping[str, Any]], str]] = {
     "Write": _write,
-    "Edit": _edit,
-    "MultiEdit": _multi_edit,
+    "Edit": lambda file, input: _edits(file, [input]),
+    "MultiEdit": lambda file, input: _edits(file, input["edits"]),
     "NotebookEdit": _notebook,
 }

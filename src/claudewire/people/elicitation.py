@@ -58,12 +58,8 @@ class ElicitationRequest(Pending[ElicitationResult]):
         body = request.body
         if not isinstance(body, Elicitation):
             raise TypeError(f"{type(body).__name__} is not an elicitation")
-        super().__init__(
-            request.id,
-            title=body.title or f"{body.mcp_server_name}: {body.message}",
-            session=session,
-            clock=clock,
-        )
+        title = body.title or f"{body.mcp_server_name}: {body.message}"
+        super().__init__(request.id, title=title, session=session, clock=clock)
         self.body = body
         self.server: str = body.mcp_server_name
         self.message: str = body.message
@@ -129,12 +125,8 @@ class DialogRequest(Pending[DialogResult]):
         body = request.body
         if not isinstance(body, RequestUserDialog):
             raise TypeError(f"{type(body).__name__} is not a dialog")
-        super().__init__(
-            request.id,
-            title=f"Dialog: {body.dialog_kind}",
-            session=session,
-            clock=clock,
-        )
+        title = f"Dialog: {body.dialog_kind}"
+        super().__init__(request.id, title=title, session=session, clock=clock)
         self.body = body
         self.dialog_kind: str = body.dialog_kind
         self.payload: dict[str, Any] = body.payload or {}

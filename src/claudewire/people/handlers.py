@@ -32,12 +32,8 @@ FAILED = "The application's handler failed, so the answer is no."
 def check_handler(handler: object, kind: str) -> None:
     """Check that something can be called with a request, before there is one.
 
-    Args:
-        handler: a function, a coroutine function, or an object that can be called like one.
-        kind: what it is for, `on_permission` for example.
-
     Raises:
-        OptionsError: it cannot.
+        OptionsError: it cannot; the message says what it is for, `on_permission` for example.
     """
     try:
         signature = check_function(handler)
@@ -61,12 +57,8 @@ async def run_handler(
 ) -> None:
     """Let a handler answer a request, which has an answer in any case when this returns.
 
-    Args:
-        handler: the handler.
-        request: the request.
-        limiter: limits how many threads run at once.
-        tell_errors: whether the model is told which exception the handler raised. Its message may
-            contain something that the model should not know.
+    With `tell_errors` the model is told which exception the handler raised. Its message may contain
+    something that the model should not know.
     """
     name = function_name(handler)
     try:
@@ -76,4 +68,4 @@ async def run_handler(
     except Exception as error:
         logger.exception("%s failed to decide about %s, so the answer is no", name, request.id)
         told = f"{FAILED} ({type(error).__name__}: {error})" if tell_errors else FAILED
-        request._deny_because(told, by=f"handler: {name}, which failed")
+        request._settle(request._denial(told), by=f"handler: {name}, which failed")

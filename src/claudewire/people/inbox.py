@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 import anyio
 
 from ..concurrency import Mailbox, MailboxClosed
-from .pending import Clock, Pending
+from .pending import Clock, Pending, PendingState
 
 __all__ = ["Change", "Changes", "Inbox"]
 
@@ -122,7 +122,7 @@ class Inbox:
         If the caller is cancelled, the request is withdrawn.
 
         Args:
-            request: the request.
+            request: what is asked.
             deadline: after how many seconds the answer is no; None to wait as long as it takes.
 
         Returns:
@@ -132,7 +132,8 @@ class Inbox:
         try:
             with anyio.move_on_after(deadline):
                 return await request.wait()
-            request._expire(f"no decision was made within {deadline:g} seconds")
+            reason = f"no decision was made within {deadline:g} seconds"
+            request._end(PendingState.EXPIRED, request._denial(reason), reason)
             return await request.wait()
         finally:
             request.withdraw(WITHDRAWN)

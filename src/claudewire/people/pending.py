@@ -171,12 +171,6 @@ class Pending(Generic[AnswerT]):
         """
         return self.is_waiting and self._end(PendingState.WITHDRAWN, self._denial(reason), reason)
 
-    def _expire(self, reason: str) -> None:
-        self._end(PendingState.EXPIRED, self._denial(reason), reason)
-
-    def _deny_because(self, reason: str, by: str) -> None:
-        self._settle(self._denial(reason), by)
-
     def _settle(self, answer: AnswerT, by: str) -> bool:
         who = f" by {by}" if by else ""
         return self._end(PendingState.ANSWERED, answer, f"answered{who}", by)

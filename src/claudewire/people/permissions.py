@@ -36,7 +36,6 @@ __all__ = [
     "PermissionResult",
     "PermissionResultAllow",
     "PermissionResultDeny",
-    "Suggestion",
     "ToolPending",
 ]
 
@@ -112,13 +111,10 @@ class ToolPending(Pending[PermissionResult]):
         ways = " or ".join(f"`request.{action}(…)`" for action in self.actions)
         return f"return what {ways} returns"
 
-    def _denial(self, reason: str) -> PermissionResult:
-        return self._deny(reason)
-
     def _allow(self, input: dict[str, Any], **fields: Any) -> PermissionResultAllow:
         return PermissionResultAllow(input, tool_use_id=self.tool_use_id, **fields)
 
-    def _deny(self, reason: object, stop: object = False) -> PermissionResultDeny:
+    def _denial(self, reason: object, stop: object = False) -> PermissionResultDeny:
         if not isinstance(reason, str) or not isinstance(stop, bool):
             raise AnswerError("The reason has to be a string, and `stop` True or False")
         return PermissionResultDeny(reason, stop or None, self.tool_use_id)
@@ -189,7 +185,7 @@ class PermissionRequest(ToolPending):
             reason: what the model is told.
             stop: also end the turn; the model is then told nothing.
         """
-        return self._give(self._deny(reason, stop))
+        return self._give(self._denial(reason, stop))
 
     def diff(self, *, read: Reader | None = read_text) -> str | None:
         """Show what the tool would change in a file, as a unified diff; None if it changes none.

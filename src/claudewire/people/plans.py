@@ -93,7 +93,7 @@ class PlanRequest(ToolPending):
             feedback: what to change; the model is told.
         """
         text = require_text("The feedback", feedback)
-        return self._give(self._deny(f"{REVISE}{text}"))
+        return self._give(self._denial(f"{REVISE}{text}"))
 
     def reject(self, reason: str = REJECTED, *, stop: bool = True) -> PermissionResult:
         """Give up the plan.
@@ -102,7 +102,7 @@ class PlanRequest(ToolPending):
             reason: why; the model is told if it does not stop.
             stop: end the turn; the session stays in plan mode.
         """
-        return self._give(self._deny(reason, stop))
+        return self._give(self._denial(reason, stop))
 
     def describe(self) -> dict[str, Any]:
         """Everything there is to show about it, as JSON types."""

@@ -19,7 +19,6 @@ from ..wire import (
     PermissionResult,
     PermissionResultAllow,
     Question,
-    QuestionOption,
     Request,
     questions_of,
 )
@@ -29,10 +28,8 @@ from .permissions import ToolPending
 __all__ = [
     "ASK_TOOL",
     "AnswerForm",
-    "Question",
     "QuestionAnswer",
     "QuestionHandler",
-    "QuestionOption",
     "QuestionRequest",
     "form_for",
 ]
@@ -144,7 +141,7 @@ class QuestionRequest(ToolPending):
         """Say something instead of answering the questions."""
         text = require_text("The response", text)
         if not self.tells_unanswered:
-            return self._give(self._deny(f"The user chose none of the options, and said: {text}"))
+            return self._give(self._denial(f"The user chose none of the options, and said: {text}"))
         why = {it.question: {"unanswered": "replied_in_chat"} for it in self.questions}
         said = {"answers": {}, "response": text, "annotations": why}
         return self._give(self._allow({**self.input, **said}))
@@ -230,7 +227,7 @@ class QuestionRequest(ToolPending):
             if self.tells_unanswered and (told := _annotation(question, answer)):
                 annotations[question.question] = told
         if not answers and not self.tells_unanswered:
-            return self._deny(UNANSWERED)  # an older CLI would say that they were answered
+            return self._denial(UNANSWERED)  # an older CLI would say that they were answered
         more: dict[str, Any] = {"annotations": annotations} if annotations else {}
         asked = {} if self.form == "bare" else self.input
         return self._allow({**asked, "answers": answers, **more})

@@ -20,11 +20,12 @@ import anyio
 import anyio.to_thread
 
 from ..concurrency import Mailbox
+from ..wire import Question
 from .elicitation import DialogRequest, ElicitationRequest, Field
 from .pending import AnswerError, Pending
 from .permissions import PermissionRequest
 from .plans import PlanRequest
-from .questions import Question, QuestionAnswer, QuestionRequest
+from .questions import QuestionAnswer, QuestionRequest
 
 __all__ = ["Terminal", "visible"]
 
