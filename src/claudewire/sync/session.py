@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from ..errors import SessionClosed
@@ -20,15 +19,6 @@ from ..session import (
 )
 from ..session import Session as AsyncSession
 from ..session import open as async_open
-from ..wire import (
-    GetContextUsage,
-    McpReconnect,
-    McpStatus,
-    RewindFiles,
-    SetModel,
-    SetPermissionMode,
-    StopTask,
-)
 from .portal import Portal, portal
 from .turn import InterruptReceipt, Reader, Subscription, Turn
 
@@ -103,12 +93,7 @@ class Session(Generic[OutputT]):
     def __enter__(self) -> Session[OutputT]:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
         self.close(now=isinstance(error, KeyboardInterrupt))
 
     def __repr__(self) -> str:
@@ -245,39 +230,41 @@ class Session(Generic[OutputT]):
 
     def set_model(self, model: str | None = None, *, timeout: Timeout = DEFAULT) -> SetModelResult:
         """Change the model; None restores the one that the session started with."""
-        return self.request(SetModel(model), timeout=timeout)
+        return self._portal.call(self._session.set_model, model, timeout=timeout)
 
     def set_permission_mode(
         self, mode: str, *, timeout: Timeout = DEFAULT
     ) -> SetPermissionModeResult:
         """Change the permission mode: `default`, `acceptEdits`, `plan` and so on."""
-        return self.request(SetPermissionMode(mode), timeout=timeout)
+        return self._portal.call(self._session.set_permission_mode, mode, timeout=timeout)
 
     def get_context_usage(
         self, detail: str | None = None, *, timeout: Timeout = DEFAULT
     ) -> ContextUsageResult:
         """Ask what fills the context window."""
-        return self.request(GetContextUsage(detail), timeout=timeout)
+        return self._portal.call(self._session.get_context_usage, detail, timeout=timeout)
 
     def rewind_files(
         self, user_message_id: str, *, dry_run: bool | None = None, timeout: Timeout = DEFAULT
     ) -> RewindFilesResult:
         """Restore files to their state at a prompt; `dry_run` only reports what would change."""
-        return self.request(RewindFiles(user_message_id, dry_run), timeout=timeout)
+        return self._portal.call(
+            self._session.rewind_files, user_message_id, dry_run=dry_run, timeout=timeout
+        )
 
     def stop_task(self, task_id: str, *, timeout: Timeout = DEFAULT) -> None:
         """Stop a background task. An unknown id is not an error."""
-        self.request(StopTask(task_id), timeout=timeout)
+        self._portal.call(self._session.stop_task, task_id, timeout=timeout)
 
     def mcp_status(
         self, *, live_reply: bool | None = None, timeout: Timeout = DEFAULT
     ) -> McpStatusResult:
         """Ask for the state of the MCP servers."""
-        return self.request(McpStatus(live_reply), timeout=timeout)
+        return self._portal.call(self._session.mcp_status, live_reply=live_reply, timeout=timeout)
 
     def reconnect_server(self, name: str, *, timeout: Timeout = DEFAULT) -> None:
         """Connect to an MCP server again."""
-        self.request(McpReconnect(name), timeout=timeout)
+        self._portal.call(self._session.reconnect_server, name, timeout=timeout)
 
     def add_server(self, server: object, name: str | None = None) -> str:
         """Add an MCP server, and wait until the CLI has connected to it."""
