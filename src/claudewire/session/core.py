@@ -90,13 +90,7 @@ _DEAD = frozenset({SessionState.CLOSED, SessionState.FAILED})
 
 
 class Core:
-    """The state of one session.
-
-    Args:
-        options: how the session behaves.
-        transport: what to talk over, or how to get it.
-        restart: restarts the session, for the watchdog.
-    """
+    """The state of one session. The watchdog restarts it with `restart`."""
 
     def __init__(
         self,
@@ -152,7 +146,7 @@ class Core:
         if state is self.state:
             return
         old, self.state = self.state, state
-        self.tell(StateChanged(old, state))
+        self.subscriptions.tell(StateChanged(old, state))
         self.changed.notify()
 
     def settle(self) -> None:
@@ -229,15 +223,12 @@ class Core:
         if was_new:
             self.ended()
         elif self.link is not None:
-            self._stop_work(self.link)
+            if self.conversation.is_busy and self.link.is_open:
+                # Otherwise it would finish its turn before it exits.
+                self.link.post(self.link.connection.new_request(Interrupt()))
             self.link.close(now=now)
         elif self.opening is not None:
             self.opening.cancel()
-
-    def _stop_work(self, link: Link) -> None:
-        """Interrupt a busy CLI, which would otherwise finish its turn before it exits."""
-        if self.conversation.is_busy and link.is_open:
-            link.post(link.connection.new_request(Interrupt()))
 
     def give_up(self, error: Error) -> None:
         """End the CLI for this reason, which every call raises from then on."""
@@ -317,8 +308,7 @@ class Core:
                 self._drop_prompts(dropped_prompts(event.request, event))
         if self.watchdog is not None:
             self.watchdog.note(event)
-        if self.subscriptions:
-            self.subscriptions.tell(event)
+        self.subscriptions.tell(event)
 
     def _sort(self, message: Message) -> None:
         turn = self.conversation.route(message)
@@ -339,7 +329,7 @@ class Core:
     def _check_budget(self, turn: AnyTurn | None) -> None:
         for alert in self.budget.check(self.ledger, turn=turn and turn.key):
             log.warning("%s", alert)
-            self.tell(BudgetAlert(alert))
+            self.subscriptions.tell(BudgetAlert(alert))
             if alert.level == "hard":
                 self._enforce(alert, turn)
 
@@ -424,7 +414,7 @@ class Core:
 
     def heard(self, stderr: str) -> None:
         """Report what the CLI wrote to stderr."""
-        self.tell(StderrOutput(stderr))
+        self.subscriptions.tell(StderrOutput(stderr))
         if self.options.on_stderr is not None:
             self.options.on_stderr(stderr)
 
@@ -474,17 +464,13 @@ class Core:
 
     # --- events of its own -----------------------------------------------------------------------
 
-    def tell(self, event: SessionEvent) -> None:
-        """Put an event into the subscriptions."""
-        self.subscriptions.tell(event)
-
     def _unread_limit_reached(self, count: int) -> None:
         log.warning("%d messages are unread", count)
-        self.tell(UnreadLimitReached(count))
+        self.subscriptions.tell(UnreadLimitReached(count))
 
     def _turn_started(self, turn: AnyTurn) -> None:
         self.unsolicited.put(turn)
-        self.tell(TurnStarted(turn))
+        self.subscriptions.tell(TurnStarted(turn))
         self.changed.notify()
 
 

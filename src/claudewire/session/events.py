@@ -127,9 +127,6 @@ class Subscriptions(Generic[ItemT]):
         self._all: list[Subscription[ItemT]] = []
         self._ended = False
 
-    def __bool__(self) -> bool:
-        return bool(self._all)
-
     def add(self, limit: int | None = None) -> Subscription[ItemT]:
         """Make one more."""
         subscription: Subscription[ItemT] = Subscription(limit, self._remove)

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -24,7 +23,6 @@ from ..wire import (
     CanUseTool,
     Elicitation,
     Event,
-    Message,
     Request,
     RequestUserDialog,
     ResultMessage,
@@ -41,8 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["Stall", "Waiting", "Watchdog"]
 
 log: logging.Logger = logging.getLogger("claudewire.session")
-
-_FOR_A_PERSON = (CanUseTool, Elicitation, RequestUserDialog)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +67,7 @@ class Stall(SessionEvent):
 
 
 class Watchdog:
-    """Watches one session.
-
-    Args:
-        core: the session.
-        patience: the limits, and what to do when one is exceeded.
-    """
+    """Watches one session; `patience` has the limits, and what to do when one is exceeded."""
 
     def __init__(self, core: Core, patience: Patience) -> None:
         self._core = core
@@ -94,41 +85,31 @@ class Watchdog:
         """Note an event of the wire."""
         if type(event) is StreamEvent and self._spoke:
             return  # the most frequent event, which changes nothing
-        react = _REACTIONS.get(type(event))
-        if react is None:
-            return
         before = (self._spoke, len(self._tools), len(self._people))
-        react(self, event)
+        self._update(event)
         if before != (self._spoke, len(self._tools), len(self._people)):
             self._look()  # the clock starts again
             self._core.changed.notify()  # the new limit may be shorter
 
-    def _note_output(self, message: Message) -> None:
-        self._spoke = True
-
-    def _note_assistant(self, message: AssistantMessage) -> None:
-        self._spoke = True
-        self._tools.update(it.id for it in message.content if isinstance(it, ToolUseBlock))
-
-    def _note_user(self, message: UserMessage) -> None:
-        content = message.content
-        if isinstance(content, str):
-            return
-        for block in content:
-            if isinstance(block, ToolResultBlock):
-                self._tools.discard(block.tool_use_id)
-                self._spoke = False  # the model is asked again
-
-    def _note_result(self, result: ResultMessage) -> None:
-        self._tools.clear()
-        self._spoke = False
-
-    def _note_request(self, request: Request) -> None:
-        if isinstance(request.body, _FOR_A_PERSON):
-            self._people.add(request.id)
-
-    def _note_cancel(self, cancel: Cancel) -> None:
-        self._people.discard(cancel.id)
+    def _update(self, event: Event) -> None:
+        match event:
+            case StreamEvent():
+                self._spoke = True
+            case AssistantMessage():
+                self._spoke = True
+                self._tools.update(it.id for it in event.content if isinstance(it, ToolUseBlock))
+            case UserMessage(content=list() as blocks):
+                results = [it.tool_use_id for it in blocks if isinstance(it, ToolResultBlock)]
+                self._tools.difference_update(results)
+                if results:
+                    self._spoke = False  # the model is asked again
+            case ResultMessage():
+                self._tools.clear()
+                self._spoke = False
+            case Request(body=CanUseTool() | Elicitation() | RequestUserDialog()):
+                self._people.add(event.id)
+            case Cancel():
+                self._people.discard(event.id)
 
     @property
     def waiting(self) -> Waiting:
@@ -205,7 +186,7 @@ class Watchdog:
         assert self._core.link is not None
         seconds = anyio.current_time() - self._since
         log.warning("Nothing happened for %.1f s while waiting for %s", seconds, self._what)
-        self._core.tell(
+        self._core.subscriptions.tell(
             Stall(self._what, seconds, self._core.link.evidence(), self._patience.action)
         )
 
@@ -232,13 +213,3 @@ class Watchdog:
             await self._core.restart()
         except Exception:
             log.exception("The session could not be restarted")
-
-
-_REACTIONS: dict[type[Event], Callable[[Watchdog, Any], None]] = {
-    AssistantMessage: Watchdog._note_assistant,
-    StreamEvent: Watchdog._note_output,
-    UserMessage: Watchdog._note_user,
-    ResultMessage: Watchdog._note_result,
-    Request: Watchdog._note_request,
-    Cancel: Watchdog._note_cancel,
-}
