@@ -23,7 +23,8 @@ from claudewire.errors import (
     TransportClosed,
     UnsupportedRequest,
 )
-from claudewire.session.link import CloseTimeouts, Link
+from claudewire.options import Timeouts
+from claudewire.session.link import Link
 from claudewire.session.requests import refusal
 from claudewire.simulator import Chat
 from claudewire.simulator.faults import KilledBy, NotReading
@@ -51,7 +52,7 @@ from claudewire.wire import (
 
 pytestmark = pytest.mark.anyio
 
-QUICK = CloseTimeouts(exit=0.05, drain=0.05)
+QUICK = Timeouts(exit=0.05, drain=0.05)
 CAN_I = CanUseTool("Bash", {"command": "ls"}, tool_use_id="toolu_1")
 ALLOWED = PermissionResultAllow({"command": "ls"})
 
@@ -104,7 +105,7 @@ class Call:
         serve: Callable[[Request], Awaitable[Any]] | None = None,
         *,
         host: Host | None = None,
-        timeouts: CloseTimeouts = QUICK,
+        timeouts: Timeouts = QUICK,
         transport: Transport | None = None,
     ) -> None:
         self.peer = Peer()
@@ -422,7 +423,7 @@ async def test_the_output_may_end_while_a_request_is_served() -> None:
 
 
 async def test_a_close_ends_the_input_and_hears_the_rest() -> None:
-    call = Call(timeouts=CloseTimeouts(exit=SOON, drain=SOON))
+    call = Call(timeouts=Timeouts(exit=SOON, drain=SOON))
     call.link.start()
     call.link.close()
     assert call.link.is_closing
@@ -474,7 +475,7 @@ async def test_a_cli_that_does_not_leave_is_ended(caplog: pytest.LogCaptureFixtu
 
 async def test_in_a_hurry_nobody_waits(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
-    call = Call(timeouts=CloseTimeouts(exit=600, drain=600))
+    call = Call(timeouts=Timeouts(exit=600, drain=600))
     call.link.start()
     await anyio.lowlevel.checkpoint()
     call.link.close()
@@ -503,7 +504,7 @@ class Deaf(Through):
 
 async def test_a_cli_that_reads_no_more_is_given_time_to_exit() -> None:
     peer = Peer()
-    call = Call(transport=Deaf(peer.transport), timeouts=CloseTimeouts(exit=SOON, drain=SOON))
+    call = Call(transport=Deaf(peer.transport), timeouts=Timeouts(exit=SOON, drain=SOON))
     call.link.start()
     call.link.post(UserMessage.of("hello"))
     with anyio.fail_after(SOON):

@@ -45,9 +45,7 @@ IDLE_WITHOUT_RESULT = "The CLI became idle without a result of this turn"
 class Conversation:
     """The turns that are not over, and the one that is running.
 
-    Args:
-        unread: counts the messages that are not read.
-        unsolicited: is called with each turn that the CLI begins by itself.
+    `unsolicited` is called with each turn that the CLI begins by itself.
     """
 
     def __init__(self, unread: UnreadCount, unsolicited: Callable[[AnyTurn], None]) -> None:
@@ -55,24 +53,21 @@ class Conversation:
         self._unsolicited = unsolicited
         self._held: OrderedDict[str | None, AnyTurn] = OrderedDict()
         self._sent: dict[str | None, AnyTurn] = {}
-        self._current: AnyTurn | None = None
+        self.current: AnyTurn | None = None
+        """The turn that is running, as far as is known."""
         self._is_a_guess = False
         self._overtaken: list[AnyTurn] = []
-        self._narrates = False
+        self.narrates: bool = False
+        """Whether the CLI is one that reports which prompt it works on."""
         self.answered: list[AnyTurn] = []
         """The turns that the last result has ended."""
 
     # --- facts -----------------------------------------------------------------------------------
 
     @property
-    def current(self) -> AnyTurn | None:
-        """The turn that is running, as far as is known."""
-        return self._current
-
-    @property
     def active(self) -> AnyTurn | None:
         """The turn that is running, or else the one that the CLI will begin with."""
-        return self._current or next(iter(self._sent.values()), None)
+        return self.current or next(iter(self._sent.values()), None)
 
     @property
     def held(self) -> tuple[AnyTurn, ...]:
@@ -87,12 +82,7 @@ class Conversation:
     @property
     def is_busy(self) -> bool:
         """Whether the CLI has something to do."""
-        return self._current is not None or bool(self._sent)
-
-    @property
-    def narrates(self) -> bool:
-        """Whether the CLI is one that reports which prompt it works on."""
-        return self._narrates
+        return self.current is not None or bool(self._sent)
 
     def __iter__(self) -> Iterator[AnyTurn]:
         yield from self._sent.values()
@@ -120,7 +110,7 @@ class Conversation:
         return turn
 
     def _urgent(self) -> AnyTurn | None:
-        if not self._narrates:
+        if not self.narrates:
             return None
         held = self._held.values()
         return next((turn for turn in held if turn.prompt and turn.prompt.priority), None)
@@ -130,8 +120,8 @@ class Conversation:
         for turns in (self._held, self._sent):
             if turns.get(turn.uuid) is turn:
                 del turns[turn.uuid]
-        if turn is self._current:
-            self._current = None
+        if turn is self.current:
+            self.current = None
         turn._fail(error)
 
     def drop_held(self, error: Error) -> tuple[AnyTurn, ...]:
@@ -143,20 +133,20 @@ class Conversation:
 
     def drop_sent(self, error: Error) -> None:
         """Forget all turns that the CLI has, after its end."""
-        for turn in (*self._sent.values(), *self._overtaken, *filter(None, [self._current])):
+        for turn in (*self._sent.values(), *self._overtaken, *filter(None, [self.current])):
             self.drop(turn, error)
         self._overtaken.clear()
 
     def reset(self) -> None:
         """Forget what is known about the CLI: another one follows."""
-        self._current = None
-        self._narrates = False
+        self.current = None
+        self.narrates = False
 
     # --- receiving -------------------------------------------------------------------------------
 
     def add(self, piece: StreamEvent) -> bool:
         """Add a piece of a message to the running turn, if it can have no other meaning."""
-        turn = self._current
+        turn = self.current
         if turn is None or piece.user_message_uuid is not None:
             return False
         if type(piece.event) is not ContentBlockDelta:
@@ -174,25 +164,25 @@ class Conversation:
 
     def _running(self) -> AnyTurn | None:
         """The turn of a message that does not say which one it belongs to."""
-        return self._current or (None if self._narrates else self.active)
+        return self.current or (None if self.narrates else self.active)
 
     def _of_output(self, message: AssistantMessage | StreamEvent) -> AnyTurn | None:
         self._note_names(message.user_message_uuid)
         if message.parent_tool_use_id is not None:
             # A subagent may go on between turns, and no result would follow.
             return self._running()
-        return self._current or self._begin_some()
+        return self.current or self._begin_some()
 
     def _of_user(self, message: UserMessage) -> AnyTurn | None:
         if message.is_replay:
             self._note_names(message.uuid)
         if message.is_replay or message.parent_tool_use_id is not None:
             return self._running()
-        return self._current or self._begin_some()
+        return self.current or self._begin_some()
 
     def _of_init(self, init: InitMessage) -> AnyTurn | None:
         self._note_names(*(init.user_message_uuids or ()))
-        return self._current or self._begin_some()
+        return self.current or self._begin_some()
 
     def _of_state(self, message: SessionStateChangedMessage) -> AnyTurn | None:
         turn = self._running()
@@ -202,7 +192,7 @@ class Conversation:
         return turn
 
     def _of_lifecycle(self, message: CommandLifecycleMessage) -> AnyTurn | None:
-        self._narrates = True
+        self.narrates = True
         turn = self._sent.get(message.command_uuid)
         if turn is None:
             return None
@@ -217,23 +207,23 @@ class Conversation:
         self.answered = self._answered(result)
         for index, turn in enumerate(self.answered):
             self._sent.pop(turn.uuid, None)
-            if turn is self._current:
-                self._current = None
+            if turn is self.current:
+                self.current = None
             turn._finish(result, merged=index > 0)
 
     def _answered(self, result: ResultMessage) -> list[AnyTurn]:
         """The turns that a result ends, the one that has the messages first."""
         named = [*(result.user_message_uuids or ()), result.user_message_uuid]
         turns = [turn for uuid, turn in self._sent.items() if uuid in named]
-        first = self._current
+        first = self.current
         if not turns:
             first = self._ended_without_a_name(result)
-            if first is self._current:
+            if first is self.current:
                 turns = [turn for turn in self._sent.values() if turn.state is TurnState.RUNNING]
         elif first not in turns and (first is None or first.was_asked_for):
             first = turns[0]
         assert first is not None
-        overtaken = self._overtaken if first is self._current else []
+        overtaken = self._overtaken if first is self.current else []
         turns = [first, *(turn for turn in (*turns, *overtaken) if turn is not first)]
         self._overtaken = [turn for turn in self._overtaken if turn not in turns]
         return turns
@@ -242,7 +232,7 @@ class Conversation:
         if self._is_from_elsewhere(result):
             self._take_back_the_guess()
             return self._unsolicited_one()
-        return self._current or self._begin_some()
+        return self.current or self._begin_some()
 
     def _is_from_elsewhere(self, result: ResultMessage) -> bool:
         if result.origin is not None:
@@ -251,15 +241,15 @@ class Conversation:
 
     def _unsolicited_one(self) -> AnyTurn:
         """The unsolicited turn that is running, else one that was overtaken, else a new one."""
-        if self._current is not None and not self._current.was_asked_for:
-            return self._current
+        if self.current is not None and not self.current.was_asked_for:
+            return self.current
         return self._overtaken[0] if self._overtaken else self._new_unsolicited()
 
     def _take_back_the_guess(self) -> None:
         """Put a prompt back that was taken for the running turn, and has not begun yet."""
-        if self._current is not None and self._current.was_asked_for and self._is_a_guess:
-            self._current.state = TurnState.SENT
-            self._current = None
+        if self.current is not None and self.current.was_asked_for and self._is_a_guess:
+            self.current.state = TurnState.SENT
+            self.current = None
 
     def _note_names(self, *uuids: str | None) -> None:
         for uuid in uuids:
@@ -269,26 +259,26 @@ class Conversation:
 
     def _overtake(self) -> None:
         """Set an unsolicited turn aside: it has taken the prompt in, or has silently ended."""
-        if self._current is not None and not self._current.was_asked_for:
-            self._overtaken.append(self._current)  # the next result ends both
-            self._current = None
+        if self.current is not None and not self.current.was_asked_for:
+            self._overtaken.append(self.current)  # the next result ends both
+            self.current = None
 
     def _begin(self, turn: AnyTurn) -> None:
         turn._begin()
-        if self._current is not turn:
+        if self.current is not turn:
             self._take_back_the_guess()
-        if self._current is None or self._current is turn:
-            self._current, self._is_a_guess = turn, False
+        if self.current is None or self.current is turn:
+            self.current, self._is_a_guess = turn, False
 
     def _begin_some(self) -> AnyTurn:
         """Begin a turn that does not say which prompt it answers."""
-        waiting = None if self._narrates else next(iter(self._sent.values()), None)
+        waiting = None if self.narrates else next(iter(self._sent.values()), None)
         if waiting is None:
             waiting = self._new_unsolicited()
         else:
             waiting._begin()
             self._is_a_guess = True
-        self._current = waiting
+        self.current = waiting
         return waiting
 
     def _new_unsolicited(self) -> AnyTurn:

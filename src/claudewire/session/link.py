@@ -15,7 +15,6 @@ import math
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast
 
 import anyio
@@ -31,6 +30,7 @@ from ..errors import (
     TransportClosed,
     UnsupportedRequest,
 )
+from ..options import Timeouts
 from ..transport import Transport
 from ..wire import (
     Answer,
@@ -45,7 +45,7 @@ from ..wire import (
     State,
 )
 
-__all__ = ["CloseTimeouts", "Link", "LinkOwner", "Responder"]
+__all__ = ["Link", "LinkOwner", "Responder"]
 
 AnswerT = TypeVar("AnswerT")
 
@@ -53,6 +53,12 @@ UNSUPPORTED = "unsupported_request"
 """The CLI's code for a request that it does not know."""
 
 ENDED = "the session with the CLI ended before a decision was made"
+
+REST_FOLLOWS_WITHIN = 1.0
+"""Seconds between two pieces of output that were left when the transport was closed."""
+
+CANCELLED_WITHIN = 1.0
+"""Seconds for tasks to end that were cancelled."""
 
 log: logging.Logger = logging.getLogger("claudewire.session")
 
@@ -81,22 +87,6 @@ class Responder(Protocol):
 
     def refusal(self, request: Request, reason: str | None = None) -> Answer | Failure:
         """Return a negative answer; with a reason, unless there is a decision already."""
-
-
-@dataclass(frozen=True, slots=True)
-class CloseTimeouts:
-    """How long each step of the end may take, in seconds.
-
-    Attributes:
-        exit: from the end of our input, or of its output, to the exit of the process.
-        drain: from its exit to the end of its output.
-        rest: between two pieces of output that were left when the transport was closed, and for
-            tasks to end that were cancelled.
-    """
-
-    exit: float = 5.0
-    drain: float = 2.0
-    rest: float = 1.0
 
 
 class _TaskSet:
@@ -155,7 +145,7 @@ class Link:
         connection: the protocol.
         owner: is told what happens.
         responder: answers the requests of the CLI.
-        timeouts: how long each step of the end may take.
+        timeouts: of which `exit` and `drain` are for the end of the link.
         argv: how the CLI was started, for evidence.
     """
 
@@ -166,7 +156,7 @@ class Link:
         owner: LinkOwner,
         responder: Responder,
         *,
-        timeouts: CloseTimeouts | None = None,
+        timeouts: Timeouts | None = None,
         argv: tuple[str, ...] = (),
     ) -> None:
         self.connection = connection
@@ -176,42 +166,35 @@ class Link:
         self.may_withdraw: bool = False
         """Whether the CLI knows `control_cancel_request`. Old ones exit when they get one."""
         self.last_received: float = -math.inf
+        self.is_closing: bool = False
+        """Set when the end was asked for."""
+        self.input_broken: bool = False
+        """Set if the CLI has closed its input."""
         self.did_not_exit: bool = False
         """Set if the CLI did not exit by itself although its output or input had ended."""
         self._transport = transport
         self._owner = owner
         self._responder = responder
-        self._timeouts = timeouts or CloseTimeouts()
+        self._timeouts = timeouts or Timeouts()
         self._evidence = EvidenceLog(argv, getattr(transport, "pid", None))
         self._outgoing: deque[bytes] = deque()
         self._writing = Signal()
         self._written = Signal()
         self._unwritten = 0
-        self._input_broken = False
         self._input_ended = False
         self._pending: dict[str, _PendingRequest] = {}
         self._serving: dict[str, anyio.CancelScope] = {}
         self._tasks: _TaskSet | None = None
         self._extra: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._progress = Signal()
-        self._closing = self._hurry = self._exited = self._output_ended = False
+        self._hurry = self._exited = self._output_ended = False
 
     # --- facts -----------------------------------------------------------------------------------
 
     @property
     def is_open(self) -> bool:
         """Whether something can still be sent."""
-        return not (self._input_ended or self._input_broken or self._output_ended)
-
-    @property
-    def is_closing(self) -> bool:
-        """Whether the end was asked for."""
-        return self._closing
-
-    @property
-    def input_broken(self) -> bool:
-        """Whether the CLI has closed its input."""
-        return self._input_broken
+        return not (self._input_ended or self.input_broken or self._output_ended)
 
     @property
     def pid(self) -> int | None:
@@ -257,9 +240,7 @@ class Link:
         """Wait until the CLI has taken all that was posted, or never will."""
         await self._written.until(lambda: not self._unwritten or not self.is_open)
 
-    async def ask(
-        self, body: RequestBody[AnswerT], *, timeout: float | None, name: str = ""
-    ) -> AnswerT:
+    async def ask(self, body: RequestBody[AnswerT], *, timeout: float | None) -> AnswerT:
         """Send a request and wait for its answer. A caller that is cancelled withdraws it.
 
         Raises:
@@ -268,7 +249,7 @@ class Link:
             RequestError: the CLI refused.
             TransportClosed: the CLI has exited without an answer.
         """
-        name = name or str(type(body).__struct_config__.tag)
+        name = str(type(body).__struct_config__.tag)
         if not self.is_open:
             raise TransportClosed(f"The CLI has exited and cannot answer {name!r}")
         request = self.connection.new_request(cast("Body", body))
@@ -320,7 +301,7 @@ class Link:
         Args:
             now: do not give the CLI time to exit by itself.
         """
-        self._closing = True
+        self.is_closing = True
         self._hurry = self._hurry or now
         self._progress.notify()
 
@@ -354,12 +335,12 @@ class Link:
                 tasks.start_soon(function)
             await self._progress.until(self._is_over)
             await self._end()
-            if not await tasks.cancel(self._timeouts.rest):
+            if not await tasks.cancel(CANCELLED_WITHIN):
                 log.warning("A handler goes on although it was cancelled; it is not waited for")
                 self._be_over()
 
     def _is_over(self) -> bool:
-        return self._closing or self._input_broken or self._exited or self._output_ended
+        return self.is_closing or self.input_broken or self._exited or self._output_ended
 
     async def _await_exit(self) -> None:
         self.status = await self._transport.wait()
@@ -368,13 +349,13 @@ class Link:
 
     async def _end(self) -> None:
         """End the process step by step, each within a bound."""
-        if self._closing and not self._output_ended:
+        if self.is_closing and not self._output_ended:
             self._end_input()
         with anyio.move_on_after(self._timeouts.exit):
             await self._progress.until(lambda: self._exited or self._hurry)
         if not self._exited and not self._hurry:
             log.warning("The CLI did not exit by itself within %g s", self._timeouts.exit)
-            self.did_not_exit = not self._closing
+            self.did_not_exit = not self.is_closing
         if self._exited:  # a child of the CLI may hold its output open
             await self._drain(self._timeouts.drain)
         with anyio.CancelScope(shield=True):
@@ -388,7 +369,7 @@ class Link:
         heard = math.nan
         while not self._output_ended and heard != self.last_received:
             heard = self.last_received
-            await self._drain(self._timeouts.rest)
+            await self._drain(REST_FOLLOWS_WITHIN)
 
     async def _drain(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):
@@ -445,7 +426,7 @@ class Link:
         except TransportClosed as closed:
             # The reason will be known when its output has ended.
             log.debug("The CLI reads no more: %s", closed)
-            self._input_broken = True
+            self.input_broken = True
             self._written.notify()
             self._progress.notify()
 

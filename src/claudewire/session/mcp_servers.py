@@ -37,10 +37,6 @@ Message = dict[str, Any]
 class Servers:
     """The servers of one session.
 
-    Args:
-        core: the session's state, with the options.
-        session: returns the session, as long as there is one.
-
     Raises:
         OptionsError: a function cannot be a tool, something is not a server, or two servers have
             the same name.

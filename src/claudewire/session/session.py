@@ -8,7 +8,6 @@ import warnings
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from enum import Enum
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, get_args
 from uuid import uuid4
 
@@ -161,12 +160,7 @@ class Session(Generic[OutputT]):
     async def __aenter__(self) -> Session[OutputT]:
         return await self.start()
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     def __await__(self) -> Generator[Any, None, Session[OutputT]]:

@@ -19,7 +19,7 @@ from ..launch import open_transport
 from ..options import Options, parse_version
 from ..wire import Connection, InitializeResult, Role
 from .events import SessionState
-from .link import CloseTimeouts, Link
+from .link import Link
 from .watchdog import Watchdog
 
 if TYPE_CHECKING:
@@ -33,13 +33,7 @@ KNOWS_CANCEL = (2, 1, 325)
 
 
 async def start_cli(core: Core, handlers: RequestHandlers, options: Options) -> None:
-    """Start a CLI and open the conversation; if that fails, leave nothing behind.
-
-    Args:
-        core: the session's state.
-        handlers: answer the requests of the CLI.
-        options: what to ask of the CLI.
-    """
+    """Start a CLI and open the conversation; if that fails, leave nothing behind."""
     try:
         await core.until_free()
         core.claim.expect(options)
@@ -63,7 +57,7 @@ async def _open_link(core: Core, handlers: RequestHandlers, options: Options) ->
             Connection(Role.CLIENT, dialect=options.dialect, max_line=options.max_line),
             core,
             handlers,
-            timeouts=CloseTimeouts(options.timeouts.exit, options.timeouts.drain),
+            timeouts=options.timeouts,
             argv=connected.argv,
         )
         if options.patience is not None:
