@@ -638,7 +638,7 @@ def test_the_books_of_recorded_conversations_are_right(path: Path) -> None:
             number += 1
             results.append(message)
     last = results[-1]
-    reported = {model: Totals.of(it) for model, it in (last.model_usage or {}).items()}
+    reported = {model: Totals.of_model(it) for model, it in (last.model_usage or {}).items()}
     assert {model: tokens(it) for model, it in ledger.models.items()} == {
         model: tokens(it) for model, it in reported.items()
     }

@@ -323,7 +323,7 @@ class UsageTracker(Ledger):
         for model, used in usage.items():
             for name in {model, model.partition("[")[0], used.canonical_model or model}:
                 self._names[name] = model
-                self._prices.learn(name, Totals.of(used))
+                self._prices.learn(name, Totals.of_model(used))
                 if used.context_window is not None:
                     self._windows[name] = used.context_window
 
@@ -367,7 +367,7 @@ class _Reports:
         None instead of the models if nothing was reported.
         """
         since = _convert(message.model_usage_since_last_result, dict[str, ModelUsage])
-        now = {model: Totals.of(it) for model, it in (message.model_usage or {}).items()}
+        now = {model: Totals.of_model(it) for model, it in (message.model_usage or {}).items()}
         if self.is_of_another_process and message.model_usage is not None:
             self.is_of_another_process = False
             if not self._goes_on(now, main):
@@ -380,7 +380,7 @@ class _Reports:
         self.cost = self.cost if cost is None else cost
         if since is not None:
             rest = None if cost is None else 0.0
-            return {model: Totals.of(used) for model, used in since.items()}, rest
+            return {model: Totals.of_model(used) for model, used in since.items()}, rest
         if message.model_usage is None:
             return None, new_cost
         return models, _rest(new_cost, models)

@@ -95,14 +95,18 @@ class Totals(Struct, frozen=True, gc=False):
 
     @classmethod
     def of(cls, usage: Usage | ModelUsage) -> Totals:
-        """Count what the API counted for a message, or the CLI for a turn or a model."""
+        """Count the tokens that the API counted for a message, or the CLI for a turn or a model."""
         return cls(
             usage.input_tokens or 0,
             usage.output_tokens or 0,
             usage.cache_read_input_tokens or 0,
             usage.cache_creation_input_tokens or 0,
-            usage.cost_usd if isinstance(usage, ModelUsage) else None,
         )
+
+    @classmethod
+    def of_model(cls, usage: ModelUsage) -> Totals:
+        """Count what the CLI counted for a model, with what it cost."""
+        return replace(cls.of(usage), cost_usd=usage.cost_usd)
 
 
 def _add(one: float | None, other: float | None) -> float | None:
