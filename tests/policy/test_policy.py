@@ -216,6 +216,13 @@ def test_a_rule_that_denies_looks_into_a_few_shells_inside_shells() -> None:
     assert behaviors == [*["deny"] * 5, *["ask"] * 2, "deny"]
 
 
+@pytest.mark.parametrize("runner", ["", "command ", "command -p ", "builtin ", "time "])
+@pytest.mark.parametrize("program", ["printf -v", "test -v", "[ -v"])
+def test_a_rule_that_denies_looks_into_the_index_of_an_array(runner: str, program: str) -> None:
+    policy = make("Bash", deny=["Bash(rm:*)"])
+    assert bash(policy, f"{runner}{program} 'a[$(rm x)]' y ]").behavior == "deny"
+
+
 @pytest.mark.parametrize(
     ("command", "behavior"),
     [

@@ -204,6 +204,10 @@ def _suspected(text: str, depth: int) -> Iterator[Words]:
         yield from _behind_runner(words, depth)
 
 
+_INDEXING = frozenset({"printf", "test", "["})
+"""Programs that evaluate the index of an array, also behind `command` or `builtin`."""
+
+
 def _behind_runner(words: Words, depth: int) -> Iterator[Words]:
     name = basename(words[0])
     if name in _RUNNERS or name in SHELLS or name in _EVALUATORS:
@@ -214,7 +218,8 @@ def _behind_runner(words: Words, depth: int) -> Iterator[Words]:
             yield words[index:]
         if name == "." or any(basename(word) in _TAKE_TEXT for word in words):
             yield from _inside((word.text for word in words[1:]), depth)
-    elif name in ("printf", "test", "["):  # which evaluate the index of an array
+            return
+    if name in _INDEXING or (name in _RUNNERS and any(basename(it) in _INDEXING for it in words)):
         yield from _inside((word.text for word in words[1:] if "[" in word.text), depth)
 
 
