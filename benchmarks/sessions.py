@@ -42,7 +42,7 @@ def make_cli(folder: Path) -> Path:
 
 
 def read(cage: Cage, cli: Path, reader: list[Any]) -> list[tuple[float, float]]:
-    """Give the microseconds for a message, by the clock and by the processor's, of each turn."""
+    """Return the microseconds for a message, by the clock and by the processor's, of each turn."""
     python, script, *more = reader
     command = cage.command([python, script, cli, str(TURNS), *more])
     done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=True)

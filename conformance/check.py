@@ -65,7 +65,7 @@ def _entry_faults(name: str, entry: Mapping[str, Any]) -> Iterator[str]:
         if key not in (*REQUIRED, *OPTIONAL):
             yield f"{name}: nobody knows the key `{key}`"
         elif not isinstance(value, str) or not value.strip():
-            yield f"{name}: `{key}` has to be a text that is not empty"
+            yield f"{name}: `{key}` must be a string that is not empty"
     waits = entry.get("waits")
     if isinstance(waits, str) and waits.strip() and waits not in CAPABILITIES:
         yield f"{name}: waits for `{waits}`, which is none of {', '.join(CAPABILITIES)}"

@@ -25,7 +25,7 @@ _find_python() {
 _make_environment() {
     local python
     python=$(_find_python)
-    echo "Setting up .venv with $("$python" --version) (once, under a minute) ..." >&2
+    echo "Setting up .venv with $("$python" --version) (once, about a minute) ..." >&2
     # One that was made here and works is only brought up to date.
     if [[ "$(cat .venv/.made-for 2>/dev/null)" != "$PWD "* ]] || ! _is_new_enough .venv/bin/python; then
         rm -rf .venv

@@ -128,7 +128,7 @@ class Member(NamedTuple):
 
 
 def reference() -> str:
-    """Give the whole page."""
+    """Return the whole page."""
     parts = [HEAD]
     grouped = [name for names in GROUPS.values() for name in names.split()]
     for title, names in GROUPS.items():

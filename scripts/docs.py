@@ -58,7 +58,7 @@ def dead_links(text: str, path: Path) -> Iterator[str]:
 
 
 def anchors(text: str) -> set[str]:
-    """Give the anchors of a page, as GitHub makes them of its headings."""
+    """Return the anchors of a page, as GitHub makes them of its headings."""
     titles = HEADING.findall(without_code(text))
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 

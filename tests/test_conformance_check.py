@@ -47,7 +47,7 @@ class TestTheManifest:
             ),
             (
                 entry(id="000-1", seed="000", section="S", text=" "),
-                "000-1: `text` has to be a text that is not empty",
+                "000-1: `text` must be a string that is not empty",
             ),
             (
                 entry(id="000-1", seed="000", section="S", text="T.", waits="luck"),

@@ -88,7 +88,7 @@ def test_a_image_at_an_address_is_fetched_by_the_api() -> None:
         ("data:image/png,abc", "A data: URL must have the form data:image/png;base64,"),
         ("data:image/png;base64,a", "A data: URL must have the form"),
         ("nul\0.png", "cannot be read"),
-        (7, "Expected a path, bytes or a URL, not a int"),
+        (7, "Expected a path, bytes or a URL, not int"),
     ],
 )
 def test_what_is_no_image_is_refused_in_words(
@@ -222,12 +222,12 @@ def test_a_block_as_the_api_has_it_goes_as_it_is() -> None:
         (" \n", "must not be empty or blank"),
         (["Hi", ""], "must not be empty or blank"),
         ([], "The prompt is empty"),
-        ([Path("a.png")], r"not of a \w*Path\nUse Image.of or Document.of"),
-        (Path("a.png"), r"not of a \w*Path\nUse Image.of"),
-        (PNG, "not of a bytes\nUse Image.of"),
-        ([None], "not of a NoneType$"),
-        ([{"text": "x"}], "not of a dict"),
-        (7, "not of a int"),
+        ([Path("a.png")], r"not \w*Path\nUse Image.of or Document.of"),
+        (Path("a.png"), r"not \w*Path\nUse Image.of"),
+        (PNG, "not bytes\nUse Image.of"),
+        ([None], "not NoneType$"),
+        ([{"text": "x"}], "not dict"),
+        (7, "documents, not int"),
     ],
 )
 def test_what_cannot_be_said_is_refused_in_words(prompt: Any, words: str) -> None:

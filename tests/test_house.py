@@ -171,7 +171,7 @@ def test_no_function_is_too_long(path: Path) -> None:
 
 
 def package_of(module: str) -> str:
-    """Give the package of a module: `errors` for `claudewire.errors.evidence`."""
+    """Return the package of a module: `errors` for `claudewire.errors.evidence`."""
     return ".".join(module.split(".")[1:2])
 
 

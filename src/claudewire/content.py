@@ -199,7 +199,7 @@ def _block(part: object) -> Block:
         return UnknownBlock(copy.deepcopy(dict(part)))  # written as it is, with all its fields
     is_file = isinstance(part, os.PathLike | Bytes)
     raise OptionsError(
-        f"A prompt is made of text, images and documents, not of a {type(part).__name__}",
+        f"A prompt is made of text, images and documents, not {type(part).__name__}",
         advice="Use Image.of or Document.of for a file." if is_file else "",
     )
 
@@ -223,7 +223,7 @@ def _bytes(what: StrPath | Bytes) -> tuple[bytes, str]:
     elif isinstance(what, str | os.PathLike):
         data, name = _read(Path(what).expanduser()), repr(os.fspath(what))
     else:
-        raise OptionsError(f"Expected a path, bytes or a URL, not a {type(what).__name__}")
+        raise OptionsError(f"Expected a path, bytes or a URL, not {type(what).__name__}")
     if not data:
         raise OptionsError(f"{name} is empty")
     return data, name

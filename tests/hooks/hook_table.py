@@ -126,7 +126,7 @@ SPECIFIC: dict[str, Fields] = {
 
 
 def expected(event: str) -> dict[str, Fields]:
-    """Give the output for each result that the event can be answered with."""
+    """Return the output for each result that the event can be answered with."""
     outputs: dict[str, Fields] = {"tell_user": {"systemMessage": "Look!"}}
     outputs |= WHOLE.get(event, {})
     for result, own in SPECIFIC.get(event, {}).items():

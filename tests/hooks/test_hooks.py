@@ -427,7 +427,7 @@ async def test_a_function_is_called_with_what_it_takes(
 @pytest.mark.parametrize(
     ("function", "problem"),
     [
-        (without_parameters, "without_parameters() -> 'None' cannot be called so"),
+        (without_parameters, "without_parameters() -> 'None' cannot be called that way"),
         (with_three, "with_three(event"),
         (functools.partial(with_three), "with_three(event"),
         (with_keyword, "with_keyword(event"),

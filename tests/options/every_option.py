@@ -18,7 +18,7 @@ SERVER = {"command": "/there/is/no/such/server", "env": {"TOKEN": "s3cr3t-token"
 
 
 def every_option(folder: Path) -> dict[str, Any]:
-    """Give a value for each option; paths lead to files in the folder, which are made."""
+    """Return a value for each option; paths lead to files in the folder, which are made."""
     for name in ("project", "more", "plugin"):
         (folder / name).mkdir(exist_ok=True)
     settings = folder / "settings.json"
@@ -115,5 +115,5 @@ NEEDS: dict[str, tuple[str, ...]] = {
 
 
 def alone(examples: dict[str, Any], name: str) -> dict[str, Any]:
-    """Give one option, and what it needs."""
+    """Return one option, and what it needs."""
     return {each: examples[each] for each in (name, *NEEDS.get(name, ()))}

@@ -126,7 +126,7 @@ def test_what_is_left_out_is_left_out() -> None:
         ({"name": "Ada", "days": ["we"]}, "days: 'we' is none of 'mo', 'tu'"),
         ({"name": "Ada", "days": []}, "days: at least 1 must be chosen"),
         ({"name": "Ada", "days": ["mo", "tu"]}, "days: at most 1 can be chosen"),
-        (["Ada"], "The answer to a form is an object"),
+        (["Ada"], "The answer to a form must be an object"),
     ],
 )
 def test_an_answer_that_does_not_fit_is_refused_loudly(content: Any, words: str) -> None:

@@ -244,7 +244,7 @@ def test_a_denial_can_end_the_turn() -> None:
 
 @pytest.mark.parametrize("arguments", [{"reason": 5}, {"reason": "no", "stop": "yes"}])
 def test_a_denial_of_the_wrong_shape_is_refused(arguments: dict[str, Any]) -> None:
-    with pytest.raises(AnswerError, match="The reason has to be a string"):
+    with pytest.raises(AnswerError, match="The reason must be a string"):
         permission().deny(**arguments)
 
 

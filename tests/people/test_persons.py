@@ -173,18 +173,18 @@ async def test_what_waits_outlives_the_channel() -> None:
 @pytest.mark.parametrize(
     ("message", "words"),
     [
-        (b"no json", "An answer has to be a JSON object"),
-        ("[1]", "An answer has to be a JSON object"),
+        (b"no json", "An answer must be a JSON object"),
+        ("[1]", "An answer must be a JSON object"),
         ({"action": "allow"}, "which `id` it is for"),
         ({"id": 5, "action": "allow"}, "which `id` it is for"),
         ({"id": "1"}, "has to name its `action`"),
         ({"id": "1", "action": "expire"}, "it takes allow, deny"),
         ({"id": "1", "action": "__init__"}, "it takes allow, deny"),
         ({"id": "1", "action": "allow", "self": 5}, "does not take these arguments"),
-        ({"id": "1", "action": "allow", "input": "ls"}, "The input of a tool has to be a mapping"),
+        ({"id": "1", "action": "allow", "input": "ls"}, "The input of a tool must be a mapping"),
         ({"id": "1", "action": "allow", "remember": {}}, "cannot be remembered"),
         ({"id": "1", "action": "allow", "remember": 3}, "There is no suggestion 3"),
-        ({"id": "1", "action": "deny", "reason": ["no"]}, "The reason has to be a string"),
+        ({"id": "1", "action": "deny", "reason": ["no"]}, "The reason must be a string"),
         ({"id": "2", "action": "allow"}, "This request no longer waits for an answer"),
     ],
 )

@@ -216,8 +216,8 @@ def test_a_response_instead_of_answers_reaches_the_model() -> None:
         ([], "Nothing is chosen for 'Colour'; give None to skip it"),
         (QuestionAnswer(), "Nothing is chosen"),
         (QuestionAnswer(("Red",), other="Mauve"), "Only one answer"),
-        (QuestionAnswer(other=" "), "The answer has to be a string"),
-        (QuestionAnswer(("Red",), notes=""), "A note has to be a string"),
+        (QuestionAnswer(other=" "), "The answer must be a string"),
+        (QuestionAnswer(("Red",), notes=""), "A note must be a string"),
         ({"Color": "Red"}, "There is no question 'Color'; the questions are 'Colour'"),
         ({1: "Red"}, "There is no question 1"),
         ({"1": "Red"}, "There is no question '1'"),
@@ -253,7 +253,7 @@ def test_with_several_questions_it_has_to_be_said_which_is_answered() -> None:
     with pytest.raises(AnswerError, match="into the `QuestionAnswer`"):
         one().answer(QuestionAnswer(("Red",)), other="hm")
     for text in ("", " ", 5, None):
-        with pytest.raises(AnswerError, match="The response has to be a string"):
+        with pytest.raises(AnswerError, match="The response must be a string"):
             request.respond(text)  # type: ignore[arg-type]
     assert request.is_waiting
 

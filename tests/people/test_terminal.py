@@ -240,7 +240,7 @@ async def test_a_plan_is_approved(line: str, mode: str | None) -> None:
 async def test_a_plan_is_revised_or_rejected() -> None:
     answer, shown = await typed(PlanRequest(plan({})), "what?", "n", "n Slower")
     assert answer.message.endswith("Revise it: Slower")
-    assert "The feedback has to be a string" in shown
+    assert "The feedback must be a string" in shown
     assert "(the plan is not known here)" in shown
     answer, _ = await typed(PlanRequest(plan({})), "x")
     assert answer.interrupt is True

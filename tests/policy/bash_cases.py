@@ -310,7 +310,7 @@ ASKED = [
     Line("trap zap EXIT; git status", "ask", "no rule allows `trap", "it is run at the end"),
     Line("enable -f x git; git status", "ask", "no rule allows `enable", "loads code"),
     Line("hash -p x git; git status", "ask", "no rule allows `hash", "another git"),
-    Line("[[ -f x ]] && git status", "ask", "tests, which are not looked into", "may evaluate"),
+    Line("[[ -f x ]] && git status", "ask", "a test, which is not analysed", "may evaluate"),
     Line("(( x )) && git status", "ask", "arithmetic", "a variable may hold a command"),
     Line("git status $((x))", "ask", "arithmetic", "the same"),
     Line("git status $[x]", "ask", "dollar sign", "the old form"),

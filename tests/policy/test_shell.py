@@ -1,4 +1,4 @@
-"""Command lines taken apart: what is found in them, and what is doubted."""
+"""Command lines taken apart: what is found in them, and what counts as uncertain."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_backslashes_inside_backticks_are_read_as_a_shell_reads_them_and_doubted
         ("function f() { a; }", "defines a function"),
         ("coproc a", "coprocess"),
         ("select i in a; do b; done", "a menu"),
-        ("[[ a ]]", "tests"),
+        ("[[ a ]]", "a test"),
         ("a+=b", "adds to a variable"),
         ("a[0]=b", "element of an array"),
         ("{x}>y a", "choose a descriptor"),

@@ -33,7 +33,7 @@ def open_cage(version: str, replies: Sequence[Said] | APIScript = ()) -> Cage:
 
 
 def caged(cage: Cage, version: str, **changes: Any) -> Options:
-    """Give options with which a session runs a real CLI in a cage."""
+    """Return options with which a session runs a real CLI in a cage."""
     return Options(**{"cli": cage.command([real_cli(version)]), **changes})
 
 

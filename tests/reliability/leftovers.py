@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def state_of(pid: int) -> tuple[str, int, int]:
-    """Give the state of a process, its parent and its group.
+    """Return the state of a process, its parent and its group.
 
     Raises:
         OSError: there is none.
@@ -21,7 +21,7 @@ def state_of(pid: int) -> tuple[str, int, int]:
 
 
 def processes() -> dict[int, tuple[str, int, int]]:
-    """Give the states of all processes."""
+    """Return the states of all processes."""
     found = {}
     for name in os.listdir("/proc"):
         with suppress(OSError, ValueError):

@@ -66,7 +66,7 @@ class Outcome:
 
 
 def cells(flavour: Flavour, carrier: Carrier) -> list[Cell]:
-    """Give all cells of one backend, in memory or as processes."""
+    """Return all cells of one backend, in memory or as processes."""
     return [
         Cell(case, phase, flavour, carrier)
         for case in CASES

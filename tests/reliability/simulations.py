@@ -79,7 +79,7 @@ def add(a: int, b: int) -> int:
 
 
 def options_for(case: Case, phase: Phase, faults: str, gate: Gate, log: Path | None) -> Options:
-    """Give what a session is opened with.
+    """Return what a session is opened with.
 
     Args:
         case: has the bounds.

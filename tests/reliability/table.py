@@ -50,7 +50,7 @@ def read(text: str) -> Table:
 
 
 def replaced(text: str, table: Table) -> str:
-    """Give a document with another table."""
+    """Return a document with another table."""
     before, _, rest = text.partition(BEGIN)
     after = rest.partition(END)[2]
     return f"{before}{BEGIN}\n{written(table)}\n{END}{after}"

@@ -47,7 +47,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"decide_within": -1}, "decide_within must be more than 0 seconds, not -1"),
     ({"repairs": -1}, "repairs must be 0 or more, not -1"),
     ({"tell_errors": "yes"}, "tell_errors must be True or False"),
-    ({"person": "terminal"}, r"person has to be a function, Terminal\(\) or 'inbox'"),
+    ({"person": "terminal"}, r"person must be a function, Terminal\(\) or 'inbox'"),
     ({"tools": [5]}, "A tool is made of a function, not of 5"),
     ({"tools": [add, add]}, "claudewire has a tool called add already"),
     ({"tools": [everything]}, r"it cannot take \*args; take a list instead"),

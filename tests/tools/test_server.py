@@ -66,7 +66,7 @@ def call(name: str, id: Any = 1, meta: Any = None, **arguments: Any) -> Message:
 
 
 async def ask(server: ToolServer, message: Message) -> Any:
-    """Give the result, or the error."""
+    """Return the result, or the error."""
     with anyio.fail_after(SOON):
         response = await server.handle(message)
     assert response is not None

@@ -74,7 +74,7 @@ async def text_of(each: AnyTool, arguments: dict[str, Any] | None = None) -> str
 
 
 async def result_of(value: Any) -> dict[str, Any]:
-    """Give what becomes of a value that a tool returns."""
+    """Return what becomes of a value that a tool returns."""
     return await call(_returns(value))
 
 

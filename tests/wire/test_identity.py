@@ -57,8 +57,7 @@ from claudewire.wire import (
     answer_type,
 )
 from claudewire.wire.dialects import DIALECTS
-from claudewire.wire.types import cli_requests as asks
-from claudewire.wire.types import host_requests as orders
+from claudewire.wire.types import cli_requests, host_requests
 
 # There are many kinds, and each example is said in four dialects.
 few = settings(max_examples=25)
@@ -74,8 +73,8 @@ MESSAGES_BY = [
     *[(Role.CLIENT, kind) for kind in (UserMessage, KeepAlive)],
 ]
 REQUESTS_BY = [
-    *[(Role.CLI, body) for body in REQUESTS.values() if body.__name__ in asks.__all__],
-    *[(Role.CLIENT, body) for body in REQUESTS.values() if body.__name__ in orders.__all__],
+    *[(Role.CLI, body) for body in REQUESTS.values() if body.__name__ in cli_requests.__all__],
+    *[(Role.CLIENT, body) for body in REQUESTS.values() if body.__name__ in host_requests.__all__],
     (Role.CLIENT, REQUESTS["mcp_message"]),
 ]
 

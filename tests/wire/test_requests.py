@@ -45,9 +45,7 @@ from claudewire.wire import (
     UnknownRequest,
     answer_type,
 )
-from claudewire.wire.types import cli_requests as asks
-from claudewire.wire.types import configs, requests
-from claudewire.wire.types import host_requests as orders
+from claudewire.wire.types import cli_requests, configs, host_requests, requests
 
 POLICY: dict[str, Any] = {
     "name": "add",
@@ -280,7 +278,7 @@ def test_an_example_shows_every_field(example: Example) -> None:
 
 
 def test_every_class_has_an_example() -> None:
-    classes = structs_of(asks, orders, requests, configs)
+    classes = structs_of(cli_requests, host_requests, requests, configs)
     assert classes == {RequestBody, *(cls for cls, _ in ALL)}
 
 

@@ -29,7 +29,7 @@ class Signal:
             self._event = anyio.Event()
         await self._event.wait()
 
-    async def until(self, true: Callable[[], bool]) -> None:
+    async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until a condition is true; whatever changes it has to notify."""
-        while not true():
+        while not condition():
             await self.wait()

@@ -101,7 +101,7 @@ def check_hook(kind: EventKind, hook: Hook) -> bool:
         )
     if hook.on_failure not in typing.get_args(OnFailure):
         known = ", ".join(typing.get_args(OnFailure))
-        raise OptionsError(f"on_failure is one of {known}, and not {hook.on_failure!r}")
+        raise OptionsError(f"on_failure must be one of {known}, not {hook.on_failure!r}")
     if hook.on_failure != "continue" and kind.blocking is None:
         raise OptionsError(
             f"{kind.name} cannot be blocked: its hook {hook.name} can only continue on failure"
@@ -125,7 +125,7 @@ def _check_function(kind: EventKind, hook: Hook) -> bool:
     if not _takes(signature, 1) and not _takes(signature, 2):
         raise OptionsError(
             f"A hook is called with its input and, if it takes one, a HookContext; "
-            f"{hook.name}{signature} cannot be called so"
+            f"{hook.name}{signature} cannot be called that way"
         )
     _check_annotation(kind, hook, signature)
     return _wants_context(signature)

@@ -286,4 +286,4 @@ def _each(event: str, given: object) -> Iterable[Any]:
         return (given,)
     if isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping):
         return given
-    raise OptionsError(f"{event} needs a function, a Hook, or a list of them, and not {given!r}")
+    raise OptionsError(f"{event} needs a function, a Hook, or a list of them, not {given!r}")

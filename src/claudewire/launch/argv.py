@@ -58,7 +58,7 @@ _ADVICE = "What is long can be given in settings, or in files"
 
 
 def arguments(options: Options, files: PrivateFiles) -> tuple[str, ...]:
-    """Give the arguments of the CLI, without its own name.
+    """Return the arguments of the CLI, without its own name.
 
     Args:
         options: what the CLI is asked for.
@@ -170,7 +170,7 @@ def _settings(options: Options, files: PrivateFiles) -> Iterator[str]:
 
 
 def _with_sandbox(options: Options) -> str | dict[str, Any] | None:
-    """Give the settings, as a path if they can stay in their file."""
+    """Return the settings, as a path if they can stay in their file."""
     settings = options.settings
     if options.sandbox is None:
         return settings if isinstance(settings, str) else thaw(settings)
@@ -230,7 +230,7 @@ def _check_places(options: Options) -> None:
 
 
 def _places(value: Any, kind: str) -> Iterator[str]:
-    """Give the paths that an option holds."""
+    """Return the paths that an option holds."""
     for each in value if isinstance(value, tuple) else [value]:
         if isinstance(each, Path | PluginConfig):
             yield str(each.path if isinstance(each, PluginConfig) else each)

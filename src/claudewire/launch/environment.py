@@ -68,7 +68,7 @@ NOT_INHERITED = (
 
 
 def environment(options: Options, base: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Give the environment for the CLI.
+    """Return the environment for the CLI.
 
     Args:
         options: what the CLI is asked for.

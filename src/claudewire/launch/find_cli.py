@@ -178,7 +178,7 @@ class _Search:
 
     def _missing(self, message: str, advice: str = _ADVICE) -> CLINotFoundError:
         places = "\n".join(f"  {place}" for place in self._looked)
-        return CLINotFoundError(f"{message}. It was looked for in\n{places}", advice=advice)
+        return CLINotFoundError(f"{message}. Searched:\n{places}", advice=advice)
 
 
 def _is_program(path: Path) -> bool:

@@ -67,7 +67,7 @@ def _from_options(options: Options) -> dict[str, Any]:
 
 
 def _prompts(options: Options) -> dict[str, Any]:
-    """Give the prompts that cannot be passed in files."""
+    """Return the prompts that cannot be passed in files."""
     prompts: dict[str, Any] = {}
     if isinstance(options.system_prompt, tuple):
         prompts["system_prompt"] = list(options.system_prompt)
@@ -79,7 +79,7 @@ def _prompts(options: Options) -> dict[str, Any]:
 
 
 def text_of_prompt(prompt: str | Path) -> str:
-    """Give a prompt as a string.
+    """Return a prompt as a string.
 
     Raises:
         OptionsError: its file cannot be read, or is not UTF-8.

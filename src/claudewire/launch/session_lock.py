@@ -231,7 +231,7 @@ class Claim:
 
 
 def _named(options: Options) -> str | None:
-    """Give the conversation that the options name by its id; they may also name it by a title."""
+    """Return the conversation that the options name by its id; they may also name it by a title."""
     if options.resume is None or options.fork_session:
         return options.session_id
     try:

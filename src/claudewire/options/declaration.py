@@ -63,7 +63,7 @@ class Declaration:
 
 
 def declarations(kind: type[Any]) -> dict[str, Declaration]:
-    """Give the declarations in a dataclass, by the names of their fields."""
+    """Return the declarations in a dataclass, by the names of their fields."""
     found = {field.name: field.metadata.get("option") for field in fields(kind)}
     return {name: it for name, it in found.items() if it is not None}
 

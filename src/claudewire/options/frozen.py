@@ -85,7 +85,7 @@ def _freeze(value: Any, path: str) -> Any:
 
 
 def thaw(value: Any) -> Any:
-    """Give a copy that JSON can be written from, with lists and dicts again."""
+    """Return a copy that JSON can be written from, with lists and dicts again."""
     if isinstance(value, msgspec.Struct):
         fields = {name: getattr(value, name) for name in value.__struct_fields__}
         return msgspec.structs.replace(value, **{name: thaw(it) for name, it in fields.items()})

@@ -18,7 +18,6 @@ _CALLED_OTHERWISE = {
     "executable": "cli=['node', 'cli.js']",
     "executable_args": "cli=['node', …, 'cli.js']",
     "functions": "tools",
-    "load_timeout_ms": "timeouts=Timeouts(start=…)",
     "max_buffer_size": "max_line",
     "max_thinking_tokens": "thinking",
     "output_format": "output, a type or a JSON schema; or json_schema",
@@ -29,7 +28,7 @@ _CALLED_OTHERWISE = {
     "spawn_claude_code_process": "transport, an async function that starts a CLI",
     "stderr": "on_stderr",
     "timeout": "timeouts=Timeouts(…), or asyncio.timeout(…) around the call",
-    "user": "cli=['sudo', '-u', USER, 'claude']",
+    "user": "transport=functools.partial(claudewire.transport.spawn, user=…), an argument of open",
     "working_directory": "cwd",
 }
 """What the official SDKs and other programs call what has another name here."""

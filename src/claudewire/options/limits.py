@@ -14,7 +14,9 @@ __all__ = ["Patience", "Timeouts", "Unread", "WaitingFor"]
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long things may take, in seconds. No call is without a bound.
+    """How long things may take, in seconds.
+
+    Every step of starting, stopping and asking the CLI has a limit.
 
     Attributes:
         start: from the start of the CLI to its first answer.
@@ -83,7 +85,7 @@ class Patience:
             optional(seconds)(f"patience.{name}", getattr(self, name))
 
     def limit(self, what: WaitingFor) -> float:
-        """Give the limit for one kind of waiting, infinity if there is none."""
+        """Return the limit for one kind of waiting, infinity if there is none."""
         limit: float | None = getattr(self, what.name.lower(), None)
         return math.inf if limit is None else limit
 

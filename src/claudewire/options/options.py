@@ -456,7 +456,7 @@ class Options:
         return f"{type(self).__name__}({shown})"
 
     def replace(self, **changes: Unpack[OptionsDict]) -> Self:
-        """Give the same options but for some.
+        """Return a copy of the options with some changed.
 
         Raises:
             OptionsError: an option does not exist, or the result makes no sense.
@@ -540,12 +540,12 @@ def _policy_of_rules(options: Options) -> PolicyLike:
 
 
 def configured_servers(options: Options) -> dict[str, Any]:
-    """Give the MCP servers that the CLI starts or connects to, as it reads them."""
+    """Return the MCP servers that the CLI starts or connects to, as it reads them."""
     return {name: thaw(it) for name, it in _servers(options) if isinstance(it, Mapping)}
 
 
 def hosted_servers(options: Options) -> dict[str, NamedServer]:
-    """Give the MCP servers inside this process, but for those in `tools`."""
+    """Return the MCP servers inside this process, but for those in `tools`."""
     return {name: it for name, it in _servers(options) if not isinstance(it, Mapping)}
 
 

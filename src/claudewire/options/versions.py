@@ -16,7 +16,7 @@ _OLD, _MIDDLE, _NEW = MEASURED
 
 
 def parse_version(version: str | None) -> tuple[int, ...]:
-    """Give the numbers of a version, which compare: those of `2.1.17 (Claude Code)`, of `v22.1.0`.
+    """Return the numbers of a version, which compare: of `2.1.17 (Claude Code)`, of `v22.1.0`.
 
     An empty version, or None, is older than any other.
     """

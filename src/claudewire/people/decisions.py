@@ -141,11 +141,11 @@ class People:
         if self.person is not None and self.person != "inbox":
             if isinstance(self.person, str):
                 raise OptionsError(
-                    f"person has to be a function, Terminal() or 'inbox', and not {self.person!r}"
+                    f"person must be a function, Terminal() or 'inbox', not {self.person!r}"
                 )
             check_handler(self.person, "person")
         if self.deadline is not None and not self.deadline > 0:
-            raise OptionsError(f"A deadline has to be more than 0 seconds, not {self.deadline!r}")
+            raise OptionsError(f"A deadline must be more than 0 seconds, not {self.deadline!r}")
 
     def handler_for(self, kind: PendingKind) -> Handler | None:
         """The handler for requests of one kind; None if there is none, or only the inbox."""

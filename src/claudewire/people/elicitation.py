@@ -76,7 +76,7 @@ class ElicitationRequest(Pending[ElicitationResult]):
             AnswerError: it does not fit the form; the request still waits.
         """
         if content is not None and not isinstance(content, Mapping):
-            raise AnswerError(f"The answer to a form is an object, and not {content!r}")
+            raise AnswerError(f"The answer to a form must be an object, not {content!r}")
         whole = self.form.check(content or {})
         filled = whole if whole or self.url is None else None
         return self._give(ElicitationResult("accept", filled))

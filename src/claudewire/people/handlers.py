@@ -45,7 +45,7 @@ def check_handler(handler: object, kind: str) -> None:
     except TypeError:
         raise OptionsError(
             f"{kind} is called with one argument, the request; {function_name(handler)}{signature} "
-            "cannot be called so"
+            "cannot be called that way"
         ) from None
 
 

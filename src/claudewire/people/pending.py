@@ -38,7 +38,7 @@ def require_text(what: str, text: object) -> str:
         AnswerError: it is not.
     """
     if not isinstance(text, str) or not text.strip():
-        raise AnswerError(f"{what} has to be a string that is not empty, and not {text!r}")
+        raise AnswerError(f"{what} must be a string that is not empty, not {text!r}")
     return text
 
 

@@ -116,7 +116,7 @@ class ToolPending(Pending[PermissionResult]):
 
     def _denial(self, reason: object, stop: object = False) -> PermissionResultDeny:
         if not isinstance(reason, str) or not isinstance(stop, bool):
-            raise AnswerError("The reason has to be a string, and `stop` True or False")
+            raise AnswerError("The reason must be a string, and `stop` True or False")
         return PermissionResultDeny(reason, stop or None, self.tool_use_id)
 
 
@@ -170,7 +170,7 @@ class PermissionRequest(ToolPending):
         if input is None:
             return self.input
         if not isinstance(input, Mapping):
-            raise AnswerError(f"The input of a tool has to be a mapping, and not {input!r}")
+            raise AnswerError(f"The input of a tool must be a mapping, not {input!r}")
         changed: dict[str, Any] = {**input}
         try:
             msgspec.json.encode(changed)

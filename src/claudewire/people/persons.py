@@ -144,7 +144,7 @@ def _object(message: Mapping[str, Any] | str | bytes) -> dict[str, Any]:
         try:
             message = msgspec.json.decode(message, type=dict[str, Any])
         except msgspec.MsgspecError as error:
-            raise AnswerError(f"An answer has to be a JSON object: {error}") from None
+            raise AnswerError(f"An answer must be a JSON object: {error}") from None
     return dict(message)
 
 

@@ -211,7 +211,7 @@ class CommandUse:
             return path.problem is None
         return path_allowed(rules, path, tool, self.context, writes=writes).rule is not None
 
-    def never_unasked(self) -> str:
+    def why_always_ask(self) -> str:
         """Why no rule can allow this; empty if one can."""
         removed = _critical_removal(self.possible, self.context)
         if removed is None:

@@ -201,7 +201,7 @@ class FileUse:
             return Verdict(None, "it is not clear which file is meant")
         return path_allowed(rules, self.path, self.tool, self.context, writes=self.writes)
 
-    def never_unasked(self) -> str:
+    def why_always_ask(self) -> str:
         """Why no rule can allow this; empty if one can."""
         if not self.writes or not self.context.protect:
             return ""

@@ -171,7 +171,7 @@ class Policy:
             return Decision(behavior, why, None, use.tool)
         if use.tool in NEEDS_PERSON:
             return Decision("ask", "it is a question to a person", None, use.tool)
-        if why_not := use.never_unasked():
+        if why_not := use.why_always_ask():
             return Decision("ask", why_not, None, use.tool)
         return doubt or Decision("allow", allowed, None, use.tool)
 

@@ -114,14 +114,14 @@ class ToolUse:
             None,
         )
         verdict = verdict or self._allowed_content(rules)
-        if verdict.rule is not None and (why_not := self.never_unasked()):
+        if verdict.rule is not None and (why_not := self.why_always_ask()):
             return Verdict(None, why_not)
         return verdict
 
-    def never_unasked(self) -> str:
+    def why_always_ask(self) -> str:
         """Why neither a rule nor a default can allow this; empty if they can."""
         looked_at = self.paths or self.commands
-        return "" if looked_at is None else looked_at.never_unasked()
+        return "" if looked_at is None else looked_at.why_always_ask()
 
     def _allowed_content(self, rules: Sequence[Rule]) -> Verdict:
         if self.commands is not None:

@@ -1,4 +1,4 @@
-"""The two ways in: `open` for a conversation, `run` for a single answer."""
+"""Entry points: `open` for a conversation, `run` for a single answer."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ def open(
     given: object = Options() if options is None else options
     if not isinstance(given, Options):
         kind = type(given).__name__
-        raise OptionsError(f"options must be Options(…), not {kind}; single ones are keywords")
+        raise OptionsError(
+            f"options must be Options(…), not {kind}; pass single options as keyword arguments"
+        )
     return Session(given.replace(**changes), transport=transport)
 
 
@@ -103,7 +105,7 @@ async def run(
 ) -> Reply[Any]:
     """Start a CLI, send it one prompt, and return the reply.
 
-        reply = await claudewire.run("Summarise README.md", allowed_tools=["Read"])
+        reply = await claudewire.run("Summarise README.md", allow=["Read"])
         print(reply.text, reply.cost_usd)
 
     A turn that did not succeed has a reply too: see `reply.ok` and `reply.raise_for_error()`.

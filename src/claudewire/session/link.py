@@ -115,7 +115,7 @@ class _TaskSet:
             self._changed.notify()
 
     async def cancel(self, timeout: float) -> bool:
-        """Cancel all of them and wait for so many seconds; return whether they have ended."""
+        """Cancel all of them and wait for up to `timeout`; return whether they have ended."""
         self._group.cancel_scope.cancel()
         with anyio.move_on_after(timeout, shield=True):
             await self._changed.until(lambda: not self._count)
@@ -325,7 +325,7 @@ class Link:
             log.exception("The link failed")
             self.failure = error
         finally:
-            await self._let_go()
+            await self._close_transport()
 
     async def _converse(self) -> None:
         async with anyio.create_task_group() as group:
@@ -336,8 +336,8 @@ class Link:
             await self._progress.until(self._is_over)
             await self._end()
             if not await tasks.cancel(CANCELLED_WITHIN):
-                log.warning("A handler goes on although it was cancelled; it is not waited for")
-                self._be_over()
+                log.warning("A handler ignored its cancellation; no longer waiting for it")
+                self._finish()
 
     def _is_over(self) -> bool:
         return self.is_closing or self.input_broken or self._exited or self._output_ended
@@ -381,18 +381,18 @@ class Link:
         self.post(EndOfStream())
         self._input_ended = True
 
-    async def _let_go(self) -> None:
+    async def _close_transport(self) -> None:
         with anyio.CancelScope(shield=True):
             with suppress(Exception):
                 await self._transport.aclose()
-        self._be_over()
+        self._finish()
 
     def _never_ran(self) -> None:
         """Clean up when the event loop has ended before the task could begin."""
         self.kill_now()
-        self._be_over()
+        self._finish()
 
-    def _be_over(self) -> None:
+    def _finish(self) -> None:
         if self.finished.is_set():
             return
         self._tasks = None

@@ -72,7 +72,7 @@ def check_reachable(options: Options) -> None:
     """
     reasons = [_why_no_policy(options), _why_no_permission(options), *_why_no_question(options)]
     for reason in filter(None, reasons):
-        raise OptionsError(f"{reason}. Say accept_shadowed=True if that is meant")
+        raise OptionsError(f"{reason}. Pass accept_shadowed=True if this is intended")
     for warning in _weak_denials(options):
         log.warning(warning)
 

@@ -469,15 +469,19 @@ class Session(Generic[OutputT]):
         timeout: Timeout = DEFAULT,
         escalate: Escalation | bool = False,
     ) -> InterruptReceipt:
-        """Stop the running turn, and wait until it has stopped.
+        """Stop the running turn, and wait until it has stopped or the time is over.
 
         It works at any time: before the turn has begun, during a tool, while a permission is
         pending. Queued prompts stay queued, unless `queued` is `cancel`.
 
+        If the CLI acknowledges the interrupt but the turn does not end in time, nothing is raised:
+        the receipt has `result=None`, and the turn goes on.
+
         Args:
             queued: `cancel` also drops the queued prompts, here and in the CLI.
-            timeout: for the whole call. When only the turn's result is late, the receipt has none.
-            escalate: what to do with a CLI that does not stop; True for the usual steps.
+            timeout: for the whole call; it has no effect with `escalate`.
+            escalate: what to do with a CLI that does not stop; True for the usual steps. Each step
+                has `Escalation.step_timeout` seconds.
 
         Raises:
             RequestTimeout: the CLI did not acknowledge, and `escalate` was not given.
@@ -523,7 +527,7 @@ class Session(Generic[OutputT]):
                 await self.stop_task(task.id)
 
     async def finish_tasks(self, tasks: TasksAtEnd, seconds: float) -> None:
-        """Wait for background tasks for so many seconds, then stop them; see `wait_idle`."""
+        """Wait for background tasks for up to `seconds`, then stop them; see `wait_idle`."""
         try:
             await self.wait_idle(tasks=tasks, timeout=seconds)
         except TimeoutError:

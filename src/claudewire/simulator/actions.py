@@ -67,7 +67,7 @@ class IgnoreTermination(NamedTuple):
 
 
 class LeaveGrandchild(NamedTuple):
-    """Start a process that holds stdout open and lives for so many seconds."""
+    """Start a process that holds stdout open and lives for some seconds."""
 
     seconds: float
 

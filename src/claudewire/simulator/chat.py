@@ -365,7 +365,7 @@ class Chat:
     # --- ways to end a turn ----------------------------------------------------------------------
 
     def reach_max_turns(self) -> None:
-        """End the turn, as after too many calls of the model."""
+        """End the turn, as after too many model calls."""
         raise EndTurn("error_max_turns", "Reached maximum number of turns", "max_turns")
 
     def exhaust_budget(self) -> None:

@@ -109,7 +109,8 @@ async def _read(chat: Chat, rest: str) -> None:
         return
     lines = outcome.text.splitlines()
     told = [line for line in lines if line.strip()][:5]
-    await chat.say(f"{path} has {len(lines)} lines. It begins:\n{_bullets(told)}")
+    count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
+    await chat.say(f"{path} has {count}. It begins:\n{_bullets(told)}")
 
 
 async def _which_file(chat: Chat) -> str | None:

@@ -13,7 +13,7 @@
 Calls block the calling thread while the work happens in one background thread, which all sessions
 share. Any thread may call, also one that runs an event loop. Ctrl-C interrupts any wait; leaving a
 `with` block closes its session. It uses `claudewire.session` and adds nothing to it: start reading
-with `portal`, which runs the event loop.
+with `session`, and then `portal`, which runs the event loop.
 """
 
 from __future__ import annotations

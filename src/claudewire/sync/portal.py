@@ -101,7 +101,7 @@ class Portal:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> ResultT:
-        """Do as `call` does, but no longer than so many seconds.
+        """Do as `call` does, but for up to `seconds`.
 
         Raises:
             TimeoutError: it took longer, and was cancelled.

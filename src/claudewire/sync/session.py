@@ -303,7 +303,7 @@ class Session(Generic[OutputT]):
         self._portal.call(self._session.wait_idle, tasks=tasks, timeout=timeout)
 
     def finish_tasks(self, tasks: TasksAtEnd, seconds: float) -> None:
-        """Wait for background tasks for so many seconds, then stop them; see `wait_idle`."""
+        """Wait for background tasks for up to `seconds`, then stop them; see `wait_idle`."""
         self._portal.call(self._session.finish_tasks, tasks, seconds)
 
 

@@ -49,7 +49,7 @@ class Reader(Generic[ItemT]):
         """Wait for the next item.
 
         Raises:
-            TimeoutError: none arrived within so many seconds.
+            TimeoutError: none arrived within `timeout` seconds.
             StopIteration: there will be no more.
             Error: there will be no more, for this reason.
         """

@@ -2,7 +2,7 @@
 
 There is a simulated CLI, in memory or as a program, with faults; a scripted Messages API, and a
 cage in which a real CLI runs against it; and recordings. All of them are also pytest fixtures:
-start with `pytest_plugin`. It uses every package below it.
+start with `fixtures`. It uses every package below it.
 
 Each name is loaded when it is first used, because pytest loads the plugin in every run.
 """

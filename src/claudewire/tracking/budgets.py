@@ -1,7 +1,7 @@
 """The application's limits on what a session, or a turn, can use.
 
-They rest on the ledger. While a turn runs that is an estimate: its cost is known only if the prices
-are, from a table or from an earlier turn, and its output only with partial messages.
+They use the ledger's totals. While a turn runs these are an estimate: its cost is known only if the
+prices are, from a table or from an earlier turn, and its output only with partial messages.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WORDS: dict[Metric, str] = {
     "tokens": "{:,} of {:,} tokens",
     "output_tokens": "{:,} of {:,} output tokens",
     "turns": "{:,} of {:,} turns",
-    "calls": "{:,} of {:,} calls of the model",
+    "calls": "{:,} of {:,} model calls",
 }
 
 

@@ -17,7 +17,7 @@ from .script import Assignment, Command, Redirect, Script, Word
 __all__ = ["LONGEST", "parse"]
 
 LONGEST = 10_000
-"""In characters. A longer command is doubted, as the CLI does."""
+"""In characters. A longer command counts as uncertain, as in the CLI."""
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
 _ELEMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^=]*\]\+?=")
@@ -29,7 +29,7 @@ _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
 _ZSH_NAMES = {"path", "fpath", "cdpath", "manpath", "mailpath", "prompt", "argv", "status"}
 _ENDERS = {"then", "elif", "else", "fi", "do", "done", "esac", "}"}
 _REFUSED = {
-    "[[": "tests",
+    "[[": "a test",
     "select": "a menu",
     "always": "a block of zsh",
     "foreach": "a loop of zsh",
@@ -151,7 +151,7 @@ class Parser(Reader):
         if word in _ENDERS:
             raise Unreadable(f"has {word!r} where a command should stand")
         if word in _REFUSED:
-            raise Unreadable(f"has {_REFUSED[word]}, which are not looked into")
+            raise Unreadable(f"has {_REFUSED[word]}, which is not analysed")
         compound = {
             "{": self._read_braced,
             "!": self._read_negated,

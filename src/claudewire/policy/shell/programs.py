@@ -69,7 +69,7 @@ _MOST_WORDS = 64
 _MOST_COMMANDS = 400
 """How many different commands are looked at; beyond that there may be any command."""
 _DEEPEST = 4
-"""How many shells inside shells are looked into."""
+"""How many shells inside shells are analysed."""
 
 _ANYTHING = (Word("…", "…", static=False),)
 """Stands for a command that was not looked at, and may be any command."""

@@ -39,7 +39,7 @@ Table = Mapping[int, ProcessInfo]
 
 
 def process_table() -> Table:
-    """Give all processes by their ids; empty where that cannot be found out.
+    """Return all processes by their ids; empty where that cannot be found out.
 
     It is made anew each time: an older one would lack processes that were started since.
     """

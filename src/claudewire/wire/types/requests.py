@@ -28,6 +28,6 @@ REQUESTS: dict[str, type[RequestBody[Any]]] = {
 
 @cache
 def answer_type(body_type: type[RequestBody[Any]]) -> Any:
-    """Give the type of a successful answer's payload: the parameter of the request's base."""
+    """Return the type of a successful answer's payload: the parameter of the request's base."""
     bases = cast("Any", body_type).__orig_bases__
     return next(get_args(base)[0] for base in bases if get_origin(base) is RequestBody)
