@@ -61,7 +61,7 @@ async def test_a_turn_that_uses_too_much_is_stopped_and_the_next_one_is_not() ->
         async with limited(Budget(calls=3, per="turn"), scenario=work_on) as claude:
             for _ in range(2):
                 turn = claude.send("go on")
-                with pytest.raises(BudgetExceeded, match="3 of 3 calls"):
+                with pytest.raises(BudgetExceeded, match="3 of 3 model calls"):
                     await turn
                 assert turn.state is TurnState.FAILED
 

@@ -285,7 +285,7 @@ class Session(Generic[OutputT]):
         timeout: Timeout = DEFAULT,
         escalate: Escalation | bool = False,
     ) -> InterruptReceipt:
-        """Stop the running turn, and wait until it has stopped."""
+        """Stop the running turn, and wait until it has stopped or the time is over."""
         receipt = self._portal.call(
             self._session.interrupt, queued=queued, timeout=timeout, escalate=escalate
         )
