@@ -1,0 +1,122 @@
+"""Which tests run which line: measured once, kept, and asked for each mutation."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from coverage import CoverageData
+
+from mutation import KEPT, SOURCE
+from mutation.mutations import Mutation, package_of
+from mutation.plugin import CONTEXT
+from mutation.sandbox import Sandbox
+
+__all__ = ["LEFT_OUT", "CoverageMap", "make_map"]
+
+LEFT_OUT = (
+    "tests/real",
+    "tests/peers",
+    "tests/docs/test_types.py",  # only type checkers run there
+    "tests/test_house.py",  # reads the sources, as they are written
+    "tests/test_mutation.py",
+)
+
+_DATA = KEPT / "coverage"
+_DURATIONS = KEPT / "durations.json"
+
+_BOUND = 3600.0
+"""Seconds for the whole suite, measured: several times what it takes."""
+
+_SETTINGS = f"""\
+[run]
+source = claudewire
+data_file = %s
+parallel = true
+context = ${{{CONTEXT}-}}
+patch = _exit, execv
+"""
+
+
+def make_map(jobs: int) -> str:
+    """Run the suite in a sandbox and keep what each test ran; return the end of its output."""
+    with Sandbox.open() as sandbox:
+        data = sandbox.folder.parent / "coverage"
+        settings = sandbox.folder.parent / "coveragerc"
+        settings.write_text(_SETTINGS % data, encoding="utf-8")
+        durations = sandbox.folder.parent / "durations.json"
+        done = sandbox.run(
+            *("python", "-m", "pytest", "-q", "-p", "mutation.plugin", "-p", "no:cacheprovider"),
+            *("-n", str(jobs), "--dist", "loadgroup", f"--mutation-durations={durations}"),
+            *(f"--ignore={it}" for it in LEFT_OUT),
+            bound=_BOUND,
+            HYPOTHESIS_PROFILE="fast",
+            COVERAGE_PROCESS_START=str(settings),
+        )
+        combine = sandbox.run("coverage", "combine", "-q", f"--rcfile={settings}", bound=_BOUND)
+        if combine.code != 0 or not durations.exists():
+            raise SystemExit(f"The map could not be made:\n{done.output}\n{combine.output}")
+        KEPT.mkdir(exist_ok=True)
+        shutil.move(data, _DATA)
+        shutil.move(durations, _DURATIONS)
+    return "\n".join(done.output.splitlines()[-20:])
+
+
+class CoverageMap:
+    """The map that was made last."""
+
+    def __init__(self) -> None:
+        if not _DATA.exists():
+            raise SystemExit("There is no map from lines to tests yet: run scripts/mutate --map")
+        self.durations: dict[str, float] = json.loads(_DURATIONS.read_text(encoding="utf-8"))
+        self._data = CoverageData(str(_DATA))
+        self._data.read()
+        self._files = {
+            path.partition(f"/{SOURCE.as_posix()}/")[2]: path
+            for path in self._data.measured_files()
+        }
+        self._lines = cache(self._lines_of)
+
+    def _lines_of(self, file: str) -> dict[int, set[str]]:
+        if file not in self._files:
+            return {}
+        contexts = self._data.contexts_by_lineno(self._files[file])
+        return {line: set(tests) & self.durations.keys() for line, tests in contexts.items()}
+
+    def _running(self, file: str, lines: Iterable[int] | None = None) -> set[str]:
+        found = self._lines(file)
+        return set().union(*(found.get(line, ()) for line in (found if lines is None else lines)))
+
+    def near(self, mutation: Mutation) -> list[str]:
+        """Return the tests that run the changed line, the nearest and fastest first."""
+        file = mutation.identity.file
+        if not mutation.imported:
+            return self._sorted(self._running(file, mutation.runs), file)
+        # What runs at import is noted for no test, or for whichever imported it first.
+        return self.wide(mutation)
+
+    def wide(self, mutation: Mutation) -> list[str]:
+        """Return all tests that may notice, in the same order."""
+        file = mutation.identity.file
+        lines = None if mutation.imported else mutation.body
+        near = 1 if mutation.imported else 0
+        mirrored = {test for test in self.durations if distance(test, file) <= near}
+        return self._sorted(self._running(file, lines) | mirrored, file)
+
+    def _sorted(self, tests: set[str], file: str) -> list[str]:
+        return sorted(tests, key=lambda it: (distance(it, file), self.durations[it], it))
+
+
+def distance(test: str, file: str) -> int:
+    """Say how far a test is from a file: its own test file, the folder of its package, another.
+
+    The tests of `people/inbox.py` are in `tests/people/test_inbox.py`.
+    """
+    path = PurePosixPath(test.partition("::")[0])
+    stem = Path(file).stem.strip("_")
+    if path.parts[1] not in (package_of(file), f"test_{stem}.py"):
+        return 2
+    return 0 if path.stem == f"test_{stem}" else 1

@@ -1,0 +1,259 @@
+"""Change the library at random and see whether a test fails. See CONTRIBUTING.md.
+
+scripts/mutate --map
+scripts/mutate --count 200 --seed 1
+scripts/mutate --seed 1 --again --tests tests/people/test_inbox.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from queue import SimpleQueue
+from random import Random
+from typing import Literal, NamedTuple, get_args
+
+from mutation import KEPT, ROOT, SOURCE, judged
+from mutation.coverage_map import CoverageMap, make_map
+from mutation.mutations import Identity, Mutation, mutations, packages, sample
+from mutation.sandbox import Sandbox
+
+__all__ = ["Result", "main"]
+
+NEAR_TESTS = 100
+NEAR_SECONDS = 20.0
+"""What is tried first: most mutations are noticed by a test that is near."""
+
+WIDE_SECONDS = 600.0
+"""What survives that is tried with all tests of the line, up to so much measured time."""
+
+HANG = 30.0
+"""Seconds for one test, unless it is known to take long: it hangs."""
+
+Status = Literal["killed", "timeout", "survived", "no test"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+
+class Result(NamedTuple):
+    """What became of a mutation."""
+
+    mutation: Mutation
+    status: Status
+    tests: int
+    """How many were run, or would have been without the failure."""
+    possible: int
+    """How many run the line, or what is near it."""
+    by: str
+    """The test that failed."""
+
+    @property
+    def survived(self) -> bool:
+        return self.status in ("survived", "no test")
+
+
+# --- one mutation --------------------------------------------------------------------------------
+
+
+class Trial:
+    """Tries mutations in a sandbox of its own."""
+
+    def __init__(self, sandbox: Sandbox, tests: CoverageMap, extra: Sequence[str]) -> None:
+        self._sandbox = sandbox
+        self._tests = tests
+        self._extra = extra
+        self._list = sandbox.folder.parent / "tests"
+
+    def result(self, mutation: Mutation) -> Result:
+        near = self._tests.near(mutation)
+        wide = self._tests.wide(mutation)
+        if not near and not self._extra:
+            return Result(mutation, "no test", 0, 0, "")
+        with self._sandbox.changed(mutation):
+            first = self._first(near, NEAR_SECONDS, NEAR_TESTS)
+            status, by = self._run(first, "fast")
+            if status == "survived":
+                first = self._first(wide, WIDE_SECONDS, len(wide))
+                status, by = self._run(first, "suite")
+        return Result(mutation, status, len(first), len(wide), by)
+
+    def _first(self, tests: list[str], seconds: float, count: int) -> list[str]:
+        total = itertools.accumulate(self._tests.durations[it] for it in tests)
+        return [test for test, sum in zip(tests[:count], total, strict=False) if sum <= seconds]
+
+    def _run(self, tests: list[str], profile: str) -> tuple[Status, str]:
+        names = [*self._extra, *tests]
+        self._list.write_text("\n".join(names), encoding="utf-8")
+        durations = [self._tests.durations[it] for it in tests]
+        hang = max(HANG, *(5 * it for it in durations)) if durations else HANG
+        done = self._sandbox.run(
+            *("python", "-m", "pytest", "-x", "-q", "-p", "mutation.plugin"),
+            *("-p", "no:cacheprovider", f"--timeout={hang}", f"--mutation-tests={self._list}"),
+            *dict.fromkeys(name.partition("::")[0] for name in names),
+            bound=120 + hang + 4 * sum(durations),
+            HYPOTHESIS_PROFILE=profile,
+        )
+        return _status(done.code, done.output), _failed(done.output)
+
+
+def _status(code: int | None, output: str) -> Status:
+    if code == 0:
+        return "survived"
+    if code == 5:
+        raise RuntimeError(f"No test was found; is the map up to date?\n{output}")
+    return "timeout" if code is None or "Failed: Timeout" in output else "killed"
+
+
+def _failed(output: str) -> str:
+    found = re.search(r"^(?:FAILED|ERROR) (.*?)(?: - |$)", output, re.MULTILINE)
+    return found[1] if found else output.strip().splitlines()[-1] if output.strip() else ""
+
+
+# --- many ----------------------------------------------------------------------------------------
+
+
+def tried(chosen: list[Mutation], jobs: int, extra: Sequence[str]) -> Iterator[Result]:
+    """Yield the results in the order of the mutations."""
+    with ExitStack() as stack:
+        free: SimpleQueue[Trial] = SimpleQueue()
+        for _ in range(jobs):
+            sandbox = stack.enter_context(Sandbox.open())
+            free.put(Trial(sandbox, CoverageMap(), extra))
+
+        def try_one(mutation: Mutation) -> Result:
+            trial = free.get()
+            try:
+                return trial.result(mutation)
+            finally:
+                free.put(trial)
+
+        pool = stack.enter_context(ThreadPoolExecutor(jobs))
+        stack.callback(pool.shutdown, cancel_futures=True)
+        yield from pool.map(try_one, chosen)
+
+
+def again(seed: int) -> list[Mutation]:
+    """Return what survived in the last run with this seed and still exists."""
+    entries = map(json.loads, _results(seed).read_text(encoding="utf-8").splitlines())
+    wanted = {
+        Identity(*it["mutation"]) for it in entries if it["status"] in ("survived", "no test")
+    }
+    source = ROOT / SOURCE
+    files = sorted({source / it.file for it in wanted})
+    everything = (it for file in files if file.exists() for it in mutations(file, source))
+    return list({it.identity: it for it in everything if it.identity in wanted}.values())
+
+
+def _results(seed: int) -> Path:
+    return KEPT / f"results-{seed}.jsonl"
+
+
+def _entry(result: Result) -> str:
+    mutation = result.mutation
+    return json.dumps(
+        {
+            "mutation": mutation.identity,
+            "line": mutation.line,
+            "status": result.status,
+            "tests": result.tests,
+            "possible": result.possible,
+            "by": result.by,
+        }
+    )
+
+
+# --- report --------------------------------------------------------------------------------------
+
+
+def report(results: list[Result], reasons: dict[Identity, str]) -> str:
+    """Return the survivors that nobody judged equivalent, and a table."""
+    open = [it for it in results if it.survived and it.mutation.identity not in reasons]
+    lines = [
+        f"{it.mutation}\n    {it.status}: {it.tests} of {it.possible} tests were run" for it in open
+    ]
+    timeouts = [f"{it.mutation}\n    hangs: {it.by}" for it in results if it.status == "timeout"]
+    rate = 100 * len(open) / (len(results) or 1)
+    return "\n".join(
+        [
+            *(["", "A test hung, which counts as killed:", *timeouts] if timeouts else []),
+            *(["", "Survivors:", *lines] if lines else []),
+            *("", *_table(results, reasons), ""),
+            f"{len(open)} of {len(results)} mutations survive and are not judged: {rate:.1f} %",
+        ]
+    )
+
+
+def _table(results: list[Result], reasons: dict[Identity, str]) -> Iterator[str]:
+    columns = ("mutations", *STATUSES, "equivalent", "real")
+    yield f"{'package':12}" + "".join(f"{name:>11}" for name in columns)
+    names = sorted({it.mutation.package for it in results})
+    for name in [*names, "all"]:
+        group = [it for it in results if name in (it.mutation.package, "all")]
+        counts = Counter(it.status for it in group)
+        equivalent = sum(it.survived and it.mutation.identity in reasons for it in group)
+        real = counts["survived"] + counts["no test"] - equivalent
+        row = (len(group), *(counts[it] for it in STATUSES), equivalent, real)
+        yield f"{name:12}" + "".join(f"{number:>11}" for number in row)
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/mutate", description=__doc__.split("\n")[0])
+    parser.add_argument(
+        "--map", action="store_true", help="only measure which tests run which line"
+    )
+    parser.add_argument("--count", type=int, default=100, help="how many mutations")
+    parser.add_argument("--seed", type=int, default=1, help="which ones")
+    parser.add_argument(
+        "--package", choices=sorted(packages(ROOT / SOURCE)), help="only in this one"
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="how many at once")
+    parser.add_argument("--again", action="store_true", help="try the survivors of this seed again")
+    parser.add_argument("--tests", nargs="+", default=[], help="files of tests to run each time")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _options(arguments)
+    reasons = judged.read(judged.JUDGED.read_text(encoding="utf-8"))
+    if options.map:
+        print(make_map(options.jobs))
+        return 0
+    if options.again:
+        chosen = again(options.seed)
+    else:
+        chosen = sample(ROOT / SOURCE, options.count, Random(options.seed), options.package)
+    if not chosen:
+        return 0
+    results = _tell(tried(chosen, options.jobs, options.tests), len(chosen), options.seed)
+    print(report(results, reasons))
+    return 0
+
+
+def _tell(results: Iterable[Result], count: int, seed: int) -> list[Result]:
+    """Say how far it is, and keep each result at once."""
+    start = time.monotonic()
+    told = []
+    KEPT.mkdir(exist_ok=True)
+    with _results(seed).open("w", encoding="utf-8") as file:
+        for number, result in enumerate(results, 1):
+            print(_entry(result), file=file, flush=True)
+            minutes = (time.monotonic() - start) / 60
+            place = f"{result.mutation.identity.file}:{result.mutation.line}"
+            print(f"{number:4} of {count} {minutes:5.1f} min {result.status:9} {place}", flush=True)
+            told.append(result)
+    return told
+
+
+if __name__ == "__main__":
+    sys.exit(main())

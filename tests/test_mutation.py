@@ -1,0 +1,206 @@
+"""Mutations are what their operator says, and only the copy of the library is changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from textwrap import dedent
+
+import pytest
+from mutation import ROOT, SOURCE, judged
+from mutation.coverage_map import distance
+from mutation.mutations import Identity, Mutation, is_program, mutations, packages, sample, shares
+from mutation.run import Result, report
+from mutation.sandbox import Sandbox
+
+
+def mutations_of(tmp_path: Path, code: str) -> list[Mutation]:
+    path = tmp_path / "module.py"
+    path.write_text(dedent(code), encoding="utf-8")
+    return mutations(path, tmp_path)
+
+
+def after(tmp_path: Path, code: str, operator: str) -> list[str]:
+    found = mutations_of(tmp_path, code)
+    return [it.identity.after for it in found if it.identity.operator == operator]
+
+
+@pytest.mark.parametrize(
+    ("operator", "code", "changed"),
+    [
+        ("comparison", "a < b", ["(a <= b)", "(a >= b)"]),
+        ("comparison", "a is b in c", ["(a is not b in c)", "(a is b not in c)"]),
+        ("boolean", "a and b", ["(a or b)"]),
+        ("operand", "a or b or c", ["(b or c)", "(a or c)", "(a or b)"]),
+        ("negation", "not a", ["(a)"]),
+        ("arithmetic", "a + b", ["(a - b)"]),
+        ("arithmetic", "a += b", ["a -= b"]),
+        ("arithmetic", "int | None", []),
+        ("condition", "a if b else c", ["a if (True) else c", "a if (False) else c"]),
+        ("condition", "while True: a()", []),
+        ("filtering", "[a for a in b if c]", ["[a for a in b if (True)]"]),
+        ("constant", "a = 1", ["a = (2)"]),
+        ("constant", "a = 1.5", ["a = (15.0)"]),
+        ("constant", "a = True", ["a = (False)"]),
+        ("constant", "a = 'b'", ["a = ('XXb')"]),
+        ("constant", "a = b'c'", ["a = (b'XXc')"]),
+        ("constant", "a = 'Words for a person.'", []),
+        ("constant", "raise Error('b', 1)", []),
+        ("constant", "log.warning('%s', 1)", []),
+        ("constant", "if TYPE_CHECKING: a = 1", []),
+        ("constant", "__all__ = ['a']", []),
+        ("constant", "A = Literal['a']", []),
+        ("constant", "a: Annotated[int, 1]", []),
+        ("constant", "a = 1  # pragma: no cover", []),
+        ("shield", "CancelScope(shield=True)", ["CancelScope(shield=(False))"]),
+        ("keyword", "f(a, b=c)", ["(f(a))"]),
+        ("call", "a = f(b)", ["a = (b)"]),
+        ("call", "f(b)", []),
+        ("default", "def f(a: int = 1): pass", ["def f(a: int = (2)): pass"]),
+        ("statement", "f(\n    a\n)", ["pass"]),
+        ("statement", "a.b = c", ["pass"]),
+        ("statement", "a = b", []),
+        ("statement", "raise a", ["pass"]),
+        ("loop", "for a in b: c()", ["for a in (()): c()"]),
+    ],
+)
+def test_an_operator_makes_these_changes(
+    tmp_path: Path, operator: str, code: str, changed: list[str]
+) -> None:
+    assert after(tmp_path, code, operator) == changed
+
+
+@pytest.mark.parametrize(
+    ("operator", "body", "changed"),
+    [
+        ("awaiting", "await f()", ["pass"]),
+        ("awaiting", "a = await f()", ["a = (None)"]),
+        ("returning", "return a", ["return None"]),
+        ("returning", "return None", []),
+        ("constant", "'A docstring'", []),
+    ],
+)
+def test_an_operator_makes_these_changes_in_a_function(
+    tmp_path: Path, operator: str, body: str, changed: list[str]
+) -> None:
+    assert after(tmp_path, f"async def f():\n    {body}", operator) == changed
+
+
+@pytest.mark.parametrize(
+    ("operator", "caught", "changed"),
+    [
+        ("narrowed", "A", ["except (()):"]),
+        ("narrowed", "(A, B)", ["except ((B,)):", "except ((A,)):"]),
+        ("widened", "A", ["except (Exception):"]),
+        ("widened", "Exception", ["except (BaseException):"]),
+        ("widened", "BaseException", []),
+    ],
+)
+def test_an_operator_changes_what_is_caught(
+    tmp_path: Path, operator: str, caught: str, changed: list[str]
+) -> None:
+    assert after(tmp_path, f"try:\n    f()\nexcept {caught}:\n    g()", operator) == changed
+
+
+def test_a_mutation_knows_its_function_and_the_lines_of_its_statement(tmp_path: Path) -> None:
+    code = """
+    class Car:
+        def go(self):
+            return drive(
+                "€", 5
+            )
+    """
+    (five,) = (it for it in mutations_of(tmp_path, code) if "(6)" in it.identity.after)
+    assert five.identity == Identity("module.py", "Car.go", "constant", '"€", 5', '"€", (6)')
+    assert (five.line, five.runs, five.body) == (5, range(4, 7), range(3, 7))
+    assert not five.imported
+    assert five.changed.decode() == dedent(code).replace("5", "(6)")
+
+
+def test_what_runs_at_import_is_known_and_a_default_belongs_to_its_function(
+    tmp_path: Path,
+) -> None:
+    found = mutations_of(tmp_path, "A = 1\ndef f(a=2):\n    '''Doc'''\n    a.b = 3\n")
+    facts = {it.identity.before: (it.imported, it.runs) for it in found}
+    assert facts == {
+        "A = 1": (True, range(1, 2)),
+        "def f(a=2):": (False, range(4, 5)),
+        "a.b = 3": (False, range(4, 5)),
+    }
+
+
+def test_a_sample_is_taken_from_all_packages_and_again_with_the_same_seed() -> None:
+    first, second = (sample(ROOT / SOURCE, 12, Random(5), "concurrency") for _ in range(2))
+    assert [it.identity for it in first] == [it.identity for it in second]
+    assert len({(it.identity.file, it.line) for it in first}) == 12
+    assert all(map(is_program, first))
+    assert {"wire", "content", "session"} <= packages(ROOT / SOURCE).keys()
+    assert shares({"a": 70, "b": 25, "c": 5}, 11) == {"a": 8, "b": 3, "c": 0}
+
+
+def test_every_process_in_a_sandbox_has_the_changed_library() -> None:
+    version = (ROOT / SOURCE / "_package.py").read_bytes()
+    changed = version + b"\nmutated = True\n"
+    identity = Identity("_package.py", "the module", "constant", "", "")
+    mutation = Mutation(identity, 1, range(1), range(1), imported=True, changed=changed)
+    look = "import claudewire._package as it; print(hasattr(it, 'mutated'))"
+    nested = (
+        f"import subprocess, sys; subprocess.run([sys.executable, '-I', '-c', {look!r}], env={{}})"
+    )
+    with Sandbox.open() as sandbox:
+        assert sandbox.run("python", "-c", look, bound=60) == (0, "False\n")
+        with sandbox.changed(mutation):
+            assert sandbox.run("python", "-c", look, bound=60) == (0, "True\n")
+            assert sandbox.run("python", "-c", nested, bound=60) == (0, "True\n")
+        assert sandbox.run("python", "-c", look, bound=60) == (0, "False\n")
+    assert (ROOT / SOURCE / "_package.py").read_bytes() == version
+
+
+def test_what_takes_too_long_is_ended() -> None:
+    with Sandbox.open() as sandbox:
+        done = sandbox.run("python", "-c", "import time; time.sleep(3600)", bound=0.1)
+        assert done.code is None
+
+
+@pytest.mark.parametrize(
+    ("test", "file", "far"),
+    [
+        ("tests/people/test_inbox.py::test", "people/inbox.py", 0),
+        ("tests/test_content.py::test", "content.py", 0),
+        ("tests/simulator/test_main.py::test", "simulator/__main__.py", 0),
+        ("tests/people/test_plans.py::test", "people/inbox.py", 1),
+        ("tests/wire/test_codec.py::test", "wire/types/blocks.py", 1),
+        ("tests/session/test_inbox.py::test", "people/inbox.py", 2),
+    ],
+)
+def test_the_tests_of_a_file_are_near(test: str, file: str, far: int) -> None:
+    assert distance(test, file) == far
+
+
+class TestAJudgement:
+    IDENTITY = Identity("a.py", "f", "constant", "a = 'b' + \"'''\"", r"a = '\d'")
+
+    def test_is_written_without_a_reason_and_refused_like_that(self) -> None:
+        with pytest.raises(ValueError, match="each with a text"):
+            judged.read(judged.written(self.IDENTITY))
+
+    def test_is_read(self) -> None:
+        text = judged.written(self.IDENTITY).replace('equivalent = ""', 'equivalent = "Because."')
+        assert judged.read(text) == {self.IDENTITY: "Because."}
+
+    def test_takes_a_survivor_out_of_the_rate(self) -> None:
+        mutation = Mutation(self.IDENTITY, 1, range(1), range(1), imported=False, changed=b"")
+        results = [Result(mutation, "survived", 3, 3, "")]
+        assert "1 of 1 mutations survive and are not judged: 100.0 %" in report(results, {})
+        assert "0 of 1 mutations" in report(results, {self.IDENTITY: "Because."})
+
+    def test_of_this_project_names_code_that_exists(self) -> None:
+        reasons = judged.read(judged.JUDGED.read_text(encoding="utf-8"))
+        source = ROOT / SOURCE
+        found = {
+            it.identity
+            for file in {identity.file for identity in reasons}
+            for it in mutations(source / file, source)
+        }
+        assert json.dumps(sorted(reasons.keys() - found), indent=1) == "[]"
