@@ -9,6 +9,7 @@ import anyio
 import anyio.from_thread
 import anyio.to_thread
 import pytest
+from tests.helpers.clock import simulated_time
 from tests.people.asking import SOON
 
 from claudewire.concurrency import Latch, Mailbox, MailboxClosed, RunSoon, run_soon
@@ -48,6 +49,7 @@ async def test_a_latch_is_set_from_another_thread() -> None:
     assert sorted(woken) == ["a", "b", "c"]
 
 
+@simulated_time
 async def test_a_task_that_stops_waiting_is_forgotten() -> None:
     latch = Latch()
     with anyio.move_on_after(0.001):
@@ -136,6 +138,7 @@ async def test_a_reader_is_let_go_when_the_mailbox_closes() -> None:
             in_a_thread(mailbox.close).join()
 
 
+@simulated_time
 async def test_a_reader_that_is_cancelled_loses_nothing() -> None:
     mailbox: Mailbox[str] = Mailbox()
     with anyio.move_on_after(0.001):

@@ -506,10 +506,13 @@ KEEPS_A_DIARY = """
         note("SIGTERM")
         os._exit(1)
 
+    # A SIGTERM has to wait until the end of the input was noted, however slow that is.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
     signal.signal(signal.SIGTERM, term)
     for prompt in prompts():
         result("ok")
     note("EOF")
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     while os.environ["STAYS"]:
         signal.pause()
     note("gone")

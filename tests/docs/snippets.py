@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from typing import Any
 
-SOON = 30.0
+SOON = 60.0
 
 
 def printed(snippets: list[str]) -> Iterator[str]:

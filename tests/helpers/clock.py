@@ -1,10 +1,12 @@
-"""Simulated time: it passes at once when every task waits, and only then."""
+"""Simulated time: it passes at once when every task waits, or when the test says so."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import selectors
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,13 +18,15 @@ Ready = list[tuple[selectors.SelectorKey, int]]
 class _Selector(selectors.DefaultSelector):
     """Lets time pass instead of waiting for it."""
 
-    def __init__(self, let_pass: Callable[[float], None]) -> None:
+    def __init__(self, let_pass: Callable[[float], None] | None) -> None:
         super().__init__()
         self._let_pass = let_pass
 
     def select(self, timeout: float | None = None) -> Ready:
         if timeout is None or timeout <= 0:
             return super().select(timeout)
+        if self._let_pass is None:
+            return super().select(None)
         ready = super().select(0)
         if not ready:
             self._let_pass(timeout)
@@ -32,25 +36,43 @@ class _Selector(selectors.DefaultSelector):
 class SimulatedTimeLoop(asyncio.SelectorEventLoop):
     """An event loop with simulated time, which does not wait for threads and processes."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, by_hand: bool = False) -> None:
         self._seconds = 0.0
-        super().__init__(_Selector(self._let_pass))
+        super().__init__(_Selector(None if by_hand else self.let_pass))
 
     def time(self) -> float:
         return self._seconds
 
-    def _let_pass(self, seconds: float) -> None:
+    def let_pass(self, seconds: float) -> None:
         self._seconds += seconds
 
 
-def options(backend: str) -> dict[str, Any]:
+def options(backend: str, *, by_hand: bool = False) -> dict[str, Any]:
     """The options of a backend of anyio with which time is simulated."""
     if backend == "trio":
-        return {"clock": trio.testing.MockClock(autojump_threshold=0)}
-    return {"loop_factory": SimulatedTimeLoop}
+        return {"clock": trio.testing.MockClock(autojump_threshold=math.inf if by_hand else 0)}
+    return {"loop_factory": partial(SimulatedTimeLoop, by_hand=by_hand)}
 
 
-simulated_time = pytest.mark.parametrize(
-    "anyio_backend", [pytest.param((name, options(name)), id=name) for name in ("asyncio", "trio")]
-)
+def _backends(*, by_hand: bool) -> pytest.MarkDecorator:
+    cases = [(name, options(name, by_hand=by_hand)) for name in ("asyncio", "trio")]
+    return pytest.mark.parametrize("anyio_backend", cases, ids=["asyncio", "trio"])
+
+
+simulated_time = _backends(by_hand=False)
 """A test in which nobody has to be fast."""
+
+time_by_hand = _backends(by_hand=True)
+"""The same with threads or processes, which are not waited for: time passes by `let_pass` alone."""
+
+
+def let_pass(seconds: float) -> None:
+    """Let time pass in a test with `time_by_hand`."""
+    if trio.lowlevel.in_trio_task():
+        clock = trio.lowlevel.current_clock()
+        assert isinstance(clock, trio.testing.MockClock)
+        clock.jump(seconds)
+    else:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, SimulatedTimeLoop)
+        loop.let_pass(seconds)

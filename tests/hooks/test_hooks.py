@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import msgspec
 import pytest
+from tests.helpers.clock import let_pass, time_by_hand
+from tests.helpers.peer import SOON
 from tests.hooks.hook_table import RESULTS, WITHOUT_MATCHER, expected
 from tests.real.hooked import hooked
 from tests.wire.test_hooks import BASE, INPUTS
@@ -723,6 +725,7 @@ async def test_a_hook_is_told_its_session() -> None:
     assert told == [session]
 
 
+@time_by_hand
 @pytest.mark.parametrize("how", ["withdrawn", "too late"])
 async def test_a_function_in_a_thread_can_see_that_nobody_waits(how: str) -> None:
     began, seen = threading.Event(), threading.Event()
@@ -733,16 +736,15 @@ async def test_a_function_in_a_thread_can_see_that_nobody_waits(how: str) -> Non
             pass
         seen.set()
 
-    timeout = 0.05 if how == "too late" else 50
-    hooks = Hooks.of({"Stop": Hook(watchful, timeout=timeout)})
-    with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(hooks.serve, callback("Stop"))
-            await anyio.to_thread.run_sync(began.wait, 10)
-            if how == "withdrawn":
-                tasks.cancel_scope.cancel()
-        with anyio.CancelScope(shield=True):
-            assert await anyio.to_thread.run_sync(seen.wait, 10)
+    hooks = Hooks.of({"Stop": Hook(watchful, timeout=50)})
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(hooks.serve, callback("Stop"))
+        assert await anyio.to_thread.run_sync(began.wait, SOON)
+        if how == "withdrawn":
+            tasks.cancel_scope.cancel()
+        else:
+            let_pass(50)
+    assert await anyio.to_thread.run_sync(seen.wait, SOON)
 
 
 # --- what the CLI has to support -----------------------------------------------------------------

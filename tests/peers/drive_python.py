@@ -34,7 +34,7 @@ from claude_agent_sdk import (  # type: ignore[import-not-found]
 )
 
 CLI = sys.argv[1]
-PATIENCE = 20
+PATIENCE = 60
 """Seconds that a case may take; it takes less than one."""
 
 

@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
 const [SDK, CLI, ...CASES] = process.argv.slice(2);
-const PATIENCE = 20_000; // milliseconds that a case may take; it takes less than a second
+const PATIENCE = 60_000; // milliseconds that a case may take; it takes less than a second
 
 const require = createRequire(pathToFileURL(`${SDK}/`));
 const load = (name) => import(pathToFileURL(require.resolve(name)));

@@ -417,8 +417,11 @@ async def test_what_was_typed_before_anything_was_asked_answers_nothing() -> Non
 
 async def test_a_line_that_comes_while_somebody_waits_again_is_theirs(typist: Typist) -> None:
     lines = LineReader(typist.stream)
-    with anyio.move_on_after(0.001):
-        await lines.next()
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lines.next)
+            await until(lambda: lines._reading)
+            tasks.cancel_scope.cancel()
     received: list[str] = []
 
     async def read() -> None:

@@ -16,7 +16,7 @@ from claudewire.testing import Chat, SimulatedCLI
 
 pytestmark = pytest.mark.anyio
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 HASTY = Timeouts(exit=0.2, terminate=PATIENCE, kill=PATIENCE, drain=0.2)
 
 

@@ -22,7 +22,7 @@ from tests.reliability.table import BEGIN, END, problems_of, read, replaced, tab
 from claudewire.errors import Cause, CLIError, RequestTimeout, TurnError
 from claudewire.transport import Launch
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import anyio
 import pytest
+from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import opened, simulated
 
@@ -104,6 +105,7 @@ def test_a_request_type_is_named_like_its_subtype(name: str) -> None:
     assert name == subtype.title().replace("_", "")
 
 
+@simulated_time
 async def test_a_request_waits_no_longer_than_it_was_told() -> None:
     peer = Peer()
     session = await opened(peer)

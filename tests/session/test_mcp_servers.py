@@ -10,6 +10,7 @@ import anyio
 import anyio.abc
 import pytest
 from tests.helpers import messages as saying
+from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import QUICK, SOME_CLI, allow, opened, options, soon
 
@@ -214,6 +215,7 @@ async def test_a_server_that_the_cli_cannot_meet_is_not_added() -> None:
     assert told == [sdk("broken"), {}, sdk("broken")]
 
 
+@simulated_time
 async def test_a_server_that_the_cli_does_not_meet_in_time_is_not_added() -> None:
     told: list[Any] = []
     short = Timeouts(start=SOON, request=0.05, exit=0.05, drain=0.05)
@@ -435,6 +437,7 @@ async def test_a_server_that_cannot_be_switched_stays_as_it_is(name: str) -> Non
     assert told == [sdk("one", "two")]
 
 
+@simulated_time
 async def test_a_cli_that_does_not_answer_is_not_asked_again_in_other_words() -> None:
     async def ignore(cli: CLI) -> None:
         await cli.hear_request(McpToggle)

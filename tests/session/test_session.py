@@ -10,6 +10,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from tests.helpers import messages as saying
+from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import (
     SOME_CLI,
@@ -291,6 +292,7 @@ async def test_a_cli_that_refuses_is_an_error() -> None:
     assert session.failure is caught.value
 
 
+@simulated_time
 async def test_a_cli_that_does_not_answer_is_an_error() -> None:
     timeouts = Timeouts(start=0.02, exit=0.02, drain=0.02)
     session = Session(

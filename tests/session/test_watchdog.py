@@ -1,7 +1,8 @@
 """The watchdog knows what a session waits for and since when, and acts as it is told.
 
 Time is simulated and jumps ahead whenever nobody has anything to do, so that patience may be long
-and times are exact. Only where threads take part, patience is short.
+and times are exact. Only where threads take part, patience is short: for tools alone, which only a
+turn that is to stall uses, so that a slow machine stalls no other.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from claudewire.wire import Cancel, CanUseTool, GetSettings, Interrupt
 
 FOREVER = 10_000.0
 LIMITS = Patience(first_token=100, next_token=200, tool=300, person=None, answer=400)
-SHORT = Patience(first_token=SOON, next_token=0.3, tool=SOON, person=None, answer=SOON)
+SHORT = Patience(first_token=SOON, next_token=SOON, tool=0.05, person=None, answer=SOON)
 
 
 class Clock:
@@ -336,6 +337,8 @@ async def stuck(chat: Chat) -> None:
     if chat.text == "stuck":
         await chat.say("I begin.")
         await chat.sleep(math.inf)
+    if chat.text == "stuck in a tool":
+        await chat.use("Read", {"file_path": "a.txt"}, seconds=math.inf)
     await echo(chat)
 
 
@@ -411,7 +414,7 @@ def test_it_starts_another_cli_if_told_to(real_clock: Clock) -> None:
         )
         async with session:
             for _ in range(2):  # the new one is watched as well
-                turn, after = session.send("stuck"), session.send("fine")
+                turn, after = session.send("stuck in a tool"), session.send("fine")
                 with pytest.raises(TurnStalled):
                     await turn
                 assert (await after).text == "You said fine."
@@ -442,7 +445,7 @@ def test_a_restart_that_fails_is_logged(
         )
         await session.start()
         with pytest.raises(TurnStalled):
-            await session.send("stuck")
+            await session.send("stuck in a tool")
         await soon(lambda: session.state == "failed")
         await session.close()
 

@@ -29,7 +29,7 @@ from claudewire.wire import (
     UserMessage,
 )
 
-PATIENCE = 20
+PATIENCE = 60
 """Seconds: far more than anything here takes, even on a machine that is busy."""
 
 SCENARIO = """\

@@ -508,6 +508,7 @@ def test_handlers_see_the_context_in_which_the_session_was_opened() -> None:
 def test_every_wait_has_a_bound() -> None:
     with opened(waits) as claude:
         turn = claude.send("go on")
+        turn.wait_started(SOON)
         later = claude.send("later")
         for wait in (
             lambda: turn.reply(0.01),
@@ -675,14 +676,16 @@ claude = sync.open(cli=[sys.executable, "-m", "claudewire.simulator"])
 def test_a_session_that_is_left_open_ends_with_the_interpreter() -> None:
     printed = run_script(
         f"""
+import atexit, contextlib
+atexit.register(lambda: thread.join())  # runs after the library's own, which came later
 {OPEN}
 def waits():
-    try:
+    with contextlib.suppress(SessionClosed):
         list(claude.unsolicited)
-    finally:
-        print("let go", flush=True)
+    print("let go", flush=True)
 
-threading.Thread(target=waits, daemon=True).start()
+thread = threading.Thread(target=waits, daemon=True)
+thread.start()
 claude.send("hello").wait_started()
 print(claude.pid)
         """

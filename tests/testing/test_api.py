@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -291,9 +292,11 @@ async def test_a_slow_reply_is_complete(stream: bool) -> None:
 
 async def test_a_client_may_leave_in_the_middle() -> None:
     async with ScriptedAPI([APIReply("x" * 10_000_000, chunk=100)]) as api:
-        async with connected(api) as client:
-            with anyio.move_on_after(0.05):
-                await client.ask("hi", stream=True)
+        async with connected(api) as client, anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(client.ask, "hi", stream=True))
+            while b"event: " not in client.received:
+                await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
         async with connected(api) as client:
             assert text(await client.ask("next")) == "I have no script for: next"
 

@@ -21,6 +21,7 @@ import anyio.to_thread
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from tests.helpers.clock import let_pass, simulated_time, time_by_hand
 
 from claudewire.content import Document, Image, Text
 from claudewire.schemas import Docstring, UnsupportedType
@@ -876,6 +877,7 @@ async def test_an_error_of_its_own_is_told_as_it_is_and_not_logged(
     assert str(ToolError("a", "b")) == "a b"
 
 
+@simulated_time
 async def test_a_tool_that_takes_too_long_is_stopped() -> None:
     contexts: list[ToolContext] = []
 
@@ -888,18 +890,25 @@ async def test_a_tool_that_takes_too_long_is_stopped() -> None:
     assert contexts[0].cancelled
 
 
+@time_by_hand
 async def test_a_plain_function_that_takes_too_long_is_left_alone_and_can_see_it() -> None:
-    released = threading.Event()
-    seen = threading.Event()
+    began, released, seen = threading.Event(), threading.Event(), threading.Event()
 
-    @tool(timeout=0.01)
+    @tool(timeout=5)
     def sleep(context: ToolContext) -> None:
+        began.set()
         assert released.wait(SOON)
         if context.cancelled:
             context.progress(1)  # goes nowhere
             seen.set()
 
-    assert await text_of(sleep) == "! The tool took longer than 0.01 s and was stopped."
+    async def wait() -> None:
+        assert await anyio.to_thread.run_sync(began.wait, SOON)
+        let_pass(5)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait)
+        assert await text_of(sleep) == "! The tool took longer than 5 s and was stopped."
     released.set()
     assert await anyio.to_thread.run_sync(seen.wait, SOON)
 

@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import subprocess
+import termios
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -187,9 +188,9 @@ async def test_what_a_cancelled_send_has_begun_is_finished_before_anything_else(
     begun = array.array("Q", range(2**18)).tobytes()
     async with running(DEAF) as process:
         assert await line(process) == b"ready"
-        await cancelled_when_stuck(lambda: process.send(begun))
-        await cancelled_when_stuck(lambda: process.send(b"never begun"))
-        await cancelled_when_stuck(process.send_eof)
+        await cancelled_when_stuck(process, lambda: process.send(begun))
+        await cancelled_when_stuck(process, lambda: process.send(b"never begun"))
+        await cancelled_when_stuck(process, process.send_eof)
         process.send_signal(signal.SIGUSR1)
         async with anyio.create_task_group() as tasks:
 
@@ -207,14 +208,18 @@ async def test_what_a_cancelled_send_has_not_begun_is_not_sent() -> None:
         assert await line(process) == b"ready"
         full = b"x" * fcntl.fcntl(process._child.stdin.fileno(), fcntl.F_GETPIPE_SZ)
         await process.send(full)
-        await cancelled_when_stuck(lambda: process.send(b"never begun"))
+        await cancelled_when_stuck(process, lambda: process.send(b"never begun"))
         process.send_signal(signal.SIGUSR1)
         await process.send(b"the end")
         await process.send_eof()
         assert await everything(process.receive) == full + b"the end"
 
 
-async def cancelled_when_stuck(function: Callable[[], Awaitable[None]]) -> None:
+async def cancelled_when_stuck(
+    process: ProcessTransport, function: Callable[[], Awaitable[None]]
+) -> None:
+    """Cancel what waits because stdin is full."""
+
     async def run() -> None:
         with scope:
             await function()
@@ -222,11 +227,18 @@ async def cancelled_when_stuck(function: Callable[[], Awaitable[None]]) -> None:
     scope = anyio.CancelScope()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run)
-        for _ in range(20):
-            await anyio.wait_all_tasks_blocked()
-            await anyio.sleep(0.005)
+        while not stdin_is_full(process):
+            await anyio.lowlevel.checkpoint()
+        await anyio.wait_all_tasks_blocked()
         scope.cancel()
     assert scope.cancelled_caught
+
+
+def stdin_is_full(process: ProcessTransport) -> bool:
+    pipe = process._child.stdin.fileno()
+    unread = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, unread)
+    return unread[0] == fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
 
 
 async def test_stderr_is_received_apart() -> None:

@@ -26,9 +26,9 @@ REQUESTS = "requests.jsonl"
 
 _WARDENS = "wardens"
 _LOG = "warden.log"
-_TRIES = 500
+_TRIES = 3000
 _PAUSE = 0.01
-"""Five seconds in all for processes to end: after SIGKILL they need a moment, not more."""
+"""Half a minute in all for processes to end: much more than they need, even on a busy machine."""
 
 
 class CageError(Exception):
