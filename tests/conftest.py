@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.helpers.skips import SkipCheck
 
 HERE = Path(__file__).resolve().parent
 
@@ -46,6 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     stop_ignoring_signals()
+    config.pluginmanager.register(SkipCheck(config))
     config.addinivalue_line("markers", "outside: mostly starts other programs; runs unmeasured")
     config.addinivalue_line("markers", "slow: left out by scripts/test --fast")
     config.addinivalue_line(

@@ -48,11 +48,10 @@ Delivered = dict[str, list[Line]]
 @pytest.fixture(scope="module", params=DRIVERS)
 def delivered(request: pytest.FixtureRequest) -> Delivered:
     """What an SDK delivered and called, line by line, for each case."""
-    missing = Cage.unavailable()
-    if missing is None and not (PEERS / request.param / ".installed").exists():
-        missing = f"the official SDK ({request.param}) is not installed; scripts/peers does it"
-    if missing is not None:
-        pytest.skip(missing)
+    if (reason := Cage.unavailable()) is not None:
+        pytest.skip(f"No cage: {reason}")
+    if not (PEERS / request.param / ".installed").exists():
+        pytest.skip(f"the official SDK ({request.param}) is not installed; scripts/peers does it")
     return _by_case(_drive(DRIVERS[request.param]))
 
 

@@ -31,7 +31,7 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "{TESTS}"]))
 
 def test_servers_of_the_older_line_are_mounted_too() -> None:
     if not (PACKAGES / ".installed").exists():
-        pytest.skip("The older line of mcp is not installed; scripts/peers does it")
+        pytest.skip("the older line of mcp is not installed; scripts/peers does it")
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],
         cwd=ROOT,

@@ -91,7 +91,7 @@ def test_a_server_outside_on_loopback_cannot_be_reached(cage: Cage) -> None:
     assert "Connection refused" in done.stderr
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="Only root could try")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root could try")
 def test_not_even_root_can_leave(cage: Cage) -> None:
     code = (
         "import ctypes, os; c = ctypes.CDLL(None, use_errno=True); "
@@ -372,7 +372,7 @@ def test_it_says_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- its parts, in this process ------------------------------------------------------------------
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="A thread has a network of its own only as root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a thread a network of its own")
 def test_a_confined_thread_ends_what_it_started() -> None:
     def task() -> None:
         outside = caged.confine()

@@ -129,7 +129,7 @@ def test_the_exit_status_of_a_process_that_is_not_our_child_is_unknown() -> None
     stranger.close()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="who is not root may not become another")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
 def test_what_may_not_be_signalled_exists() -> None:
     os.setresuid(65534, 65534, 0)
     try:

@@ -1,0 +1,134 @@
+"""Which tests may be skipped, and why. A run that skips anything else, or lacks tests, fails."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+import pytest
+
+AT_LEAST = 12_300
+"""How many tests there are, at least; raise it now and then."""
+
+CAGED = (
+    "real",
+    "peers",
+    "conformance/test_requirements_sessions.py",
+    "docs/test_testing_guide.py",
+    "testing/test_cage.py",
+    "testing/test_pytest_plugin.py",
+)
+"""Where programs run in a cage."""
+
+
+class Allowed(NamedTuple):
+    """A reason for which tests may be skipped."""
+
+    reason: str
+    """How it begins."""
+    places: tuple[str, ...]
+    """The folders and files of tests where it counts."""
+    most: int | None = None
+    """How many tests it may skip."""
+    in_ci: bool = True
+    """Whether it counts in CI, too, where all that can be installed is installed."""
+
+
+ALLOWED = (
+    Allowed("No cage: ", CAGED),
+    Allowed("CLI ", ("real", "conformance/test_requirements_sessions.py"), in_ci=False),
+    Allowed("the official SDK ", ("peers",), in_ci=False),
+    Allowed("the older line of mcp ", ("peers",), most=1, in_ci=False),
+    Allowed("there can be a sandbox here", ("real/test_options_real.py",)),
+    # As root:
+    Allowed("root may read everything", ("launch/test_argv.py",), most=1),
+    # As anybody else:
+    Allowed("only root ", ("real", "transport", "testing/test_cage.py"), most=8),
+    Allowed("there is no `type` statement", ("schemas/test_schemas.py",), most=1),
+)
+
+
+class Skip(NamedTuple):
+    """A test, or a file of tests, that was skipped."""
+
+    place: str
+    """Its file, as a path below `tests`."""
+    reason: str
+
+
+def problems(skips: Iterable[Skip], *, in_ci: bool) -> Iterator[str]:
+    """Say which skips are not allowed."""
+    counted: Counter[Allowed] = Counter()
+    for skip in skips:
+        allowed = _allowed(skip, in_ci=in_ci)
+        if allowed is None:
+            yield f"{skip.place} must not be skipped for this reason: {skip.reason}"
+        else:
+            counted[allowed] += 1
+    for allowed, count in counted.items():
+        if allowed.most is not None and count > allowed.most:
+            yield f"{count} tests were skipped, and {allowed.most} may be: {allowed.reason}"
+
+
+def _allowed(skip: Skip, *, in_ci: bool) -> Allowed | None:
+    place = PurePosixPath(skip.place)
+    for it in ALLOWED:
+        is_there = any(place.is_relative_to(where) for where in it.places)
+        if is_there and skip.reason.startswith(it.reason) and (it.in_ci or not in_ci):
+            return it
+    return None
+
+
+class SkipCheck:
+    """A plugin of pytest: counts what is skipped, here and in the workers of xdist."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._skips: list[Skip] = []
+        self._collected: int | None = None
+        self._problems: list[str] = []
+
+    @pytest.hookimpl(tryfirst=True)  # before any are deselected
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        if hasattr(self._config, "workeroutput"):
+            self._config.workeroutput["collected"] = len(items)
+        self._collected = len(items)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        self._collected = getattr(node, "workeroutput", {}).get("collected", self._collected)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._note(report)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if not hasattr(report, "wasxfail"):
+            self._note(report)
+
+    def _note(self, report: pytest.CollectReport | pytest.TestReport) -> None:
+        if report.skipped:
+            assert isinstance(report.longrepr, tuple)
+            file = report.nodeid.partition("::")[0].removeprefix("tests/")
+            self._skips.append(Skip(file, report.longrepr[2].removeprefix("Skipped: ")))
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        # What has to be skipped on other systems was never tried.
+        if sys.platform == "linux":
+            self._problems = [*problems(self._skips, in_ci="CI" in os.environ), *self._missing()]
+        if self._problems and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _missing(self) -> Iterator[str]:
+        is_whole = self._config.args_source is pytest.Config.ArgsSource.TESTPATHS
+        if is_whole and self._collected is not None and self._collected < AT_LEAST:
+            yield f"There are {self._collected} tests, and were {AT_LEAST} at least"
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self._problems:
+            terminalreporter.section("skipped or missing (tests/helpers/skips.py)", red=True)
+            for problem in self._problems:
+                terminalreporter.line(problem)
