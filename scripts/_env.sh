@@ -1,10 +1,11 @@
 # Sourced by the other scripts: goes to the root of the project and puts its private
 # environment, .venv, first in the PATH. Makes it on first use, and again when pyproject.toml
-# has changed. PYTHON chooses the interpreter that it is made with.
+# has changed. PYTHON chooses the interpreter that it is made with, and VENV another folder.
 # shellcheck shell=bash
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+_venv=${VENV:-.venv}
 
 _is_new_enough() {
     "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
@@ -25,33 +26,33 @@ _find_python() {
 _make_environment() {
     local python
     python=$(_find_python)
-    echo "Setting up .venv with $("$python" --version) (once, about a minute) ..." >&2
+    echo "Setting up $_venv with $("$python" --version) (once, about a minute) ..." >&2
     # One that was made here and works is only brought up to date.
-    if [[ "$(cat .venv/.made-for 2>/dev/null)" != "$PWD "* ]] || ! _is_new_enough .venv/bin/python; then
-        rm -rf .venv
-        if ! "$python" -m venv .venv; then
+    if [[ "$(cat "$_venv/.made-for" 2>/dev/null)" != "$PWD "* ]] || ! _is_new_enough "$_venv/bin/python"; then
+        rm -rf "$_venv"
+        if ! "$python" -m venv "$_venv"; then
             echo "Python has no venv module; on Debian: apt install python3-venv" >&2
             return 1
         fi
     fi
     # -qq: warnings about the machine's own pip configuration are not this project's.
-    .venv/bin/python -m pip install -qq --disable-pip-version-check -e '.[dev]'
+    "$_venv/bin/python" -m pip install -qq --disable-pip-version-check -e '.[dev]'
 }
 
 # An environment works only where it was made, hence the path; a copied one is made anew.
 _wanted="$PWD $(cksum <pyproject.toml)"
 _is_current() {
-    [[ "$(cat .venv/.made-for 2>/dev/null)" == "$_wanted" ]] && _is_new_enough .venv/bin/python
+    [[ "$(cat "$_venv/.made-for" 2>/dev/null)" == "$_wanted" ]] && _is_new_enough "$_venv/bin/python"
 }
 if ! _is_current; then
     (
         flock 9 # two scripts at once: the second waits and finds it done
         if ! _is_current; then
             _make_environment
-            echo "$_wanted" >.venv/.made-for
+            echo "$_wanted" >"$_venv/.made-for"
         fi
-    ) 9>.venv.lock
+    ) 9>"$_venv.lock"
 fi
 
-export VIRTUAL_ENV="$PWD/.venv"
+export VIRTUAL_ENV="$PWD/$_venv"
 export PATH="$VIRTUAL_ENV/bin:$PATH"
