@@ -1,0 +1,80 @@
+"""Every flow of the four documents, against CLIs that share nothing with the library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.seeds.documents import ABSENT, DECIDED, DOCUMENTS, OPEN
+from tests.seeds.flows import FLOWS
+from tests.seeds.hosts import BACKENDS, AnyHost, Hosts, Json, hosts_in
+
+HOW = ("named", "auto")
+
+
+def defects(number: str, flow: str, how: str) -> list[Any]:
+    """The marks of a cell that does not hold yet."""
+    names = {"*", flow, "fresh"} if FLOWS[flow].fresh else {"*", flow}
+    rows = [
+        row
+        for row in OPEN
+        if row.document == number and row.how in (how, "") and row.flows in names
+    ]
+    if not rows:
+        return []
+    run = not any(row.hangs for row in rows)
+    return [pytest.mark.xfail(reason="; ".join(row.defect for row in rows), run=run)]
+
+
+def cells() -> Iterator[Any]:
+    for number in DOCUMENTS:
+        for how in HOW:
+            group = pytest.mark.xdist_group(f"seeds-{number}-{how}")
+            for flow in [name for name, spec in FLOWS.items() if number in spec.documents]:
+                marks = [group, *defects(number, flow, how)]
+                yield pytest.param(number, how, flow, marks=marks, id=f"{number}-{how}-{flow}")
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    yield from hosts_in(tmp_path_factory.mktemp("logs"))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("number", "how", "flow"), [*cells()])
+def test_flow(hosts: Hosts, number: str, how: str, flow: str, backend: str) -> None:
+    spec, document = FLOWS[flow], DOCUMENTS[number]
+    make = hosts.new if spec.fresh else hosts.shared
+    host = make(document, how, backend)
+    try:
+        hosts.play(host, spec.play, spec.plan())
+    finally:
+        if spec.fresh:
+            hosts.discard(host)
+    check_deviations(host, number, how, flow, fresh=spec.fresh)
+
+
+def check_deviations(host: AnyHost, number: str, how: str, flow: str, *, fresh: bool) -> None:
+    """The CLI of the document has found nothing that it should not, and all that is decided."""
+    found = [line for line in host.heard() if line["kind"] == "deviation"]
+    places = (flow, "opening") if fresh else (flow,)
+    wanted = {
+        row.what
+        for row in DECIDED
+        if row.document == number and row.how in (how, "") and row.flow in places
+    }
+    assert [line for line in found if not is_decided(line, wanted)] == []
+    assert {
+        what for what in wanted if not any(it["what"].startswith(what) for it in found)
+    } == set()
+
+
+def is_decided(line: Json, wanted: set[str]) -> bool:
+    return any(line["what"].startswith(what) for what in wanted)
+
+
+def test_every_flow_is_in_a_document_or_is_said_to_be_missing_from_it() -> None:
+    for flow, spec in FLOWS.items():
+        assert set(spec.documents).isdisjoint(ABSENT.get(flow, {})), flow
+    assert set(ABSENT) <= set(FLOWS)
