@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 from tests.helpers.skips import SkipCheck
 
 HERE = Path(__file__).resolve().parent
@@ -22,10 +22,26 @@ PYTHON_IGNORES = {signal.SIGPIPE, signal.SIGXFSZ}
 """Python does so itself, and `subprocess` undoes it in what it starts."""
 
 OUTSIDE = ("real", "peers", "reliability", "docs", "test_conformance_check.py", "test_demo.py")
-"""What mostly starts other programs: nothing is covered there alone, so it runs unmeasured."""
+"""What mostly starts other programs."""
 
-SLOW = (*OUTSIDE, "policy/test_shell_against_bash.py", "testing", "transport/test_guardian.py")
-"""What `scripts/test --fast` leaves out."""
+UNMEASURED = (
+    *OUTSIDE,
+    "conformance",
+    "people/test_many_pending.py",
+    "session/test_unread.py",
+    "test_house.py",
+    "transport/test_guardian.py",
+    "wire/test_schema.py",
+)
+"""What covers nothing alone and takes long while it is measured; so do all property tests."""
+
+SLOW = (
+    *UNMEASURED,
+    "simulator/test_faults.py",
+    "testing",
+    "transport/test_process.py",
+)
+"""What `scripts/test --fast` leaves out, beside the property tests."""
 
 MEASURED_PROGRAMS = ("simulator", "testing")
 """Whose tests start programs of ours that are to be measured as well."""
@@ -35,8 +51,7 @@ _MEASURE = {name: value for name, value in os.environ.items() if name.startswith
 # No deadline: how long one example takes says more about the machine than about the code.
 # In CI the same examples every time: a verdict changes with a commit, not with luck.
 settings.register_profile("suite", deadline=None, print_blob=True, derandomize="CI" in os.environ)
-settings.register_profile("fast", settings.get_profile("suite"), max_examples=5)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
+settings.load_profile("suite")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,7 +63,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     stop_ignoring_signals()
     config.pluginmanager.register(SkipCheck(config))
-    config.addinivalue_line("markers", "outside: mostly starts other programs; runs unmeasured")
+    config.addinivalue_line("markers", "unmeasured: runs without coverage")
     config.addinivalue_line("markers", "slow: left out by scripts/test --fast")
     config.addinivalue_line(
         "markers", "shows(*ids): the test shows these entries of conformance/requirements.toml"
@@ -87,11 +102,15 @@ def is_in(item: pytest.Item, places: Iterable[str]) -> bool:
     return any(place.is_relative_to(it) for it in places)
 
 
+def is_property(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
-            for name, places in (("outside", OUTSIDE), ("slow", SLOW)):
-                if is_in(item, places):
+            for name, places in (("unmeasured", UNMEASURED), ("slow", SLOW)):
+                if is_in(item, places) or is_property(item):
                     item.add_marker(name)
 
 
