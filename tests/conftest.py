@@ -26,19 +26,20 @@ OUTSIDE = ("real", "peers", "reliability", "docs", "test_conformance_check.py", 
 
 UNMEASURED = (
     *OUTSIDE,
-    "conformance",
+    "conformance/test_requirements_sessions.py",
     "people/test_many_pending.py",
     "session/test_unread.py",
     "test_house.py",
-    "transport/test_guardian.py",
     "wire/test_schema.py",
 )
 """What covers nothing alone and takes long while it is measured; so do all property tests."""
 
 SLOW = (
     *UNMEASURED,
+    "conformance",
     "simulator/test_faults.py",
     "testing",
+    "transport/test_guardian.py",
     "transport/test_process.py",
 )
 """What `scripts/test --fast` leaves out, beside the property tests."""
