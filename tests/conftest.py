@@ -21,14 +21,16 @@ REQUIREMENTS = "conformance/test_requirements_*.py"
 PYTHON_IGNORES = {signal.SIGPIPE, signal.SIGXFSZ}
 """Python does so itself, and `subprocess` undoes it in what it starts."""
 
-OUTSIDE = ("real", "peers", "reliability", "docs", "test_conformance_check.py", "test_demo.py")
-"""What mostly starts other programs."""
-
 UNMEASURED = (
-    *OUTSIDE,
     "conformance/test_requirements_sessions.py",
+    "docs",
+    "peers",
     "people/test_many_pending.py",
+    "real",
+    "reliability",
     "session/test_unread.py",
+    "test_conformance_check.py",
+    "test_demo.py",
     "test_house.py",
     "wire/test_schema.py",
 )
@@ -52,7 +54,8 @@ _MEASURE = {name: value for name, value in os.environ.items() if name.startswith
 # No deadline: how long one example takes says more about the machine than about the code.
 # In CI the same examples every time: a verdict changes with a commit, not with luck.
 settings.register_profile("suite", deadline=None, print_blob=True, derandomize="CI" in os.environ)
-settings.load_profile("suite")
+settings.register_profile("fast", settings.get_profile("suite"), max_examples=5)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -420,8 +420,9 @@ async def test_an_answer_is_overtaken_by_frames(
     assert len(peer.of(Answer)) == 1
 
 
+@clock.simulated_time
 async def test_an_answer_comes_late_by_the_clock(tmp_path: Path) -> None:
-    cli = in_memory(tmp_path, LateAnswers(seconds=0.01))
+    cli = in_memory(tmp_path, LateAnswers(seconds=1))
     peer = Peer(cli)
     with anyio.fail_after(PATIENCE):
         await peer.initialize()
@@ -430,8 +431,9 @@ async def test_an_answer_comes_late_by_the_clock(tmp_path: Path) -> None:
     assert peer.types == [*PLAIN, "control_response"]
 
 
+@clock.simulated_time
 async def test_an_answer_that_is_late_still_comes_before_the_exit(tmp_path: Path) -> None:
-    cli = in_memory(tmp_path, LateAnswers(seconds=0.01))
+    cli = in_memory(tmp_path, LateAnswers(seconds=1))
     peer = Peer(cli)
     with anyio.fail_after(PATIENCE):
         await peer.initialize()
