@@ -28,6 +28,7 @@ UNMEASURED = (
     "people/test_many_pending.py",
     "real",
     "reliability",
+    "seeds",
     "session/test_unread.py",
     "test_conformance_check.py",
     "test_demo.py",
