@@ -31,6 +31,7 @@ import pytest
 from tests.helpers import messages as saying
 from tests.helpers import programs
 from tests.helpers.cancellation import WAYS, Operation, at_every_point
+from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer, Through
 from tests.helpers.processes import PATIENCE, death, is_alive
 from tests.helpers.sessions import SOME_CLI, allow, opened, options, soon
@@ -1128,6 +1129,7 @@ async def test_a_run_ends_although_a_task_never_does() -> None:
             assert reply.text == "started"
 
 
+@simulated_time
 async def test_a_start_that_takes_too_long_says_what_was_heard_meanwhile() -> None:
     peer = Peer()
     timeouts = Timeouts(start=0.2, exit=0.05, drain=0.05)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from textwrap import dedent
 
 import anyio
 import pytest
+from tests.helpers.clock import simulated_time
 
 from claudewire.errors import Cause, CLIError, SessionClosed
 from claudewire.options import Options, Patience, Timeouts
@@ -20,10 +22,13 @@ PATIENCE = 60.0
 HASTY = Timeouts(exit=0.2, terminate=PATIENCE, kill=PATIENCE, drain=0.2)
 
 
-def opened_by(code: str) -> Session:
+PATIENT = replace(HASTY, exit=PATIENCE)
+
+
+def opened_by(code: str, timeouts: Timeouts = HASTY) -> Session:
     """A session with a CLI that is a few lines of Python."""
     command = (sys.executable, "-I", "-S", "-c", dedent(code))
-    return Session(Options(cli=command, timeouts=HASTY))
+    return Session(Options(cli=command, timeouts=timeouts))
 
 
 async def failure_of(session: Session) -> CLIError:
@@ -58,7 +63,7 @@ async def test_a_cli_that_says_no_more_but_lives_has_stopped_talking() -> None:
 
 
 async def test_a_cli_that_exits_before_it_has_answered_cannot_be_used_whatever_its_status() -> None:
-    error = await failure_of(opened_by("raise SystemExit(0)"))
+    error = await failure_of(opened_by("raise SystemExit(0)", PATIENT))
     assert error.cause is Cause.EXITED
 
 
@@ -75,6 +80,7 @@ async def test_a_cli_that_exits_when_there_is_nothing_to_do_has_closed_the_sessi
             await session.set_model("haiku")
 
 
+@simulated_time
 async def test_a_session_that_is_closing_does_not_stall() -> None:
     """The end has bounds of its own, and the reason is that it was closed."""
     patience = Patience(0.4, 0.4, 0.4, action="interrupt")
