@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path, PurePosixPath
 
 from coverage import CoverageData
 
-from mutation import KEPT, SOURCE
+from mutation import KEPT, ROOT, SOURCE
 from mutation.mutations import Mutation, package_of
 from mutation.plugin import CONTEXT
 from mutation.sandbox import Sandbox
 
-__all__ = ["LEFT_OUT", "CoverageMap", "make_map"]
+__all__ = ["LEFT_OUT", "CoverageMap", "distance", "file_of", "make_map"]
 
 LEFT_OUT = (
     "tests/real",
@@ -71,7 +72,9 @@ class CoverageMap:
     def __init__(self) -> None:
         if not _DATA.exists():
             raise SystemExit("There is no map from lines to tests yet: run scripts/mutate --map")
-        self.durations: dict[str, float] = json.loads(_DURATIONS.read_text(encoding="utf-8"))
+        durations: dict[str, float] = json.loads(_DURATIONS.read_text(encoding="utf-8"))
+        files = {file for file in map(file_of, durations) if (ROOT / file).exists()}
+        self.durations = {it: time for it, time in durations.items() if file_of(it) in files}
         self._data = CoverageData(str(_DATA))
         self._data.read()
         self._files = {
@@ -107,7 +110,19 @@ class CoverageMap:
         return self._sorted(self._running(file, lines) | mirrored, file)
 
     def _sorted(self, tests: set[str], file: str) -> list[str]:
-        return sorted(tests, key=lambda it: (distance(it, file), self.durations[it], it))
+        """Sort by distance, then files with many of them first, then by speed."""
+        counts = Counter(map(file_of, tests))
+
+        def key(test: str) -> tuple[int, int, str, float]:
+            place = file_of(test)
+            return distance(test, file), -counts[place], place, self.durations[test]
+
+        return sorted(tests, key=key)
+
+
+def file_of(test: str) -> str:
+    """Return the file of a test's id."""
+    return test.partition("::")[0]
 
 
 def distance(test: str, file: str) -> int:
@@ -115,7 +130,7 @@ def distance(test: str, file: str) -> int:
 
     The tests of `people/inbox.py` are in `tests/people/test_inbox.py`.
     """
-    path = PurePosixPath(test.partition("::")[0])
+    path = PurePosixPath(file_of(test))
     stem = Path(file).stem.strip("_")
     if path.parts[1] not in (package_of(file), f"test_{stem}.py"):
         return 2

@@ -188,12 +188,7 @@ class _File:
         self.data = path.read_bytes()
         self.lines = self.data.splitlines(keepends=True)
         self.tree = ast.parse(self.data)
-        # In place of what is awaited, raised or called for its effect, a value makes no sense.
-        self.needed = {
-            node.value if isinstance(node, ast.Await | ast.Expr) else node.exc
-            for node in ast.walk(self.tree)
-            if isinstance(node, ast.Await | ast.Expr | ast.Raise)
-        }
+        self.needed = set(map(_needed_call, ast.walk(self.tree)))
 
     def mutations(self) -> Iterator[Mutation]:
         seen = set()
@@ -220,6 +215,14 @@ class _File:
 
     def _offset(self, line: int, column: int) -> int:
         return sum(map(len, self.lines[: line - 1])) + column
+
+
+def _needed_call(node: ast.AST) -> ast.AST | None:
+    """Return the call inside that is awaited, raised or entered: no value can replace it."""
+    match node:
+        case ast.Await(inner) | ast.Expr(inner) | ast.Raise(inner) | ast.withitem(inner):
+            return inner
+    return None
 
 
 def _squeezed(text: bytes) -> str:

@@ -217,7 +217,7 @@ def statement(node: ast.AST) -> Iterator[Edit]:
 
 def returning(node: ast.AST) -> Iterator[Edit]:
     match node:
-        case ast.Return(ast.Constant(None)):
+        case ast.Return(ast.Constant(None | False)):  # to most callers they are the same
             return
         case ast.Return(ast.expr()):
             yield Edit(node, "return None")

@@ -8,8 +8,8 @@ scripts/mutate --seed 1 --again --tests tests/people/test_inbox.py
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
+import math
 import re
 import sys
 import time
@@ -23,17 +23,25 @@ from random import Random
 from typing import Literal, NamedTuple, get_args
 
 from mutation import KEPT, ROOT, SOURCE, judged
-from mutation.coverage_map import CoverageMap, make_map
+from mutation.coverage_map import CoverageMap, file_of, make_map
 from mutation.mutations import Identity, Mutation, mutations, packages, sample
 from mutation.sandbox import Sandbox
 
 __all__ = ["Result", "main"]
 
-NEAR_TESTS = 100
-NEAR_SECONDS = 20.0
-"""What is tried first: most mutations are noticed by a test that is near."""
 
-WIDE_SECONDS = 600.0
+class Stage(NamedTuple):
+    """How many of the tests are run: as long as each limit holds."""
+
+    tests: float
+    files: float
+    seconds: float
+
+
+STAGES = (Stage(40, 4, 5.0), Stage(200, 15, 30.0))
+"""What is tried first: most mutations are noticed by a test that is near, and it is quick."""
+
+WIDE = Stage(math.inf, math.inf, 600.0)
 """What survives that is tried with all tests of the line, up to so much measured time."""
 
 HANG = 30.0
@@ -49,7 +57,7 @@ class Result(NamedTuple):
     mutation: Mutation
     status: Status
     tests: int
-    """How many were run, or would have been without the failure."""
+    """How many the last run had, which for a survivor is the widest."""
     possible: int
     """How many run the line, or what is near it."""
     by: str
@@ -77,27 +85,37 @@ class Trial:
         wide = self._tests.wide(mutation)
         if not near and not self._extra:
             return Result(mutation, "no test", 0, 0, "")
+        first, second = (self._first(near, stage) for stage in STAGES)
+        batches = [self._extra, first, second[len(first) :], self._first(wide, WIDE)]
         with self._sandbox.changed(mutation):
-            first = self._first(near, NEAR_SECONDS, NEAR_TESTS)
-            status, by = self._run(first, "fast")
-            if status == "survived":
-                first = self._first(wide, WIDE_SECONDS, len(wide))
-                status, by = self._run(first, "suite")
-        return Result(mutation, status, len(first), len(wide), by)
+            for batch in batches:
+                status, by = self._run(batch, "suite" if batch is batches[-1] else "fast")
+                if status != "survived":
+                    break
+        return Result(mutation, status, len(batch), len(wide), by)
 
-    def _first(self, tests: list[str], seconds: float, count: int) -> list[str]:
-        total = itertools.accumulate(self._tests.durations[it] for it in tests)
-        return [test for test, sum in zip(tests[:count], total, strict=False) if sum <= seconds]
+    def _first(self, tests: list[str], stage: Stage) -> list[str]:
+        """Take tests from the front, at least one."""
+        files, seconds = set(), 0.0
+        for place, test in enumerate(tests):
+            files.add(file_of(test))
+            seconds += self._tests.durations[test]
+            if place and (
+                place >= stage.tests or len(files) > stage.files or seconds > stage.seconds
+            ):
+                return tests[:place]
+        return tests
 
-    def _run(self, tests: list[str], profile: str) -> tuple[Status, str]:
-        names = [*self._extra, *tests]
-        self._list.write_text("\n".join(names), encoding="utf-8")
-        durations = [self._tests.durations[it] for it in tests]
-        hang = max(HANG, *(5 * it for it in durations)) if durations else HANG
+    def _run(self, tests: Sequence[str], profile: str) -> tuple[Status, str]:
+        if not tests:
+            return "survived", ""
+        self._list.write_text("\n".join(tests), encoding="utf-8")
+        durations = [self._tests.durations.get(it, HANG / 5) for it in tests]
+        hang = max(HANG, 5 * max(durations))
         done = self._sandbox.run(
             *("python", "-m", "pytest", "-x", "-q", "-p", "mutation.plugin"),
             *("-p", "no:cacheprovider", f"--timeout={hang}", f"--mutation-tests={self._list}"),
-            *dict.fromkeys(name.partition("::")[0] for name in names),
+            *dict.fromkeys(map(file_of, tests)),
             bound=120 + hang + 4 * sum(durations),
             HYPOTHESIS_PROFILE=profile,
         )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from claudewire.errors import Cause, CLIError, Evidence, diagnose, diagnose_result
 from claudewire.errors.diagnosis import Diagnosis, diagnose_evidence
-from claudewire.errors.failure_signs import RESULT_SIGNS, SIGNS, STARTUP_FAILURES, STATUSES
+from claudewire.errors.failure_signs import RESULT_SIGNS, SIGNS
 from claudewire.wire import ResultMessage
 
 ID = "11111111-1111-4111-8111-111111111111"
@@ -254,10 +254,22 @@ def test_long_words_are_shortened() -> None:
 # --- fields of a result ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("reason", STARTUP_FAILURES)
-def test_a_reason_for_a_failed_start_is_understood(reason: str) -> None:
+@pytest.mark.parametrize(
+    ("reason", "cause", "advice"),
+    [
+        ("cli_version_too_old", Cause.WRONG_VERSION, "Update the CLI."),
+        ("session_held_by_background", Cause.SESSION_IN_USE, "End the process that has it open."),
+        ("gateway_signin_required", Cause.NOT_LOGGED_IN, "Log in"),
+        ("gateway_access_denied", Cause.NOT_LOGGED_IN, "Log in"),
+        ("org_verify_failed", Cause.NOT_LOGGED_IN, "Log in"),
+        ("org_pin_mismatch", Cause.NOT_LOGGED_IN, "Log in with an account of the organization."),
+        ("bypass_root", Cause.REFUSED, "Run as another user or"),
+    ],
+)
+def test_a_reason_for_a_failed_start_is_understood(reason: str, cause: Cause, advice: str) -> None:
     found = diagnose_result(failed(startup_failure_reason=reason))
-    assert (found.cause, found.advice) == STARTUP_FAILURES[reason]
+    assert found.cause is cause
+    assert found.advice.startswith(advice)
     assert reason in found.message
 
 
@@ -266,12 +278,25 @@ def test_any_other_reason_for_a_failed_start_is_a_refusal() -> None:
     assert found == Diagnosis(Cause.REFUSED, "The CLI refuses to start: The proxy is bad")
 
 
-@pytest.mark.parametrize("status", STATUSES)
-def test_if_the_words_say_nothing_the_status_of_the_api_does(status: int) -> None:
-    cause, meaning, advice = STATUSES[status]
+@pytest.mark.parametrize(
+    ("status", "cause", "meaning", "advice"),
+    [
+        (401, Cause.NOT_LOGGED_IN, "does not accept the credentials", "Log in"),
+        (402, Cause.LIMIT_REACHED, "has no credit left", "Add credit to the account."),
+        (403, Cause.NOT_LOGGED_IN, "does not permit this to the account", "Log in"),
+        (404, Cause.REFUSED, "does not know the model", "Choose another model."),
+        (429, Cause.LIMIT_REACHED, "too many requests", "Wait."),
+        (529, Cause.UNKNOWN, "is overloaded", "Try again later."),
+    ],
+)
+def test_if_the_words_say_nothing_the_status_of_the_api_does(
+    status: int, cause: Cause, meaning: str, advice: str
+) -> None:
     found = diagnose_result(failed("Oh no", api_error_status=status))
-    assert found == Diagnosis(cause, f"{meaning}: Oh no", advice)
-    assert diagnose_result(failed(api_error_status=status)).message == meaning
+    assert found.cause is cause
+    assert found.message.endswith(f"{meaning}: Oh no")
+    assert found.advice.startswith(advice)
+    assert diagnose_result(failed(api_error_status=status)).message.endswith(meaning)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,17 @@ import claudewire
 from claudewire.launch.environment import NEEDED, NOT_INHERITED, environment
 from claudewire.options import Options
 
+LEFT_BEHIND = """
+AI_AGENT CLAUDECODE CLAUDE_CODE_CHILD_SESSION CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_EXECPATH
+CLAUDE_CODE_MESSAGING_SOCKET CLAUDE_CODE_MESSAGING_TOKEN CLAUDE_CODE_SESSION_ATTENDED
+CLAUDE_CODE_SESSION_ID CLAUDE_CODE_SSE_PORT CLAUDE_EFFORT CLAUDE_PID
+CLAUDE_AGENT_SDK_DERIVED_CLIENT_APP CLAUDE_AGENT_SDK_VERSION
+CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING CLAUDE_CODE_QUESTION_PREVIEW_FORMAT
+CLAUDE_CODE_SDK_READS_SESSION_STATE CLAUDE_CODE_SDK_READS_STARTUP_MARKS DEBUG NODE_OPTIONS
+"""
+
+ALWAYS_INHERITED = "HOME LANG LC_ALL LC_CTYPE LOGNAME PATH SHELL TERM TMPDIR TZ USER"
+
 TOLD = {
     "CLAUDE_CODE_ENTRYPOINT": "sdk-py",
     "CLAUDE_AGENT_SDK_VERSION": claudewire.__version__,
@@ -49,7 +60,7 @@ def test_what_configures_the_cli_is_passed_on(name: str) -> None:
     assert made({name: "value"}) == {name: "value", **TOLD}
 
 
-@pytest.mark.parametrize("name", NOT_INHERITED)
+@pytest.mark.parametrize("name", LEFT_BEHIND.split())
 def test_what_another_cli_has_left_is_not_passed_on(name: str) -> None:
     assert made({name: "left behind", "A": "b"}).get(name) == TOLD.get(name)
 
@@ -70,6 +81,11 @@ def test_a_clean_environment_holds_what_any_program_needs_and_what_is_asked_for(
     clean = made(base, clean_env=True, env={"A": "b"})
     assert clean == {"PATH": "/bin", "HOME": "/home", "A": "b", **TOLD}
     assert made({}, clean_env=True) == TOLD
+
+
+@pytest.mark.parametrize("name", ALWAYS_INHERITED.split())
+def test_a_clean_environment_inherits(name: str) -> None:
+    assert made({name: "value"}, clean_env=True) == {name: "value", **TOLD}
 
 
 def test_the_list_of_the_clean_environment_holds_no_secret() -> None:
