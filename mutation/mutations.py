@@ -248,19 +248,26 @@ def is_program(mutation: Mutation) -> bool:
 # --- sample --------------------------------------------------------------------------------------
 
 
-def sample(source: Path, count: int, random: Random, only: str | None = None) -> list[Mutation]:
+def sample(
+    source: Path,
+    count: int,
+    random: Random,
+    package: str | None = None,
+    operator: str | None = None,
+) -> list[Mutation]:
     """Take mutations from every package, in proportion to its lines of code.
 
     Each line that can be changed is as likely as any other, however many changes it allows.
     """
-    files = {name: paths for name, paths in packages(source).items() if only in (None, name)}
+    files = {name: paths for name, paths in packages(source).items() if package in (None, name)}
     sizes = {name: sum(map(_lines_of_code, paths)) for name, paths in files.items()}
     chosen: list[Mutation] = []
     for name, share in shares(sizes, count).items():
         lines = defaultdict(list)
         for path in files[name]:
             for mutation in mutations(path, source):
-                lines[path, mutation.line].append(mutation)
+                if operator in (None, mutation.identity.operator):
+                    lines[path, mutation.line].append(mutation)
         order = random.sample(sorted(lines), len(lines))
         picked = (random.choice(lines[line]) for line in order)
         chosen += itertools.islice(filter(is_program, picked), share)

@@ -25,6 +25,7 @@ from typing import Literal, NamedTuple, get_args
 from mutation import KEPT, ROOT, SOURCE, judged
 from mutation.coverage_map import CoverageMap, file_of, make_map
 from mutation.mutations import Identity, Mutation, mutations, packages, sample
+from mutation.operators import OPERATORS
 from mutation.sandbox import Sandbox
 
 __all__ = ["Result", "main"]
@@ -226,6 +227,7 @@ def _table(results: list[Result], reasons: dict[Identity, str]) -> Iterator[str]
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
+    names = [it.__name__ for it in OPERATORS]
     parser = argparse.ArgumentParser(prog="scripts/mutate", description=__doc__.split("\n")[0])
     parser.add_argument(
         "--map", action="store_true", help="only measure which tests run which line"
@@ -235,6 +237,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--package", choices=sorted(packages(ROOT / SOURCE)), help="only in this one"
     )
+    parser.add_argument("--operator", choices=names, help="only changes of this kind")
     parser.add_argument("--jobs", type=int, default=2, help="how many at once")
     parser.add_argument("--again", action="store_true", help="try the survivors of this seed again")
     parser.add_argument("--tests", nargs="+", default=[], help="files of tests to run each time")
@@ -250,7 +253,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.again:
         chosen = again(options.seed)
     else:
-        chosen = sample(ROOT / SOURCE, options.count, Random(options.seed), options.package)
+        random = Random(options.seed)
+        chosen = sample(ROOT / SOURCE, options.count, random, options.package, options.operator)
     if not chosen:
         return 0
     results = _tell(tried(chosen, options.jobs, options.tests), len(chosen), options.seed)
