@@ -99,15 +99,18 @@ class CoverageMap:
         if not mutation.imported:
             return self._sorted(self._running(file, mutation.runs), file)
         # What runs at import is noted for no test, or for whichever imported it first.
-        return self.wide(mutation)
+        return self._sorted(self._may_notice(mutation), file)
 
     def wide(self, mutation: Mutation) -> list[str]:
-        """Return all tests that may notice, in the same order."""
+        """Return all tests that may notice, the fastest first."""
+        return sorted(self._may_notice(mutation), key=self.durations.__getitem__)
+
+    def _may_notice(self, mutation: Mutation) -> set[str]:
         file = mutation.identity.file
         lines = None if mutation.imported else mutation.body
         near = 1 if mutation.imported else 0
         mirrored = {test for test in self.durations if distance(test, file) <= near}
-        return self._sorted(self._running(file, lines) | mirrored, file)
+        return self._running(file, lines) | mirrored
 
     def _sorted(self, tests: set[str], file: str) -> list[str]:
         """Sort by distance, then files with many of them first, then by speed."""

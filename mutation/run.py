@@ -11,6 +11,7 @@ import argparse
 import json
 import math
 import re
+import signal
 import sys
 import time
 from collections import Counter
@@ -42,8 +43,8 @@ class Stage(NamedTuple):
 STAGES = (Stage(40, 4, 5.0), Stage(200, 15, 30.0))
 """What is tried first: most mutations are noticed by a test that is near, and it is quick."""
 
-WIDE = Stage(math.inf, math.inf, 600.0)
-"""What survives that is tried with all tests of the line, up to so much measured time."""
+WIDE = 600.0
+"""What survives that is tried with all tests of the line, up to so many measured seconds."""
 
 HANG = 30.0
 """Seconds for one test, unless it is known to take long: it hangs."""
@@ -75,10 +76,13 @@ class Result(NamedTuple):
 class Trial:
     """Tries mutations in a sandbox of its own."""
 
-    def __init__(self, sandbox: Sandbox, tests: CoverageMap, extra: Sequence[str]) -> None:
+    def __init__(
+        self, sandbox: Sandbox, tests: CoverageMap, extra: Sequence[str] = (), wide: float = WIDE
+    ) -> None:
         self._sandbox = sandbox
         self._tests = tests
         self._extra = extra
+        self._wide = Stage(math.inf, math.inf, wide)
         self._list = sandbox.folder.parent / "tests"
 
     def result(self, mutation: Mutation) -> Result:
@@ -87,7 +91,7 @@ class Trial:
         if not near and not self._extra:
             return Result(mutation, "no test", 0, 0, "")
         first, second = (self._first(near, stage) for stage in STAGES)
-        batches = [self._extra, first, second[len(first) :], self._first(wide, WIDE)]
+        batches = [self._extra, first, second[len(first) :], self._first(wide, self._wide)]
         with self._sandbox.changed(mutation):
             for batch in batches:
                 status, by = self._run(batch, "suite" if batch is batches[-1] else "fast")
@@ -139,13 +143,13 @@ def _failed(output: str) -> str:
 # --- many ----------------------------------------------------------------------------------------
 
 
-def tried(chosen: list[Mutation], jobs: int, extra: Sequence[str]) -> Iterator[Result]:
+def tried(chosen: list[Mutation], jobs: int, extra: Sequence[str], wide: float) -> Iterator[Result]:
     """Yield the results in the order of the mutations."""
     with ExitStack() as stack:
         free: SimpleQueue[Trial] = SimpleQueue()
         for _ in range(jobs):
             sandbox = stack.enter_context(Sandbox.open())
-            free.put(Trial(sandbox, CoverageMap(), extra))
+            free.put(Trial(sandbox, CoverageMap(), extra, wide))
 
         def try_one(mutation: Mutation) -> Result:
             trial = free.get()
@@ -239,6 +243,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--operator", choices=names, help="only changes of this kind")
     parser.add_argument("--jobs", type=int, default=2, help="how many at once")
+    parser.add_argument(
+        "--wide", type=float, default=WIDE, help="seconds of tests for a survivor, as measured"
+    )
     parser.add_argument("--again", action="store_true", help="try the survivors of this seed again")
     parser.add_argument("--tests", nargs="+", default=[], help="files of tests to run each time")
     return parser.parse_args(arguments)
@@ -246,6 +253,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # without it, the copies would stay
     reasons = judged.read(judged.JUDGED.read_text(encoding="utf-8"))
     if options.map:
         print(make_map(options.jobs))
@@ -257,8 +265,9 @@ def main(arguments: list[str] | None = None) -> int:
         chosen = sample(ROOT / SOURCE, options.count, random, options.package, options.operator)
     if not chosen:
         return 0
-    results = _tell(tried(chosen, options.jobs, options.tests), len(chosen), options.seed)
-    print(report(results, reasons))
+    results = tried(chosen, options.jobs, options.tests, options.wide)
+    told = _tell(results, len(chosen), options.seed)
+    print(report(told, reasons))
     return 0
 
 

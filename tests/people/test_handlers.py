@@ -108,6 +108,14 @@ async def test_what_a_handler_returns_counts_and_not_what_it_has_made() -> None:
     assert (await answer_of(decide)).message == "too dangerous"
 
 
+async def test_what_a_handler_returns_counts_also_if_it_has_made_one_answer() -> None:
+    async def decide(request: PermissionRequest) -> Any:
+        request.allow()
+        return PermissionResultDeny("too dangerous")
+
+    assert (await answer_of(decide)).message == "too dangerous"
+
+
 @pytest.mark.parametrize("run_in_thread", [True, False])
 async def test_a_handler_that_forgets_to_return_has_given_its_only_answer(
     run_in_thread: bool,

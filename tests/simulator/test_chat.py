@@ -810,6 +810,8 @@ async def test_an_interrupt_while_a_subagent_works_rejects_its_call_too() -> Non
     (call,) = only(turn, AssistantMessage)[0].content
     assert isinstance(call, ToolUseBlock)
     assert call.id in [it.tool_use_id for it in tool_results(turn)]
+    # The call that started it ran already: it was stopped, and not denied.
+    assert turn[-1].permission_denials == []
     assert turn[-1].terminal_reason == "aborted_tools"
 
 

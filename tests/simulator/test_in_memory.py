@@ -382,6 +382,14 @@ async def test_a_schema_brings_structured_output() -> None:
     assert (await talk.turn("go"))[-1].structured_output == {"n": 1}
 
 
+@pytest.mark.parametrize("argv", [[], ["--tools", "default"]])
+async def test_by_default_there_are_these_tools(argv: list[str]) -> None:
+    turn = await Talk(SimulatedCLI(echo, argv=argv)).turn("hello")
+    files = ["Glob", "Grep", "LS", "Read", "Edit", "Write", "NotebookEdit"]
+    others = ["WebFetch", "WebSearch", "TodoWrite", "AskUserQuestion", "ExitPlanMode"]
+    assert turn[0].tools == ["Task", "Bash", *files, *others]
+
+
 async def test_tools_can_be_chosen_and_forbidden() -> None:
     argv = ["--tools", "Read,Bash", "--disallowed-tools", "Bash"]
     talk = Talk(SimulatedCLI(shell, argv=argv))
