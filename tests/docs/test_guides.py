@@ -121,7 +121,11 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {page: tmp_path_factory.mktemp("page") for page in PAGES}
 
 
-@pytest.mark.parametrize("it", SNIPPETS, ids=[it.name for it in SNIPPETS])
+# A page is run once, by whichever process of the test run has its snippets.
+@pytest.mark.parametrize(
+    "it",
+    [pytest.param(it, marks=pytest.mark.xdist_group(it.code.page), id=it.name) for it in SNIPPETS],
+)
 def test_a_snippet_prints_what_the_page_says(it: Shown, places: dict[str, Path]) -> None:
     assert printed(it.code.page, places[it.code.page])[it.code.line] == it.output
 

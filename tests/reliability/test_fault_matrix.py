@@ -72,6 +72,15 @@ def test_no_process_no_task_and_no_file_descriptor_is_left(
     assert batch(flavour, carrier).left == ()
 
 
+@all_backends
+def test_one_process_of_the_test_run_has_all_tests_of_a_batch(
+    flavour: Flavour, carrier: Carrier, request: pytest.FixtureRequest
+) -> None:
+    """Otherwise each process would play it; pytest-xdist tells groups by the end of their ids."""
+    if request.config.getoption("loadgroup", False):
+        assert request.node.nodeid.endswith(f"@{flavour}-{carrier}")
+
+
 def test_every_fault_of_the_doubles_is_played_in_every_phase() -> None:
     played = {(name, phase) for case in CASES for name in case.names for phase in case.phases}
     assert played == {(name, phase) for name in FAULTS for phase in Phase}
