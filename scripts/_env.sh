@@ -25,10 +25,12 @@ _find_python() {
 
 _make_environment() {
     local python
-    python=$(_find_python)
-    echo "Setting up $_venv with $("$python" --version) (once, about a minute) ..." >&2
     # One that was made here and works is only brought up to date.
-    if [[ "$(cat "$_venv/.made-for" 2>/dev/null)" != "$PWD "* ]] || ! _is_new_enough "$_venv/bin/python"; then
+    if [[ "$(cat "$_venv/.made-for" 2>/dev/null)" == "$PWD "* ]] && _is_new_enough "$_venv/bin/python"; then
+        echo "Bringing $_venv up to date ..." >&2
+    else
+        python=$(_find_python)
+        echo "Setting up $_venv with $("$python" --version) (once, about a minute) ..." >&2
         rm -rf "$_venv"
         if ! "$python" -m venv "$_venv"; then
             echo "Python has no venv module; on Debian: apt install python3-venv" >&2
