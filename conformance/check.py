@@ -15,13 +15,24 @@ import tempfile
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from conformance import DIALECTS, FOLDER
+from conformance.flows import flow_lines
 
-__all__ = ["CAPABILITIES", "Requirement", "faults", "form_faults", "main", "read", "render"]
+__all__ = [
+    "CAPABILITIES",
+    "JUDGES",
+    "Collected",
+    "Requirement",
+    "faults",
+    "form_faults",
+    "main",
+    "read",
+    "render",
+]
 
 CAPABILITIES = {
     "sessions": "starting, owning and ending the CLI's process",
@@ -30,6 +41,14 @@ CAPABILITIES = {
     "tools": "in-process MCP servers and hooks",
 }
 """What a requirement can wait for."""
+
+JUDGES = {
+    "real CLI": "a released `claude`, in a cage",
+    "independent peer": "a program that was written from the document alone, in `tests/seeds`",
+    "outside client": "an official SDK, as released",
+    "own double": "only something of ours: the simulated CLI, or the connection itself",
+}
+"""Who finds out whether something is wrong, the best first: see `judge` in tests/conftest.py."""
 
 REQUIRED = ("id", "seed", "section", "text")
 OPTIONAL = ("waits", "note")
@@ -51,6 +70,19 @@ class Requirement:
     text: str
     waits: str | None = None
     note: str | None = None
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What the tests say of themselves: what each shows, and who judges it."""
+
+    shown: Shown
+    judges: Mapping[str, str] = field(default_factory=dict)
+
+    def judge(self, id: str) -> str:
+        """The best judge of a requirement; empty if no test shows it."""
+        found = {self.judges.get(test, "own double") for test in self.shown.get(id, ())}
+        return next((name for name in JUDGES if name in found), "")
 
 
 class CollectionError(Exception):
@@ -145,16 +177,26 @@ def _state(requirement: Requirement, shown: Shown) -> str:
     return f"waits for {requirement.waits}" if requirement.waits else "no test yet"
 
 
-def _table(requirements: Iterable[Requirement], shown: Shown) -> Iterator[str]:
-    yield "| id | section | statement | shown by, or waits for | note |"
-    yield "|---|---|---|---|---|"
+def _table(requirements: Iterable[Requirement], tests: Collected) -> Iterator[str]:
+    yield "| id | section | statement | judged by | shown by, or waits for | note |"
+    yield "|---|---|---|---|---|---|"
     for one in requirements:
-        cells = (one.id, one.section, one.text, _state(one, shown), one.note or "")
+        state = _state(one, tests.shown)
+        cells = (one.id, one.section, one.text, tests.judge(one.id), state, one.note or "")
         yield f"| {' | '.join(map(_cell, cells))} |"
 
 
-def render(requirements: Sequence[Requirement], shown: Shown) -> str:
-    """Return the text of docs/conformance.md."""
+def _judged(requirements: Iterable[Requirement], tests: Collected) -> Iterator[str]:
+    counts = Counter(tests.judge(one.id) for one in requirements)
+    yield "| judged by | requirements | which is |"
+    yield "|---|---|---|"
+    for name, meaning in JUDGES.items():
+        yield f"| {name} | {counts[name]} | {meaning} |"
+
+
+def render(requirements: Sequence[Requirement], tests: Collected, flows: Iterable[str] = ()) -> str:
+    """Return the text of docs/conformance.md; `flows` are the lines about the flows."""
+    shown = tests.shown
     lines = [
         "# Conformance",
         "",
@@ -170,15 +212,21 @@ def render(requirements: Sequence[Requirement], shown: Shown) -> str:
         "| capability | what it is |",
         "|---|---|",
         *(f"| {name} | {meaning} |" for name, meaning in CAPABILITIES.items()),
+        "",
+        "A test is worth as much as its judge, the other side of the conversation. For each",
+        "requirement the best one is named:",
+        "",
+        *_judged(requirements, tests),
+        *flows,
     ]
     for seed in dict.fromkeys(one.seed for one in requirements):
         own = [one for one in requirements if one.seed == seed]
         title = f"## {seed}: the {DIALECTS.get(seed, 'unknown')} dialect"
-        lines += ["", title, "", f"{summary(own, shown)}.", "", *_table(own, shown)]
+        lines += ["", title, "", f"{summary(own, shown)}.", "", *_table(own, tests)]
     return "\n".join(lines) + "\n"
 
 
-def collect(root: Path) -> dict[str, list[str]]:
+def collect(root: Path) -> Collected:
     """Ask pytest which test shows what, without running any.
 
     Raises:
@@ -192,8 +240,7 @@ def collect(root: Path) -> dict[str, list[str]]:
         # 5: there are no tests, which is for the requirements to complain about.
         if run.returncode not in (0, 5):
             raise CollectionError(run.stdout + run.stderr)
-        found: dict[str, list[str]] = json.loads(answer.read_text(encoding="utf-8"))
-        return found
+        return Collected(**json.loads(answer.read_text(encoding="utf-8")))
 
 
 def _document_faults(path: Path, text: str, *, check: bool) -> Iterator[str]:
@@ -216,19 +263,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     manifest = (root / "conformance" / "requirements.toml").read_text(encoding="utf-8")
     try:
         requirements, wrong = read(manifest)
-        shown = collect(root)
+        tests = collect(root)
     except tomllib.TOMLDecodeError as error:
         print(f"conformance/requirements.toml is not TOML: {error}")
         return 1
     except CollectionError as error:
         print(f"{error}\nthe tests could not be collected")
         return 1
-    wrong += [*form_faults(requirements), *faults(requirements, shown)]
+    wrong += [*form_faults(requirements), *faults(requirements, tests.shown)]
     document = root / "docs" / "conformance.md"
-    wrong += _document_faults(document, render(requirements, shown), check=options.check)
+    text = render(requirements, tests, flow_lines() if root == FOLDER.parent else ())
+    wrong += _document_faults(document, text, check=options.check)
     for fault in wrong:
         print(fault)
-    print(summary(requirements, shown) + (f"; {len(wrong)} faults" if wrong else ""))
+    print(summary(requirements, tests.shown) + (f"; {len(wrong)} faults" if wrong else ""))
     return 1 if wrong else 0
 
 

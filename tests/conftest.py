@@ -18,6 +18,9 @@ HERE = Path(__file__).resolve().parent
 REQUIREMENTS = "conformance/test_requirements_*.py"
 """Where every test shows some requirement."""
 
+JUDGES = {"real": "real CLI", "seeds": "independent peer", "peers": "outside client"}
+"""Where the other side of a conversation is not ours."""
+
 PYTHON_IGNORES = {signal.SIGPIPE, signal.SIGXFSZ}
 """Python does so itself, and `subprocess` undoes it in what it starts."""
 
@@ -70,6 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(SkipCheck(config))
     config.addinivalue_line("markers", "unmeasured: runs without coverage")
     config.addinivalue_line("markers", "slow: left out by scripts/test --fast")
+    config.addinivalue_line("markers", "real_cli: a real CLI is started")
     config.addinivalue_line(
         "markers", "shows(*ids): the test shows these entries of conformance/requirements.toml"
     )
@@ -145,8 +149,18 @@ def conformance_map(items: Iterable[pytest.Item]) -> dict[str, list[str]]:
     return tests
 
 
+def judge(item: pytest.Item) -> str:
+    """Who finds out whether something is wrong in a test: see conformance/check.py."""
+    if item.get_closest_marker("real_cli") is not None:
+        return "real CLI"
+    return next((name for place, name in JUDGES.items() if is_in(item, [place])), "own double")
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     path: str | None = session.config.getoption("--conformance-map")
     if path is not None:
-        found = conformance_map(session.items)
+        shown = conformance_map(session.items)
+        named = {test for tests in shown.values() for test in tests}
+        judges = {it.nodeid: judge(it) for it in session.items if it.nodeid in named}
+        found = {"shown": shown, "judges": judges}
         Path(path).write_text(json.dumps(found, sort_keys=True), encoding="utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conformance import DIALECTS, FOLDER, examples
-from conformance.check import Requirement, faults, form_faults, main, read, render
+from conformance.check import Collected, Requirement, faults, form_faults, main, read, render
 
 ROOT = FOLDER.parent
 
@@ -111,14 +111,16 @@ class TestTheDocument:
     def test_has_a_line_for_each_requirement(self) -> None:
         noted = Requirement("001-1", "001", "A | B", "Statement.", "tools", "A note.")
         tests = ["tests/test_a.py::test_b[1]", "tests/test_a.py::test_b[2]", "tests/c.py::test_d"]
-        text = render([requirement("000-1"), requirement("000-2"), noted], {"000-1": tests})
+        judges = {tests[0]: "own double", tests[2]: "independent peer"}
+        collected = Collected({"000-1": tests}, judges)
+        text = render([requirement("000-1"), requirement("000-2"), noted], collected)
         assert "3 requirements: 1 shown, 1 wait (tools 1), 1 without a test.\n" in text
         assert "## 000: the modern dialect\n" in text
         shown = "`test_a.py::test_b`<br>`c.py::test_d`"
-        assert f"| 000-1 | Section | Statement 000-1. | {shown} |  |\n" in text
-        assert "| 000-2 | Section | Statement 000-2. | no test yet |  |\n" in text
+        assert f"| 000-1 | Section | Statement 000-1. | independent peer | {shown} |  |\n" in text
+        assert "| 000-2 | Section | Statement 000-2. |  | no test yet |  |\n" in text
         assert "## 001: the session dialect\n" in text
-        assert "| 001-1 | A \\| B | Statement. | waits for tools | A note. |\n" in text
+        assert "| 001-1 | A \\| B | Statement. |  | waits for tools | A note. |\n" in text
 
 
 @pytest.fixture

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import pytest
@@ -26,8 +27,15 @@ from claudewire.wire import Connection, Role, SetModel, SetModelResult
 
 pytestmark = pytest.mark.anyio
 
-real = pytest.mark.parametrize("anyio_backend", ["asyncio"])
-"""For a test of a real CLI: what is tested is the CLI, and one event loop is enough."""
+Test = TypeVar("Test", bound=Callable[..., object])
+
+
+def real(test: Test) -> Test:
+    """Mark a test of a real CLI: what is tested is the CLI, and one event loop is enough."""
+    marked: Test = pytest.mark.real_cli(test)
+    once: Test = pytest.mark.parametrize("anyio_backend", ["asyncio"])(marked)
+    return once
+
 
 DIALECTS = ["modern", "session", "legacy", "envelope"]
 MODELS = ["sonnet", "opus", "haiku"]

@@ -142,7 +142,15 @@ ABSENT: dict[str, dict[str, str]] = {
 }
 """Why a flow is not in a document: flow, document, what the document says."""
 
-for _flow in ("list", "call", "tool_error", "bad_arguments", "unknown_tool", "unknown_server"):
+for _flow in (
+    "handshake",
+    "list",
+    "call",
+    "tool_error",
+    "bad_arguments",
+    "unknown_tool",
+    "unknown_server",
+):
     ABSENT[f"mcp_{_flow}"] = {
         "000": f"line 63: `mcpServers` is all; {_NO_SERVER}",
         "001": f"line 47: `mcp_servers` is all; {_NO_SERVER}",

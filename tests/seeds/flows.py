@@ -454,6 +454,24 @@ def server(name: str, **told: Any) -> None:
         assert report == report | told
 
 
+@flow("mcp_handshake", "002", fresh=True)
+async def mcp_handshake(host: Host) -> None:
+    """Lines 251-262: the values of the handshake."""
+    await host.open()
+    await reported(host, "mcp_list")
+    await host.close()
+    said = [json.loads(line) for line in read(str(host.log)).splitlines()]
+    inner = [
+        line["line"]["response"]["response"]["mcp_response"]["result"]
+        for line in said
+        if line["kind"] == "rx" and "protocolVersion" in json.dumps(line)
+    ]
+    (result,) = inner
+    assert result["protocolVersion"] == "2025-11-25"
+    assert not result["capabilities"]["tools"].get("listChanged", False)
+    assert result["serverInfo"]["name"] == "calc"
+
+
 server("list", tools=["add", "fail"])
 server("call", form="result", is_error=False, result="5")
 server("tool_error", form="result", is_error=True)

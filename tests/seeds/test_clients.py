@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.seeds.documents import DOCUMENTS
 from tests.seeds.hosts import command
+from tests.seeds.requirements import shown_by_client
 
 HERE = Path(__file__).resolve().parent
 SIMULATOR = [sys.executable, "-m", "claudewire.simulator"]
@@ -103,7 +104,10 @@ def cells() -> Iterator[Any]:
     for number, flows in FLOWS.items():
         for flow in flows.split():
             defect, hangs = OPEN.get((number, flow), ("", False))
-            marks = [pytest.mark.xfail(reason=defect, run=not hangs)] if defect else []
+            ids = shown_by_client(number, flow)
+            marks = [pytest.mark.shows(*ids)] if ids else []
+            if defect:
+                marks = [pytest.mark.xfail(reason=defect, run=not hangs)]
             yield pytest.param(number, flow, marks=marks, id=f"{number}-{flow}")
 
 
