@@ -14,6 +14,7 @@ from claudewire.wire import (
     LEGACY,
     MODERN,
     SESSION,
+    AddRules,
     Answer,
     APIMessage,
     AssistantMessage,
@@ -27,6 +28,7 @@ from claudewire.wire import (
     Event,
     Failure,
     GetBinaryVersion,
+    HookMatcher,
     HumanOrigin,
     Initialize,
     InitializeResult,
@@ -39,6 +41,7 @@ from claudewire.wire import (
     Noise,
     Oversize,
     PermissionResultAllow,
+    PermissionRule,
     Request,
     RequestUserDialog,
     Response,
@@ -46,6 +49,7 @@ from claudewire.wire import (
     Role,
     State,
     Stray,
+    StreamEvent,
     SuccessResponse,
     TaskNotificationOrigin,
     TextBlock,
@@ -690,3 +694,165 @@ def test_a_cli_answers_a_client_in_the_clients_dialect() -> None:
     message = AssistantMessage(message=APIMessage("assistant", [], model="m", type="message"))
     assert json.loads(cli.send(message))["model"] == "m"
     assert b"session.send" in connection.send(UserMessage.of("two"))
+
+
+def test_an_unmarked_request_of_a_session_client_is_answered_in_its_form() -> None:
+    cli = Connection(Role.CLI)
+    hear(cli, {"type": "session.create", "message": {"role": "user", "content": "hi"}})
+    hear(cli, {"type": "control_request", "request_id": "i", "request": {"subtype": "interrupt"}})
+
+    written = json.loads(cli.send(Answer("i", InterruptResult([]))))
+
+    assert written["request_id"] == "i"
+    assert "subtype" not in written["response"]
+
+
+CALLBACKS = {
+    "permission": {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}},
+    "hook": {
+        "subtype": "hook_callback",
+        "callback_id": "h",
+        "input": {"hook_event_name": "Stop", "session_id": "s", "stop_hook_active": False},
+    },
+    "unknown": {"subtype": "make_coffee"},
+    "malformed": {"subtype": "can_use_tool"},
+    "empty": {},
+}
+
+
+@pytest.mark.parametrize("dialect", ["auto", "session"])
+@pytest.mark.parametrize("request_", CALLBACKS.values(), ids=list(CALLBACKS))
+def test_every_callback_is_answered_by_a_callback_response(
+    dialect: str, request_: dict[str, Any]
+) -> None:
+    for answer in (Answer("c", {"some": "thing"}), Failure("c", "no")):
+        connection = Connection(Role.CLIENT, dialect=dialect)
+        hear(connection, {"type": "callback.request", "request_id": "c", "request": request_})
+        written = json.loads(connection.send(answer))
+        assert written["type"] == "callback.response"
+        assert written["response"]["request_id"] == "c"
+
+
+SHORT_RULES: list[Any] = [
+    {"type": "bash", "action": "allow", "pattern": "ls *", "scope": "session"},
+    {"type": "WebFetch", "action": "deny", "pattern": "evil.org", "scope": "user"},
+    {"type": "bash", "action": "allow", "pattern": "make", "scope": "everywhere", "note": "slow"},
+    {"type": "setMode", "mode": "plan", "destination": "session"},
+]
+
+
+@pytest.mark.parametrize("dialect", ["auto", "session"])
+def test_a_suggestion_of_a_callback_goes_back_as_it_came(dialect: str) -> None:
+    connection = Connection(Role.CLIENT, dialect=dialect)
+    asked = {**permission("p"), "type": "callback.request"}
+    asked["request"]["permission_suggestions"] = SHORT_RULES
+    (request,) = hear(connection, asked)
+    assert isinstance(request, Request)
+    assert isinstance(request.body, CanUseTool)
+
+    allow = PermissionResultAllow({}, updated_permissions=request.body.permission_suggestions)
+    written = json.loads(connection.send(Answer("p", allow)))
+
+    assert written["response"]["response"]["updated_permissions"] == SHORT_RULES
+
+
+def test_a_rule_that_nobody_suggested_is_written_in_the_short_form() -> None:
+    connection = Connection(Role.CLIENT, dialect="session")
+    hear(connection, {**permission("p"), "type": "callback.request"})
+    rule = AddRules([PermissionRule("Bash", "git *")], "allow", "projectSettings")
+    written = json.loads(connection.send(Answer("p", PermissionResultAllow({}, [rule]))))
+    assert written["response"]["response"]["updated_permissions"] == [
+        {"type": "bash", "action": "allow", "pattern": "git *", "scope": "project"}
+    ]
+
+
+def test_a_request_that_was_never_a_line_is_answered_by_its_kind() -> None:
+    connection = Connection(Role.CLIENT, dialect="session")
+    opening = connection.new_request(Initialize())
+    connection.send(opening)
+    pending = {"pending_permission_requests": [permission("p")]}
+    hear(
+        connection,
+        {"type": "control_response", "request_id": opening.id, "response": {}, **pending},
+    )
+    rule = AddRules([PermissionRule("Bash", "ls")], "allow", "session")
+    written = json.loads(connection.send(Answer("p", PermissionResultAllow({}, [rule]))))
+    assert written["type"] == "callback.response"
+    (update,) = written["response"]["response"]["updated_permissions"]
+    assert update == {"type": "bash", "action": "allow", "pattern": "ls", "scope": "session"}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "before", "after"),
+    [
+        ("modern", "", "s-1"),
+        ("envelope", "", "s-1"),
+        ("session", None, None),
+        ("legacy", None, None),
+    ],
+)
+def test_a_prompt_bears_the_id_of_the_session_where_the_dialect_has_it(
+    dialect: str, before: str | None, after: str | None
+) -> None:
+    connection = Connection(Role.CLIENT, dialect=dialect)
+    assert json.loads(connection.send(UserMessage.of("one"))).get("session_id") == before
+    hear(connection, {"type": "system", "subtype": "init", "session_id": "s-1", "tools": []})
+    hear(connection, {"type": "system", "subtype": "status", "status": None})
+    assert json.loads(connection.send(UserMessage.of("two"))).get("session_id") == after
+    own = UserMessage.of("three", session_id="mine")
+    assert json.loads(connection.send(own)).get("session_id") == "mine"
+
+
+def test_a_modern_prompt_names_the_tool_use_that_it_is_for_even_if_there_is_none() -> None:
+    written = json.loads(client().send(UserMessage.of("hi")))
+    assert written["parent_tool_use_id"] is None
+
+
+def test_the_first_initialize_of_auto_is_understood_by_a_legacy_cli_too() -> None:
+    hooks = {"PreToolUse": [HookMatcher(["h"], matcher="Bash")]}
+    body = Initialize(hooks=hooks, sdk_mcp_servers=["calc"])
+    connection = client()
+    request = connection.new_request(body)
+    written = json.loads(connection.send(request))
+
+    assert written["type"] == "control_request"
+    assert written["request_id"] == written["request"]["request_id"] == request.id
+    assert written["request"]["sdkMcpServers"] == written["request"]["sdk_mcp_servers"] == ["calc"]
+    (matcher,) = written["request"]["hooks"]["PreToolUse"]
+    assert matcher["hookCallbackIds"] == matcher["hook_callback_ids"] == ["h"]
+
+    cli = Connection(Role.CLI)
+    (heard,) = hear(cli, written)
+    assert isinstance(heard, Request)
+    assert heard.body == body
+    assert cli.their_dialect is MODERN
+
+
+@pytest.mark.parametrize("dialect", ["auto", "modern"])
+def test_an_initialize_for_a_peer_that_is_known_has_no_second_names(dialect: str) -> None:
+    connection = Connection(Role.CLIENT, dialect=dialect)
+    if dialect == "auto":
+        hear(connection, {"type": "error", "error": {"code": "ODD", "message": "session"}})
+    written = json.loads(connection.send(connection.new_request(Initialize(sdk_mcp_servers=["c"]))))
+    assert "request_id" not in written["request"]
+    assert "sdk_mcp_servers" not in written["request"]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"delta": "hi"},
+        {"delta": {"text": "hi"}},
+        {"delta": {"content": "hi"}},
+        {"text": "hi"},
+        {"content": "hi"},
+        {"data": "hi"},
+        {"data": {"text": "hi"}},
+    ],
+    ids=json.dumps,
+)
+def test_the_text_of_a_legacy_delta_is_found_wherever_it_is(where: dict[str, Any]) -> None:
+    (event,) = hear(client(), {"type": "stream", "event": "delta", **where})
+    assert isinstance(event, StreamEvent)
+    assert event.problems == ()
+    assert event.text == "hi"

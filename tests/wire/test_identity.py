@@ -145,8 +145,8 @@ def normal_user(dialect: str, said: UserMessage) -> UserMessage:
             said = replace(said, message=replace(said.message, content=[TextBlock(said.content)]))
         if not isinstance(said.tool_use_result, str | None):  # always a string
             said = replace(said, tool_use_result=json.dumps(said.tool_use_result))
-        if said.session_id is None:  # of a prompt, always a string
-            said = replace(said, session_id="")
+    if dialect in ("modern", "envelope") and said.session_id is None:  # of a prompt, a string
+        said = replace(said, session_id="")
     return said
 
 

@@ -347,7 +347,7 @@ OLD_DECISION = {"subtype": "success", "request_id": "a", "response": allow(updat
             {"type": "session.create", "message": {"role": "user", "content": "hi"}},
             "session",
             "ignored",
-            {**user("hi"), "parent_tool_use_id": None},
+            {**user("hi"), "parent_tool_use_id": None, "session_id": ""},
         ),
         (
             {"type": "callback.response", "response": OLD_DECISION},

@@ -18,6 +18,7 @@ from .dialects import MODERN, Dialect, Find, Object, WriteContext, recognise
 from .errors import LocalProtocolError
 from .fitting import UNFIT, explain, fit
 from .framing import HEAD
+from .states import Role
 from .types.base import UNKNOWN, Event, Message, Unknown, load, set_line, set_problems
 from .types.control import Cancel, Malformed, Noise, Request, Response
 from .types.host_requests import Initialize
@@ -28,6 +29,7 @@ from .types.messages import (
     SystemMessage,
     UnknownMessage,
     UnknownSystemMessage,
+    UserMessage,
 )
 from .types.system import SYSTEM
 
@@ -194,7 +196,7 @@ def encode(message: Message, dialect: Dialect, context: WriteContext) -> bytes:
         LocalProtocolError: it holds something that JSON cannot say.
     """
     try:
-        data = _encode_modern(message) if dialect is MODERN else b""
+        data = _encode_modern(message, context) if dialect is MODERN else b""
         if not data or _WRAPPED in data:
             obj = _plain(message)
             data = _dump(obj if isinstance(message, Unknown) else dialect.write(obj, context))
@@ -203,10 +205,12 @@ def encode(message: Message, dialect: Dialect, context: WriteContext) -> bytes:
     return _one_line(data)
 
 
-def _encode_modern(message: Message) -> bytes:
+def _encode_modern(message: Message, context: WriteContext) -> bytes:
     """One typed pass, or nothing if the message has to be looked at more closely."""
     if isinstance(message, Unknown) or (isinstance(message, Request) and not message.id):
         return b""
+    if isinstance(message, UserMessage) and context.sender is Role.CLIENT:
+        return b""  # a prompt bears the id of the session
     try:
         return msgspec.json.encode(message)
     except UnicodeEncodeError:  # a lone surrogate, which only an escape can express

@@ -18,7 +18,7 @@ from msgspec.structs import force_setattr
 
 from . import codec
 from .answers import answer_from, answer_to, dropped_prompts
-from .dialects import AUTO, DIALECTS, ENVELOPE, MODERN, Dialect, WriteContext
+from .dialects import AUTO, DIALECTS, MODERN, OPENING, Dialect, WriteContext
 from .errors import LocalProtocolError
 from .framing import MAX_LINE, Lines, Oversize
 from .kinds import PLAIN_OUTPUT, kind_of
@@ -71,6 +71,7 @@ class Connection:
         self._settled: dict[str, str] = {}
         self._prompts: list[str | None] = []
         self._prompted = False
+        self._session_id = ""
         self._ids = 0
 
     # --- facts -----------------------------------------------------------------------------------
@@ -239,6 +240,7 @@ class Connection:
             return _stray(message, f"{kind.value} is not allowed from the {self.role.other.value}")
         self._move(self.role.other, kind)
         self._note(kind, message)
+        self._session_id = message.session_id or self._session_id
         return message
 
     def _receive_end(self, events: list[Event]) -> None:
@@ -284,10 +286,15 @@ class Connection:
         self._check(kind)
         if not request.id or self._is_used(request.id):
             raise LocalProtocolError(f"The id {request.id!r} is empty, in use or used before")
-        data = self._encode(request, self._dialect())
+        data = self._encode(request, self._dialect_to_ask(kind))
         self._asked[request.id] = request
         self._move(self.role, kind)
         return data
+
+    def _dialect_to_ask(self, kind: Kind) -> Dialect:
+        dialect = self._dialect()
+        unknown = self._speaks is None and dialect is MODERN
+        return OPENING if unknown and kind is Kind.INITIALIZE else dialect
 
     def _send_answer(self, answer: Answer | Failure) -> bytes:
         owed = self._owed.get(answer.id)
@@ -297,11 +304,10 @@ class Connection:
             )
         kind = _answering(owed.request, answer)
         self._check(kind)
-        dialect = owed.dialect
-        if dialect is MODERN and self._heard is ENVELOPE:
-            dialect = ENVELOPE  # which writes requests in the modern form as well
+        # A request that bears no mark of a dialect may be of any.
+        dialect = self._heard if owed.dialect is MODERN else owed.dialect
         frame = Response(response=answer_to(answer, owed.wire_id))
-        data = self._encode(frame, self._dialect(dialect), owed.request.body)
+        data = self._encode(frame, self._dialect(dialect), owed.request)
         del self._owed[answer.id]
         self._strike(dropped_prompts(owed.request, answer))
         self._move(self.role, kind)
@@ -343,10 +349,9 @@ class Connection:
     def _dialect(self, heard: Dialect | None = None) -> Dialect:
         return self._speaks or heard or self._heard
 
-    def _encode(
-        self, message: Message, dialect: Dialect, request: RequestBody[Any] | None = None
-    ) -> bytes:
-        return codec.encode(message, dialect, WriteContext(self.role, not self._prompted, request))
+    def _encode(self, message: Message, dialect: Dialect, request: Request | None = None) -> bytes:
+        context = WriteContext(self.role, not self._prompted, request, self._session_id)
+        return codec.encode(message, dialect, context)
 
     # --- records ---------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ its `dialect` decides which one it speaks. `AUTO` speaks as it is spoken to.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from .base import Dialect, Find, Object, WriteContext
 from .envelope import ENVELOPE
@@ -20,6 +20,7 @@ __all__ = [
     "ENVELOPE",
     "LEGACY",
     "MODERN",
+    "OPENING",
     "SESSION",
     "Dialect",
     "Find",
@@ -36,3 +37,26 @@ DIALECTS: Final = {dialect.name: dialect for dialect in (SESSION, LEGACY, ENVELO
 def recognise(obj: Object, find: Find) -> Dialect:
     """Tell which dialect an object is written in. What bears no mark of another is modern."""
     return next(dialect for dialect in DIALECTS.values() if dialect.recognises(obj, find))
+
+
+def _write_opening(obj: Object, context: WriteContext) -> Object:
+    """Write an `initialize` for a peer that has not said anything yet.
+
+    It is modern, with the names of the legacy dialect beside those that differ: a CLI of that
+    dialect finds neither the id nor the servers otherwise. Others ignore what they do not know.
+    """
+    written: Object = _merged(LEGACY.write(obj, context), MODERN.write(obj, context))
+    return written
+
+
+def _merged(one: Any, other: Any) -> Any:
+    """Both, one inside the other; where they differ, the second."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return {**one, **{key: _merged(one.get(key), value) for key, value in other.items()}}
+    if isinstance(one, list) and isinstance(other, list):
+        return [_merged(*pair) for pair in zip(one, other, strict=True)]
+    return other
+
+
+OPENING: Final = MODERN._replace(write=_write_opening)
+"""What `AUTO` speaks until the peer has been heard: only `initialize` differs from `MODERN`."""

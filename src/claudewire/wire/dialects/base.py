@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ..states import Role
 from ..types.cli_requests import RequestBody
+from ..types.control import Request
 
 __all__ = ["Dialect", "Find", "Object", "WriteContext", "inside", "renamed", "without_nulls"]
 
@@ -27,8 +28,10 @@ class WriteContext(NamedTuple):
 
     sender: Role
     first_prompt: bool = False
-    request: RequestBody[Any] | None = None
+    request: Request | None = None
     """When an answer is written: what it answers."""
+    session_id: str = ""
+    """The id of the session, as far as the CLI has told it."""
 
 
 class Dialect(NamedTuple):

@@ -112,7 +112,7 @@ def _write(obj: Object, context: WriteContext) -> Object:
 def _write_user(obj: Object, context: WriteContext) -> Object:
     obj = {**obj, "message": _in_blocks(obj["message"])}
     if context.sender is Role.CLIENT:
-        return {"session_id": "", **obj}
+        return {"session_id": context.session_id, **obj}
     if not isinstance(obj.get("tool_use_result", ""), str):
         obj["tool_use_result"] = json.dumps(obj["tool_use_result"])
     return without_nulls(obj, "parent_tool_use_id")
@@ -153,7 +153,7 @@ def _write_hint(item: Any) -> Any:
 
 def _write_response(obj: Object, context: WriteContext) -> Object:
     obj = _with_input(obj, context)
-    questions = _questions(context.request)
+    questions = _questions(context.request and context.request.body)
     answers = inside(obj, "response", "response", "updatedInput", "answers")
     index = {question.question: number for number, question in enumerate(questions)}
     by_number = {str(number) for number in index.values()}.isdisjoint(index)  # else: which is "0"?
@@ -172,9 +172,10 @@ def _write_response(obj: Object, context: WriteContext) -> Object:
 def _with_input(obj: Object, context: WriteContext) -> Object:
     """An allow has to say what the tool is to run with, changed or not."""
     decision = inside(obj, "response", "response")
-    if decision.get("behavior") != "allow" or not isinstance(context.request, CanUseTool):
+    asked = context.request and context.request.body
+    if decision.get("behavior") != "allow" or not isinstance(asked, CanUseTool):
         return obj
-    decision = {"updatedInput": context.request.input, **decision}
+    decision = {"updatedInput": asked.input, **decision}
     return {**obj, "response": {**obj["response"], "response": decision}}
 
 

@@ -33,6 +33,7 @@ _EVENT_FIELDS = (
     "error",
     "context_management",
 )
+_TEXTS = ("text", "content", "data")
 _OWN_EVENTS = ("delta", "tool_use_start")
 _TOTALS = {"total_input_tokens": "input_tokens", "total_output_tokens": "output_tokens"}
 
@@ -51,8 +52,9 @@ def _recognises(obj: Object, find: Find) -> bool:
 
 
 def _old_initialize(request: Object) -> bool:
-    return "sdk_mcp_servers" in request or any(
-        "hook_callback_ids" in matcher
+    # A host that does not know yet to whom it speaks gives both names.
+    return ("sdk_mcp_servers" in request and "sdkMcpServers" not in request) or any(
+        "hook_callback_ids" in matcher and "hookCallbackIds" not in matcher
         for matchers in inside(request, "hooks").values()
         if isinstance(matchers, list)
         for matcher in matchers
@@ -124,9 +126,13 @@ def _read_stream(obj: Object) -> Object:
 
 def _read_delta(delta: Any, rest: Object) -> Any:
     """The document does not say where the text is: take it from wherever it is found."""
-    if isinstance(delta, dict):
-        return delta if "type" in delta else {"type": "text_delta", **delta}
-    return {"type": "text_delta", "text": delta if delta is not None else rest.get("text")}
+    if isinstance(delta, dict) and "type" in delta:
+        return delta
+    inner = delta if isinstance(delta, dict) else {}
+    places = [delta, *(place.get(key) for place in (inner, rest) for key in _TEXTS)]
+    places.append(inside(rest, "data").get("text"))
+    text = next((it for it in places if isinstance(it, str)), None)
+    return {"type": "text_delta", **inner, "text": text}
 
 
 def _read_tool_use(rest: Object) -> Object:

@@ -5,6 +5,7 @@ Reading it means filling in what some speakers leave out, so that the types can 
 
 from __future__ import annotations
 
+from ..states import Role
 from .base import Dialect, Find, Object, WriteContext
 
 __all__ = ["MODERN", "complete"]
@@ -34,6 +35,8 @@ def _read(obj: Object, find: Find) -> Object:
 
 
 def _write(obj: Object, context: WriteContext) -> Object:
+    if obj.get("type") == "user" and context.sender is Role.CLIENT:
+        return {"session_id": context.session_id, **obj}
     if obj.get("request_id") == "":  # a request that came without an id has none
         return {key: value for key, value in obj.items() if key != "request_id"}
     return obj

@@ -18,6 +18,7 @@ from typing import Any
 
 from ..states import Role
 from ..types.cli_requests import CanUseTool
+from ..types.control import Request
 from .base import Dialect, Find, Object, WriteContext, inside, renamed, without_nulls
 from .modern import complete
 
@@ -119,10 +120,14 @@ def _read_prompt(obj: Object) -> Object:
 
 def _read_callback(obj: Object) -> Object:
     request = inside(obj, "request")
-    suggestions = request.get("permission_suggestions")
-    if isinstance(suggestions, list):
+    if suggestions := _suggestions(obj):
         request = {**request, "permission_suggestions": [_read_rule(item) for item in suggestions]}
     return {**obj, "type": "control_request", "request": request}
+
+
+def _suggestions(obj: Object) -> list[Any]:
+    suggestions = inside(obj, "request").get("permission_suggestions")
+    return suggestions if isinstance(suggestions, list) else []
 
 
 def _read_rule(item: Any) -> Any:
@@ -251,8 +256,7 @@ def _write_request(obj: Object, context: WriteContext) -> Object:
     if request.get("subtype") != "can_use_tool":
         return obj
     request = {"blocked_path": None, **request}
-    suggestions = request.get("permission_suggestions")
-    if isinstance(suggestions, list):
+    if suggestions := _suggestions(obj):
         request["permission_suggestions"] = [_write_rule(item) for item in suggestions]
     return {**obj, "type": "callback.request", "request": request}
 
@@ -272,8 +276,8 @@ def _write_rule(item: Any) -> Any:
 
 
 def _write_response(obj: Object, context: WriteContext) -> Object:
-    if isinstance(context.request, CanUseTool):
-        return _write_decision(obj)
+    if context.request is not None and _is_callback(context.request):
+        return _write_decision(obj, context.request)
     response = obj["response"]
     payload = _rename_payload(response.get("response", {}), _inverse(_PAYLOAD))
     flat = {**obj, **response, "response": payload}
@@ -283,12 +287,31 @@ def _write_response(obj: Object, context: WriteContext) -> Object:
     return flat
 
 
-def _write_decision(obj: Object) -> Object:
+def _is_callback(request: Request) -> bool:
+    """Whether a request was written as one, or is of the kind that always is."""
+    if request.line:
+        return request.raw.get("type") == "callback.request"
+    return isinstance(request.body, CanUseTool)
+
+
+def _write_decision(obj: Object, request: Request) -> Object:
     response = obj["response"]
     if isinstance(response.get("response"), dict):
         decision = renamed(response["response"], _inverse(_DECISION))
+        if isinstance(updates := decision.get("updated_permissions"), list):
+            decision["updated_permissions"] = _write_updates(updates, request)
         response = {**response, "response": decision}
     return {**obj, "type": "callback.response", "response": response}
+
+
+def _write_updates(updates: list[Any], request: Request) -> list[Any]:
+    """A suggestion goes back as it came; anything else in the short form, if that will do."""
+    suggested = _suggestions(request.raw) if request.line else []
+    came = [(_read_rule(item), item) for item in suggested]
+    return [
+        next((item for read, item in came if read == update), _write_rule(update))
+        for update in updates
+    ]
 
 
 def _write_system(obj: Object, context: WriteContext) -> Object:
