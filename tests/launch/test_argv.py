@@ -513,3 +513,58 @@ def test_a_large_prompt_is_not_too_long() -> None:
     with PrivateFiles() as files:
         said = arguments(Options(system_prompt="x" * 10_000_000), files)
     assert sum(map(len, said)) < 2000
+
+
+# --- dialects ------------------------------------------------------------------------------------
+
+SERVERS = {"files": {"command": "serve-files", "args": ["--read-only"]}}
+
+
+def told(dialect: str, **given: Any) -> tuple[list[str], dict[str, Any]]:
+    """The flags by their names, and what `initialize` says of the prompt and the servers."""
+    with PrivateFiles() as files:
+        said = arguments(Options(dialect=dialect, **given), files)
+    flags = [word.partition("=")[0] for word in said[len(FIXED) :]]
+    fields = opening(dialect=dialect, **given)
+    names = ("systemPrompt", "appendSystemPrompt", "mcpServers")
+    return flags, {name: fields[name] for name in names if name in fields}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "flags", "fields"),
+    [
+        ("auto", ["--system-prompt-file", "--mcp-config"], []),
+        ("modern", ["--system-prompt-file", "--mcp-config"], ["systemPrompt", "mcpServers"]),
+        ("session", ["--cwd"], ["systemPrompt", "mcpServers"]),
+        ("legacy", ["--system-prompt", "--mcp-config"], []),
+        ("envelope", ["--system-prompt-file", "--mcp-config"], []),
+    ],
+)
+def test_the_system_prompt_and_the_servers_are_where_the_dialect_has_them(
+    dialect: str, flags: list[str], fields: list[str]
+) -> None:
+    said, found = told(dialect, system_prompt="Be brief.", mcp_servers=SERVERS)
+    assert said == flags
+    assert list(found) == fields
+    assert found.get("systemPrompt", "Be brief.") == "Be brief."
+    assert found.get("mcpServers", SERVERS) == SERVERS
+
+
+@pytest.mark.parametrize("dialect", ["auto", "modern", "session", "legacy", "envelope"])
+def test_what_is_appended_to_the_system_prompt_is_in_one_place(dialect: str) -> None:
+    flags, fields = told(dialect, append_system_prompt="And kind.")
+    places = [flag for flag in flags if flag.startswith("--append")] + list(fields)
+    assert len(places) == 1
+
+
+def test_a_system_prompt_in_a_file_is_read_for_a_dialect_without_files(tmp_path: Path) -> None:
+    file = tmp_path / "prompt"
+    file.write_text("Be brief.", encoding="utf-8")
+    assert words(dialect="legacy", system_prompt=file) == ["--system-prompt=Be brief."]
+    assert opening(dialect="session", system_prompt=file)["systemPrompt"] == "Be brief."
+
+
+def test_the_session_dialect_names_the_directory(tmp_path: Path) -> None:
+    assert words(dialect="session") == [f"--cwd={os.getcwd()}"]
+    assert words(dialect="session", cwd=tmp_path) == [f"--cwd={tmp_path}"]
+    assert words(dialect="session", remote=True) == []

@@ -337,7 +337,7 @@ def test_a_flag_is_found_under_each_of_its_spellings() -> None:
 
 def test_every_field_is_a_flag() -> None:
     fields = {option.name[2:].replace("-", "_") for option in OPTIONS.values()}
-    made_here = {"others", "prompt", "warnings"}
+    made_here = {"cwd", "others", "prompt", "warnings"}  # no real CLI has `--cwd`
     assert {name.rstrip("_") for name in Flags.__struct_fields__} - made_here <= fields
 
 
@@ -398,3 +398,28 @@ def test_reading_flags_loads_nothing_heavy() -> None:
         env=unmeasured,
     )
     assert fresh.stdout.split() == []
+
+
+# --- the session dialect -------------------------------------------------------------------------
+
+SESSION_FLAGS = ["--output-format", "stream-json", "--input-format", "stream-json"]
+
+
+def test_a_cli_of_the_session_dialect_takes_the_flags_of_its_document() -> None:
+    flags = parse([*SESSION_FLAGS, "--cwd", "/there"], sessions=True)
+    assert isinstance(flags, Flags)
+    assert flags.cwd == "/there"
+    assert not flags.verbose
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ([*SESSION_FLAGS, "--verbose", "--cwd", "/there"], "unknown option '--cwd'"),
+        (SESSION_FLAGS, "requires --verbose"),
+    ],
+)
+def test_other_clis_do_not(words: list[str], why: str) -> None:
+    refused = parse(words)
+    assert isinstance(refused, EarlyExit)
+    assert why in refused.stderr

@@ -19,6 +19,9 @@ Measured on 1.0.128, 2.1.17 and 2.1.325, and the reason for what is done here:
   nowhere; the former ignores it without a message.
 * Where there is a flag and a field of `initialize` for the same small thing, they do the same, and
   the flag is used: an older CLI refuses it, and would ignore the field.
+
+A dialect that is asked for by name comes with a document, and its CLIs read what that says: see
+`initialize`.
 """
 
 from __future__ import annotations
@@ -33,8 +36,8 @@ import msgspec
 
 from ..errors import OptionsError
 from ..options import DECLARATIONS, Options, configured_servers, option_of, thaw
-from ..wire import PluginConfig
-from .initialize import text_of_prompt
+from ..wire import SESSION, PluginConfig
+from .initialize import Place, places, text_of_prompt
 from .private_files import PrivateFiles
 
 __all__ = ["FIXED", "arguments", "check_length"]
@@ -145,14 +148,18 @@ def _prompts(options: Options, files: PrivateFiles) -> Iterator[str]:
         if declared.place != "prompt" or not isinstance(prompt, str | Path):
             continue  # there is none, or it has several blocks
         in_file, in_words = declared.flags
-        if not options.remote:
+        where = places(options)
+        if Place.FILE in where:
             place = prompt if isinstance(prompt, Path) else files.write(f"{name}.txt", prompt)
             yield f"{in_file}={place}"
-        elif name == "append_subagent_system_prompt":  # initialize has no field for it
+        elif Place.WORDS in where or name == "append_subagent_system_prompt":
+            # `initialize` has no field for the prompt of subagents.
             yield f"{in_words}={text_of_prompt(prompt)}"
 
 
 def _servers(options: Options, files: PrivateFiles) -> Iterator[str]:
+    if options.dialect == SESSION.name:
+        return  # they are in `initialize`
     if servers := configured_servers(options):
         text = _json({"mcpServers": servers})
         yield f"--mcp-config={text if options.remote else files.write('mcp-servers.json', text)}"
@@ -199,6 +206,8 @@ def _json(value: Any) -> str:
 
 
 def _others(options: Options) -> Iterator[str]:
+    if options.dialect == SESSION.name and not options.remote:
+        yield f"--cwd={options.cwd or os.getcwd()}"  # required there; real CLIs do not know it
     if options.system_prompt_snapshot is not None:
         yield f"--system-prompt-snapshot={'on' if options.system_prompt_snapshot else 'off'}"
     if not options.persist_session:

@@ -13,6 +13,7 @@ import anyio.to_thread
 from ..errors import CLINotFoundError, OptionsError
 from ..options import Options
 from ..transport import Launch, Transport, check_platform, spawn
+from ..wire import AUTO, MODERN
 from .argv import arguments, check_length
 from .environment import environment
 from .find_cli import find_cli
@@ -122,6 +123,7 @@ def _simulated(options: Options) -> Connected:
     with PrivateFiles() as files:
         argv = arguments(options, files)
         env = {name: value for name, value in options.env.items() if value is not None}
-        cli = SimulatedCLI(argv=argv, cwd=options.cwd or ".", env=env)
+        dialect = MODERN.name if options.dialect == AUTO else options.dialect
+        cli = SimulatedCLI(argv=argv, cwd=options.cwd or ".", env=env, dialect=dialect)
         _ = cli.engine  # reads its command line, and the files that are named there
     return Connected(cli, ("claude", *argv))

@@ -3,19 +3,44 @@
 What is large goes this way, and not on the command line. An old CLI ignores fields that it does not
 know: measured, 1.0.128 reads hooks and servers only, and 2.1.17 also agents, the schema and the
 system prompt, which it takes as one string only.
+
+Real CLIs read MCP servers, and best also the system prompt, from files that the command line names.
+The documents of the dialects know no such files. A dialect that is asked for by name is spoken as
+its document says: `session` has both in `initialize`, `legacy` the prompt on the command line.
+`modern` does both, since a CLI of that document reads `initialize`, and a real one does not mind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from ..errors import OptionsError
-from ..options import DECLARATIONS, Options, thaw
-from ..wire import HookMatcher, Initialize
+from ..options import DECLARATIONS, Options, configured_servers, thaw
+from ..wire import LEGACY, MODERN, SESSION, HookMatcher, Initialize
 
-__all__ = ["ManagedInitialize", "initialize_request", "text_of_prompt"]
+__all__ = ["ManagedInitialize", "Place", "initialize_request", "places", "text_of_prompt"]
+
+
+class Place(Enum):
+    """Where a system prompt can be."""
+
+    FILE = "a file that the command line names"
+    WORDS = "the command line"
+    INITIALIZE = "initialize"
+
+
+def places(options: Options) -> frozenset[Place]:
+    """Where the CLI looks for the system prompt."""
+    if options.dialect == LEGACY.name:
+        return frozenset({Place.WORDS})
+    if options.remote or options.dialect == SESSION.name:
+        return frozenset({Place.INITIALIZE})
+    if options.dialect == MODERN.name:
+        return frozenset({Place.FILE, Place.INITIALIZE})
+    return frozenset({Place.FILE})
 
 
 class ManagedInitialize(Initialize, tag="initialize", rename="camel", kw_only=True):
@@ -45,6 +70,7 @@ def initialize_request(
         **_from_options(options),
         "hooks": {event: list(matchers) for event, matchers in (hooks or {}).items()},
         "sdk_mcp_servers": list(sdk_mcp_servers),
+        "mcp_servers": _servers(options),
     }
     # An empty system prompt means something; an empty list of hooks does not.
     said = {name: it for name, it in fields.items() if it or name == "system_prompt"}
@@ -67,15 +93,23 @@ def _from_options(options: Options) -> dict[str, Any]:
 
 
 def _prompts(options: Options) -> dict[str, Any]:
-    """Return the prompts that cannot be passed in files."""
+    """Return the prompts that the CLI expects here, and those that are nowhere else."""
     prompts: dict[str, Any] = {}
+    where = places(options)
     if isinstance(options.system_prompt, tuple):
         prompts["system_prompt"] = list(options.system_prompt)
-    if options.remote and isinstance(options.system_prompt, str | Path):
+    if Place.INITIALIZE in where and isinstance(options.system_prompt, str | Path):
         prompts["system_prompt"] = text_of_prompt(options.system_prompt)
-    if options.remote and isinstance(options.append_system_prompt, str | Path):
+    # Not in two places, or it would be added twice.
+    if where == {Place.INITIALIZE} and isinstance(options.append_system_prompt, str | Path):
         prompts["append_system_prompt"] = text_of_prompt(options.append_system_prompt)
     return prompts
+
+
+def _servers(options: Options) -> dict[str, Any]:
+    """Return the servers outside this process, if the CLI expects them here."""
+    here = options.dialect in (MODERN.name, SESSION.name)
+    return configured_servers(options) if here else {}
 
 
 def text_of_prompt(prompt: str | Path) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -203,6 +203,9 @@ OPTIONS = {
 }
 """Every flag under each of its spellings, except `--help`, which is handled last."""
 
+CWD = _declared("--cwd <path>")[0]
+"""A flag that no real CLI has; the document of the session dialect requires it."""
+
 # --- their values ---------------------------------------------------------------------------------
 
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
@@ -373,6 +376,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     mcp_config: tuple[str, ...] = ()
     plugin_dir: tuple[str, ...] = ()
     add_dir: tuple[str, ...] = ()
+    cwd: str | None = None
     file: tuple[str, ...] = ()
 
     await_initialize: bool = False
@@ -386,22 +390,26 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     """What the CLI warns about on stderr."""
 
 
-def parse(argv: Sequence[str], *, version: str = "2.1.325") -> Flags | EarlyExit:
+def parse(
+    argv: Sequence[str], *, version: str = "2.1.325", sessions: bool = False
+) -> Flags | EarlyExit:
     """Read the words after the program's name.
 
     Args:
         argv: the words.
         version: what `--version` answers.
+        sessions: whether the CLI may be one of the session dialect, which takes `--cwd` and does
+            not demand `--verbose`.
     """
     if argv and argv[0] in COMMANDS:
         return _refusal(f"error: the command '{argv[0]}' is not simulated")
-    parser = _Parser()
+    parser = _Parser({**OPTIONS, CWD.name: CWD} if sessions else OPTIONS)
     try:
         parser.read(["--version"] if list(argv) == ["-V"] else argv)
         flags = parser.flags()
     except _Ended as ended:
         return ended.exit or EarlyExit(0, f"{version} (Claude Code)\n")
-    wrong = next(_complaints(flags), None)
+    wrong = next(_complaints(flags, sessions=sessions), None)
     return flags if wrong is None else _refusal(wrong)
 
 
@@ -420,7 +428,8 @@ class _Ended(Exception):
 class _Parser:
     """Collects the values of flags. Unknown flags are reported only at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: Mapping[str, Option]) -> None:
+        self._options = options
         self._values: dict[str, Any] = {}
         self._others: dict[str, str | None] = {}
         self._unknown: list[str] = []
@@ -444,16 +453,16 @@ class _Parser:
     def _read_flag(self, word: str, rest: deque[str]) -> Option | None:
         """Return the flag if the words that follow are more of its values."""
         name, equals, value = word.partition("=")
-        if option := OPTIONS.get(word):
+        if option := self._options.get(word):
             self._take(option, _value_of(option, rest))
             return option if option.variadic else None
-        if not word.startswith("--") and (option := OPTIONS.get(word[:2])):
+        if not word.startswith("--") and (option := self._options.get(word[:2])):
             if option.argument:
                 self._take(option, word[2:])
             else:
                 self._take(option, None)
                 rest.appendleft(f"-{word[2:]}")
-        elif equals and (option := OPTIONS.get(name)) and option.argument:
+        elif equals and (option := self._options.get(name)) and option.argument:
             self._take(option, value)
         else:
             self._unknown.append(word)
@@ -525,12 +534,12 @@ def _field(name: str) -> str:
 
 _FIELDS: dict[str, str] = {
     option.name: _field(option.name)
-    for option in OPTIONS.values()
+    for option in (*OPTIONS.values(), CWD)
     if _field(option.name) in Flags.__struct_fields__
 }
 
 
-def _complaints(flags: Flags) -> Iterator[str]:
+def _complaints(flags: Flags, *, sessions: bool) -> Iterator[str]:
     """Find flags that contradict each other, in the order of the real CLI."""
     for source in flags.setting_sources or ():
         if source not in SOURCES:
@@ -539,7 +548,8 @@ def _complaints(flags: Flags) -> Iterator[str]:
                 "Error processing --setting-sources: "
                 f"Invalid setting source: {source}. Valid options are: {valid}"
             )
-    for check in (_about_session, _about_streams, _about_schema, _about_verbosity):
+    checks = [_about_session, _about_streams, _about_schema]
+    for check in checks if sessions else [*checks, _about_verbosity]:
         yield from (f"Error: {complaint}" for complaint in check(flags))
 
 

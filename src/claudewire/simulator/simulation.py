@@ -12,6 +12,7 @@ from ..wire import (
     AUTO,
     DIALECTS,
     MODERN,
+    SESSION,
     Answer,
     EndOfStream,
     Event,
@@ -229,9 +230,11 @@ class Simulation(NamedTuple):
     ) -> SimulatedProcess | EarlyExit:
         """Create a process; an `EarlyExit` if the command line is not accepted."""
         plays = persona(self.version)
-        flags = parse(argv, version=plays.version)
+        may_be_session = self.dialect in (AUTO, SESSION.name)
+        flags = parse(argv, version=plays.version, sessions=may_be_session)
         if isinstance(flags, EarlyExit):
             return flags
+        cwd = os.path.abspath(os.path.join(cwd, flags.cwd or ""))
         store = _store(env, cwd, enabled=not flags.no_session_persistence)
         session = SimulatedSession(flags, persona=plays, cwd=cwd, env=env, store=store)
         return SimulatedProcess(
