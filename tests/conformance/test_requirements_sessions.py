@@ -107,6 +107,7 @@ async def test_the_host_starts_the_cli_with_the_right_arguments(stage: Stage, di
         "--input-format=stream-json",
         "--verbose",
         "--permission-prompt-tool=stdio",
+        *([f"--cwd={os.getcwd()}"] if dialect == "session" else []),
     )
 
 
@@ -286,27 +287,35 @@ async def test_the_cost_is_limited(stage: Stage) -> None:
     assert len(reply.tool_uses) < 100
 
 
-@pytest.mark.shows("000-12", "001-9")
-@pytest.mark.parametrize("dialect", ["modern", "session"])
+@pytest.mark.shows("000-12")
 async def test_the_working_directory_is_the_one_that_was_chosen(
-    stage: Stage, dialect: str, tmp_path: Path
+    stage: Stage, tmp_path: Path
 ) -> None:
     """It is the process's own. A peer that wants the flag can be given it; a CLI refuses it."""
-    folder = tmp_path / "work"
-    folder.mkdir()
     start = Start()
     with anyio.fail_after(PATIENCE):
-        async with stage.open(dialect=dialect, start=start, cwd=folder) as session:
+        async with stage.open(dialect="modern", start=start, cwd=tmp_path) as session:
             await session.send("hello")
             assert session.init_message is not None
-            assert session.init_message.cwd == str(folder)
+            assert session.init_message.cwd == str(tmp_path)
         assert not any(word.startswith("--cwd") for word in start.words)
 
-        flag = {"cwd": str(folder)}
+        flag = {"cwd": str(tmp_path)}
         with pytest.raises(CLIError) as caught:
-            await stage.open(dialect=dialect, start=start, extra_args=flag).start()
-    assert f"--cwd={folder}" in start.words
+            await stage.open(dialect="modern", start=start, extra_args=flag).start()
+    assert f"--cwd={tmp_path}" in start.words
     assert caught.value.cause is Cause.BAD_FLAG
+
+
+@pytest.mark.shows("001-9")
+async def test_the_working_directory_is_on_the_command_line(stage: Stage, tmp_path: Path) -> None:
+    start = Start()
+    with anyio.fail_after(PATIENCE):
+        async with stage.open(dialect="session", start=start, cwd=tmp_path) as session:
+            await session.send("hello")
+            assert session.init_message is not None
+            assert session.init_message.cwd == str(tmp_path)
+    assert f"--cwd={tmp_path}" in start.words
 
 
 @pytest.mark.shows("000-13", "001-14")

@@ -36,7 +36,7 @@ def _read(obj: Object, find: Find) -> Object:
 
 def _write(obj: Object, context: WriteContext) -> Object:
     if obj.get("type") == "user" and context.sender is Role.CLIENT:
-        return {"session_id": context.session_id, **obj}
+        return {**obj, "session_id": obj.get("session_id", context.session_id)}
     if obj.get("request_id") == "":  # a request that came without an id has none
         return {key: value for key, value in obj.items() if key != "request_id"}
     return obj
