@@ -756,14 +756,18 @@ def test_a_suggestion_of_a_callback_goes_back_as_it_came(dialect: str) -> None:
     assert written["response"]["response"]["updated_permissions"] == SHORT_RULES
 
 
-def test_a_rule_that_nobody_suggested_is_written_in_the_short_form() -> None:
-    connection = Connection(Role.CLIENT, dialect="session")
-    hear(connection, {**permission("p"), "type": "callback.request"})
+def test_a_rule_that_nobody_suggested_is_written_in_the_short_form_and_read_from_it() -> None:
+    connection, cli = (Connection(role, dialect="session") for role in (Role.CLIENT, Role.CLI))
+    asked = Request(id="p", body=CanUseTool("Bash", {}))
+    connection.receive_data(cli.send(asked))
     rule = AddRules([PermissionRule("Bash", "git *")], "allow", "projectSettings")
-    written = json.loads(connection.send(Answer("p", PermissionResultAllow({}, [rule]))))
-    assert written["response"]["response"]["updated_permissions"] == [
+    written = connection.send(Answer("p", PermissionResultAllow({}, [rule])))
+    assert json.loads(written)["response"]["response"]["updated_permissions"] == [
         {"type": "bash", "action": "allow", "pattern": "git *", "scope": "project"}
     ]
+    (answer,) = cli.receive_data(written)
+    assert isinstance(answer, Answer)
+    assert answer.body.updated_permissions == [rule]
 
 
 def test_a_request_that_was_never_a_line_is_answered_by_its_kind() -> None:

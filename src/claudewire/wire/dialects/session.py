@@ -145,7 +145,10 @@ def _read_rule(item: Any) -> Any:
 def _read_decision(obj: Object) -> Object:
     response = inside(obj, "response")
     if isinstance(response.get("response"), dict):
-        response = {**response, "response": renamed(response["response"], _DECISION)}
+        decision = renamed(response["response"], _DECISION)
+        if isinstance(updates := decision.get("updatedPermissions"), list):
+            decision["updatedPermissions"] = [_read_rule(item) for item in updates]
+        response = {**response, "response": decision}
     return {**obj, "type": "control_response", "response": response}
 
 
