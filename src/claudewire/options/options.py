@@ -429,7 +429,8 @@ class Options:
     shared: bool = option(False, boolean)
     """Open a conversation although another session of this library has it open."""
     dialect: str = option(AUTO, checks.choice(AUTO, *DIALECTS))
-    """The dialect to write; `auto` to write as the CLI does."""
+    """The dialect to write; `auto` to write as the CLI does. With a name, the system prompt and MCP
+    servers are also given to the CLI as the document of that dialect says."""
     handshake: bool = option(True, boolean)
     """Begin with `initialize`. Without it the CLI learns of no hooks and no tools."""
     max_line: int = option(MAX_LINE, whole_number(1))
