@@ -151,7 +151,8 @@ def _places(node: ast.AST, place: _Place, skip: set[ast.AST]) -> Iterator[tuple[
     for name, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
-                yield from _places(child, inner if name == "body" else place, skip)
+                outer = place._replace(names=inner.names)  # a decorator, a base class
+                yield from _places(child, inner if name == "body" else outer, skip)
 
 
 def _span(node: ast.stmt | ast.expr | ast.ExceptHandler | ast.pattern) -> range:

@@ -130,6 +130,12 @@ def test_what_runs_at_import_is_known_and_a_default_belongs_to_its_function(
     }
 
 
+def test_a_decorator_belongs_to_what_it_decorates(tmp_path: Path) -> None:
+    code = "@data(frozen=True)\nclass A:\n    b = 1\n    @wrap(2)\n    def f(self): ..."
+    found = mutations_of(tmp_path, code)
+    assert {(it.identity.function, it.imported) for it in found} == {("A", True), ("A.f", True)}
+
+
 def test_a_sample_is_taken_from_all_packages_and_again_with_the_same_seed() -> None:
     first, second = (sample(ROOT / SOURCE, 12, Random(5), "concurrency") for _ in range(2))
     assert [it.identity for it in first] == [it.identity for it in second]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
+import importlib
 import inspect
+import pkgutil
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 import claudewire
@@ -64,3 +68,22 @@ def test_type_checkers_see_the_same_names() -> None:
 )
 def test_what_annotations_need_is_public_in_its_package(named: Callable[[], object]) -> None:
     assert named() is not None
+
+
+def values() -> Iterator[tuple[str, bool]]:
+    """Yield the name of each class that only holds values, and whether they are fixed."""
+    for found in pkgutil.walk_packages(claudewire.__path__, "claudewire."):
+        if found.name.endswith("__main__"):
+            continue  # importing it would run it
+        for kind in vars(importlib.import_module(found.name)).values():
+            if not inspect.isclass(kind) or kind.__module__ != found.name:
+                continue
+            if issubclass(kind, msgspec.Struct):
+                yield kind.__qualname__, kind.__struct_config__.frozen
+            elif dataclasses.is_dataclass(kind):
+                yield kind.__qualname__, vars(kind)["__dataclass_params__"].frozen
+
+
+def test_values_cannot_be_changed_by_one_of_those_who_have_them() -> None:
+    changing = {name for name, frozen in values() if not frozen and not name.startswith("_")}
+    assert changing == {"APIStatus", "Docstring", "Field", "HookContext", "LiveBlock"}
