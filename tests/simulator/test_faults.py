@@ -542,7 +542,16 @@ async def test_a_turn_that_nobody_asked_for_is_whole(tmp_path: Path) -> None:
 async def test_a_result_comes_without_a_turn(tmp_path: Path) -> None:
     peer, _ = await conversation(tmp_path, ResultWithoutTurn())
     assert peer.types == ["error_during_execution", *PLAIN]
-    assert peer.of(ResultMessage)[0].num_turns == 0
+    result = peer.of(ResultMessage)[0]
+    assert {name: value for name, value in result.raw.items() if value in (0, {}, [])} == {
+        "num_turns": 0,
+        "duration_ms": 0,
+        "duration_api_ms": 0,
+        "total_cost_usd": 0,
+        "modelUsage": {},
+        "permission_denials": [],
+    }
+    assert result.raw["usage"] == {"input_tokens": 0, "output_tokens": 0}
 
 
 # --- what is new ---------------------------------------------------------------------------------

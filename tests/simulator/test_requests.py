@@ -151,6 +151,12 @@ async def test_a_request_is_answered_in_the_form_that_is_declared(
     assert await talk.end() == 0
 
 
+async def test_with_its_welcome_the_cli_says_that_it_is_not_asking_anything() -> None:
+    answer = await Talk(SimulatedCLI(play)).ask(Initialize())
+    assert isinstance(answer, Answer)
+    assert answer.pending == ()
+
+
 @pytest.mark.parametrize(
     ("body", "name"),
     [
