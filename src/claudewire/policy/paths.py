@@ -104,7 +104,7 @@ def _protected(path: str) -> bool:
 # --- patterns ------------------------------------------------------------------------------------
 
 
-def fold(text: str, *, invisible: bool = False) -> str:
+def fold(text: str, *, invisible: bool) -> str:
     """Normalise a name as file systems do that ignore case and how accents are composed.
 
     Args:

@@ -128,7 +128,7 @@ class _Settings:
         return cls(name, source, str(root), permissions, managed, only)
 
 
-def load_settings(sources: Sources, *, trusted: bool = False, strict: bool = False) -> Policy:
+def load_settings(sources: Sources, *, trusted: bool, strict: bool) -> Policy:
     """Load a policy: see `Policy.from_settings`."""
     files = list(sources.read())
     merged = _Merged(strict=strict)

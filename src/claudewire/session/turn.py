@@ -153,7 +153,7 @@ class UnreadCount:
         if self._limit_reached and self.count < self._limit // 2:
             self._limit_reached = False
 
-    def drops_partial(self, *, has_begun: bool = False) -> bool:
+    def drops_partial(self, *, has_begun: bool) -> bool:
         """Whether to drop a piece of a message now; if so, count it.
 
         Args:

@@ -102,7 +102,7 @@ class CommandPattern:
 
     # --- to forbid -------------------------------------------------------------------------------
 
-    def match(self, form: CommandForm, *, ignore_case: bool = False) -> Match:
+    def match(self, form: CommandForm, *, ignore_case: bool) -> Match:
         """Whether it is about a command, however that is written."""
         regex = _compiled(self.text, strict=False, ignore_case=ignore_case)
         if any(regex.fullmatch(text) for text in form.texts):
