@@ -634,8 +634,7 @@ async def test_other_code_may_have_reaped_it() -> None:
 async def test_50_at_once_leave_nothing_behind() -> None:
     async with running(SLEEPER):
         pass
-    # Threads of earlier tests may still be about to end.
-    before, threads_before = descriptors(), set(threading.enumerate())
+    before, threads_before = descriptors(), our_threads()
     pids: list[int] = []
 
     async def talk() -> None:
@@ -650,7 +649,12 @@ async def test_50_at_once_leave_nothing_behind() -> None:
     assert len(set(pids)) == 50
     assert not any(map(is_alive, pids))
     assert descriptors() == before
-    assert set(threading.enumerate()) <= threads_before
+    assert our_threads() <= threads_before
+
+
+def our_threads() -> set[threading.Thread]:
+    """Those of this library. Event loops keep some of their own, for a while."""
+    return {it for it in threading.enumerate() if it.name.startswith("claudewire")}
 
 
 @pytest.mark.parametrize("watcher", ["thread"], indirect=True)
