@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.seeds.documents import ABSENT, DECIDED, DOCUMENTS
+from tests.seeds.documents import ABSENT, CANNOT, DECIDED, DOCUMENTS
 from tests.seeds.flows import FLOWS
 from tests.seeds.test_clients import DECIDED as DECIDED_BY_SIMULATOR
 from tests.seeds.test_clients import FLOWS as CLIENT_FLOWS
 from tests.seeds.test_clients import OPEN as OPEN_CLIENTS
-from tests.seeds.test_flows import HOW, defects
+from tests.seeds.test_flows import HOW, defects, flows_of
 
 __all__ = ["flow_lines"]
 
@@ -41,6 +41,9 @@ class _Remarks:
 
 
 def _mark(number: str, flow: str, how: str, remarks: _Remarks) -> str:
+    if (number, flow, how) in CANNOT:
+        sentence, reason = CANNOT[number, flow, how]
+        return "cannot " + remarks.number(f"{number} has, in {sentence}: {reason}.")
     (*_, mark) = [None, *defects(number, flow, how)]
     if mark is None:
         return "✓"
@@ -60,16 +63,16 @@ def _state(number: str, flow: str, remarks: _Remarks) -> str:
 def _counts() -> str:
     cells = [
         defects(number, flow, how)
-        for flow, spec in FLOWS.items()
-        for number in spec.documents
+        for number in DOCUMENTS
         for how in HOW
+        for flow in flows_of(number, how)
     ]
     missing = sum(bool(it) for it in cells)
     absent = sum(len(it) for it in ABSENT.values())
     return (
         f"{len(FLOWS)} flows, {len(cells)} cells (flow, document, named or auto): "
-        f"{len(cells) - missing} hold, {missing} do not yet. In {absent} places a document lacks "
-        "a flow."
+        f"{len(cells) - missing} hold, {missing} do not yet, {len(CANNOT)} more "
+        f"cannot. In {absent} places a document lacks a flow."
     )
 
 

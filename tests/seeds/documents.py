@@ -1,8 +1,8 @@
 """The four documents, what each of them lacks, and what is decided otherwise than they say.
 
 `ABSENT` quotes why a flow cannot exist in a document, `DECIDED` lists where the library deviates
-from a document on purpose, `OPEN` which cells do not hold yet. A row of `OPEN` is removed together
-with the defect: the test then holds, and says so.
+from a document on purpose, `CANNOT` what cannot hold, and why, `OPEN` which cells do not hold yet.
+A row of `OPEN` is removed together with the defect: the test then holds, and says so.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from claudewire.hooks import HookResult, Hooks
 from claudewire.tools import ToolServer
 
-__all__ = ["ABSENT", "DECIDED", "DOCUMENTS", "OPEN", "Decided", "Document", "Open"]
+__all__ = ["ABSENT", "CANNOT", "DECIDED", "DOCUMENTS", "OPEN", "Decided", "Document", "Open"]
 
 HERE = Path(__file__).parent
 
@@ -193,14 +193,6 @@ DECIDED: tuple[Decided, ...] = (
         _REAL,
     ),
     Decided(
-        "002",
-        "auto",
-        "opening",
-        "request_id stands beside request",
-        "line 93: request_id is inside request",
-        _FIRST,
-    ),
-    Decided(
         "004",
         "auto",
         "opening",
@@ -221,6 +213,18 @@ DECIDED: tuple[Decided, ...] = (
     Decided("002", "", "request_refused", "control request", _NO_REQUEST_002, _ASKED),
     Decided("004", "", "request_refused", "control request", _NO_REQUEST_004, _ASKED),
 )
+
+
+_FLAGS = "flags are chosen before the CLI has said anything: they are those of real CLIs"
+
+CANNOT: dict[tuple[str, str, str], tuple[str, str]] = {
+    ("000", "system_prompt", "auto"): ("line 62: `systemPrompt` in initialize", _FLAGS),
+    ("001", "system_prompt", "auto"): ("line 46: `system_prompt` in initialize", _FLAGS),
+    ("002", "system_prompt", "auto"): ("line 31: `--system-prompt`", _FLAGS),
+    ("000", "mcp_servers", "auto"): ("line 63: `mcpServers` in initialize", _FLAGS),
+    ("001", "mcp_servers", "auto"): ("line 47: `mcp_servers` in initialize", _FLAGS),
+}
+"""What cannot be: document, flow, how; the sentence of the document, the reason."""
 
 
 @dataclass(frozen=True)
@@ -250,12 +254,5 @@ OPEN: tuple[Open, ...] = (
     Open("002", "init_before_everything", "", _EARLY_INIT, hangs=True),
     Open("002", "init_after_initialize", "", _EARLY_INIT, hangs=True),
     Open("002", "streaming_object", "", "the text of a delta in an `event` object is not found"),
-    Open("002", "system_prompt", "named", "it goes into --system-prompt-file, which is unknown"),
-    Open("002", "fresh", "auto", "hooks are registered under `hookCallbackIds` alone"),
-    Open("002", "hooks_registered", "auto", "hooks are registered under `hookCallbackIds` alone"),
-    *(
-        Open("002", f"mcp_{flow}", "auto", "servers are registered under `sdkMcpServers` alone")
-        for flow in ("list", "call", "tool_error", "bad_arguments", "unknown_tool")
-    ),
     Open("004", "*", "", "initialize is sent and not answered; no result ends a turn", hangs=True),
 )

@@ -39,11 +39,11 @@ FLOWS = {
 }
 """What each client can do; what it cannot is in the README beside it."""
 
-_CWD = "a client that passes --cwd, and no --verbose, as lines 19-29 say, cannot start it"
+_INIT = "init comes after the first prompt, and not before it"
 _END = "no message has the stop_reason end_turn, which ends a turn"
 
 OPEN: dict[tuple[str, str], tuple[str, bool]] = {
-    **{("001", flow): (_CWD, False) for flow in FLOWS["001"].split()},
+    **{("001", flow): (_INIT, True) for flow in FLOWS["001"].split()},
     **{("004", flow): (_END, True) for flow in FLOWS["004"].split() if flow != "open"},
     ("002", "streaming"): ("line 63 has delta and tool_use_start, no other events", False),
     ("002", "mcp"): ("line 270: an acknowledgement without a payload is waited for ever", True),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.seeds.documents import ABSENT, DECIDED, DOCUMENTS, OPEN
+from tests.seeds.documents import ABSENT, CANNOT, DECIDED, DOCUMENTS, OPEN
 from tests.seeds.flows import FLOWS
 from tests.seeds.hosts import BACKENDS, AnyHost, Hosts, Json, hosts_in
 from tests.seeds.requirements import shown_by_flow
@@ -28,6 +28,11 @@ def defects(number: str, flow: str, how: str) -> list[Any]:
     return [pytest.mark.xfail(reason="; ".join(row.defect for row in rows), run=run)]
 
 
+def flows_of(number: str, how: str) -> list[str]:
+    there = [name for name, spec in FLOWS.items() if number in spec.documents]
+    return [name for name in there if (number, name, how) not in CANNOT]
+
+
 def shows(number: str, flow: str) -> list[Any]:
     ids = shown_by_flow(number, flow)
     return [pytest.mark.shows(*ids)] if ids else []
@@ -37,7 +42,7 @@ def cells() -> Iterator[Any]:
     for number in DOCUMENTS:
         for how in HOW:
             group = pytest.mark.xdist_group(f"seeds-{number}-{how}")
-            for flow in [name for name, spec in FLOWS.items() if number in spec.documents]:
+            for flow in flows_of(number, how):
                 marks = [group, *(defects(number, flow, how) or shows(number, flow))]
                 yield pytest.param(number, how, flow, marks=marks, id=f"{number}-{how}-{flow}")
 
