@@ -38,7 +38,7 @@ from tests.helpers.processes import (
 
 from claudewire.errors import CLIError, TransportClosed
 from claudewire.transport import Launch, ProcessTransport, Transport, spawn
-from claudewire.transport.platforms import Child, exit_watcher
+from claudewire.transport.platforms import Child, child, exit_watcher
 
 pytestmark = [
     pytest.mark.anyio,
@@ -535,7 +535,10 @@ async def test_if_closing_is_cancelled_by_force_the_process_is_killed(steps: int
         assert await process.receive() == b""
 
 
-async def test_what_cannot_be_killed_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+async def test_what_cannot_be_killed_is_reported(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child, "BRIEFLY", 0.02)
     with ended(started(SLEEPER)) as popen, anyio.fail_after(PATIENCE):
         process = ProcessTransport(Immortal(popen), lambda: None, 0, 0.02)
         assert await line(process) == b"ready"
