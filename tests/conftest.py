@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
+from tests.helpers.processes import PATIENCE
 from tests.helpers.skips import SkipCheck
+
+from claudewire.transport.platforms import child
 
 HERE = Path(__file__).resolve().parent
 
@@ -103,6 +106,14 @@ def _private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path_factory.mktemp("config")))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _patience() -> Iterator[None]:
+    """Wait for killed processes as long as it takes: a busy machine may need more than a moment."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(child, "BRIEFLY", PATIENCE)
         yield
 
 
