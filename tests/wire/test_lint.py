@@ -296,6 +296,12 @@ def test_a_request_without_its_frame_was_said_by_the_host() -> None:
     assert found == [(1, "unanswered"), (2, "bare-request")]
 
 
+@pytest.mark.parametrize("line", [{"type": "news"}, {"a": 1}])
+def test_a_message_that_nobody_knows_may_come_from_either_side(line: Line) -> None:
+    """So nothing shows that the host is in the capture, and could have answered."""
+    assert (1, "unanswered") not in codes(lint(bare(BASH, line)))
+
+
 @pytest.mark.parametrize("id", [{}, {"request_id": ""}])
 def test_a_request_needs_an_id(id: dict[str, str]) -> None:
     line = {"type": "control_request", "request": {"subtype": "interrupt"}, **id}
@@ -761,6 +767,13 @@ def test_the_output_of_a_hook_names_its_event(asked: str, event: Any, expected: 
     payload = {"hookSpecificOutput": {"hookEventName": event}} if event else {}
     found = lint(recording(("<", hook("h", asked)), (">", answer("h", payload))))
     assert [it.code for it in found] == expected
+
+
+@pytest.mark.parametrize("asked", ["PreToolUse", "Telepathy"])
+def test_output_for_another_event_is_told_with_both_events(asked: str) -> None:
+    payload = {"hookSpecificOutput": {"hookEventName": "PostToolUse"}}
+    finding = lint(recording(("<", hook("h", asked)), (">", answer("h", payload))))[-1]
+    assert f'for the event "PostToolUse", but the hook ran for "{asked}"' in finding.message
 
 
 def test_what_the_cli_answers_is_not_held_to_the_rules_of_the_host() -> None:
