@@ -144,6 +144,30 @@ async def test_the_cli_says_each_line_only_after_what_was_sent_before_it() -> No
     assert replay.unplayed == ()
 
 
+async def is_cancelled(call: Callable[[], Awaitable[object]]) -> bool:
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await call()
+    return scope.cancelled_caught
+
+
+async def test_what_is_cancelled_neither_sends_nor_loses_anything() -> None:
+    lines = (("<", "first"), (">", PROMPT), (">", ANSWER), (">", None), ("<", None))
+    replay = ReplayTransport(told(*lines))
+    with anyio.fail_after(SOON):
+        assert await is_cancelled(replay.receive)
+        assert await replay.receive() == b"first\n"
+        assert await is_cancelled(lambda: replay.send(sent("something else")))
+        await replay.send(sent(PROMPT))
+        assert await is_cancelled(replay.send_eof)
+        await replay.send(sent(ANSWER))
+        await replay.send_eof()
+        assert await is_cancelled(replay.send_eof)  # also when there is nothing left to do
+        assert await is_cancelled(replay.aclose)
+        assert await replay.receive() == b""
+        replay.finish()
+
+
 async def test_a_waiting_reader_is_woken_when_the_application_has_sent() -> None:
     replay = ReplayTransport(
         told((">", "go"), ("<", "out"), ("!", "err"), ("exit", 0), (">", None), ("<", None))
