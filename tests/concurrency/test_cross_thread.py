@@ -32,6 +32,19 @@ async def test_a_latch_that_is_set_holds_nobody_up() -> None:
         await latch.wait()
 
 
+async def test_a_cancelled_task_gets_nothing_even_if_it_is_there() -> None:
+    latch, mailbox = Latch(), Mailbox[str]()
+    latch.set()
+    mailbox.put("kept")
+    for call in (latch.wait, mailbox.get):
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await call()
+        assert scope.cancelled_caught
+    with anyio.fail_after(SOON):
+        assert await mailbox.get() == "kept"
+
+
 async def test_a_latch_is_set_from_another_thread() -> None:
     latch, woken = Latch(), []
 

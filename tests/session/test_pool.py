@@ -107,6 +107,23 @@ async def test_what_is_opened_was_ready_and_another_takes_its_place() -> None:
     assert len(clis.made) == 3
 
 
+async def test_a_cancelled_caller_takes_nothing() -> None:
+    pool = pool_of(Clis(), size=1)
+    with anyio.fail_after(SOON):
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await pool.start()
+        assert scope.cancelled_caught
+        await pool.ready()
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            async with pool.open():
+                raise AssertionError("it was given a session")
+        assert scope.cancelled_caught
+        assert pool.stats == PoolStats(warm=1, starting=0, taken=0, hits=0, misses=0)
+        await pool.close()
+
+
 async def test_an_early_caller_gets_the_first_cli_that_is_ready() -> None:
     clis = Clis(allowed=0)
     got: list[Session] = []
