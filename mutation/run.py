@@ -94,7 +94,7 @@ class Trial:
         batches = [self._extra, first, second[len(first) :], self._first(wide, self._wide)]
         with self._sandbox.changed(mutation):
             for batch in batches:
-                status, by = self._run(batch, "suite" if batch is batches[-1] else "fast")
+                status, by = self._verdict(batch, "suite" if batch is batches[-1] else "fast")
                 if status != "survived":
                     break
         return Result(mutation, status, len(batch), len(wide), by)
@@ -110,6 +110,15 @@ class Trial:
             ):
                 return tests[:place]
         return tests
+
+    def _verdict(self, tests: Sequence[str], profile: str) -> tuple[Status, str]:
+        """Run tests. One that fails, but not when it runs alone, has failed by chance."""
+        left = list(tests)
+        while True:
+            status, by = self._run(left, profile)
+            if by not in left or self._run([by], profile)[0] != "survived":
+                return status, by
+            left.remove(by)
 
     def _run(self, tests: Sequence[str], profile: str) -> tuple[Status, str]:
         if not tests:

@@ -415,6 +415,25 @@ def test_what_makes_no_sense_is_refused_in_words(wrong: dict[str, Any], words: s
 
 
 @pytest.mark.parametrize(
+    "flag",
+    [
+        "await-claim",
+        "help",
+        "input-format",
+        "output-format",
+        "permission-prompt-tool",
+        "print",
+        "sdk-url",
+        "verbose",
+        "version",
+    ],
+)
+def test_flags_that_decide_how_the_cli_talks_are_refused(flag: str) -> None:
+    with pytest.raises(OptionsError, match=f"--{flag} is set by the session"):
+        options(extra_args={flag: None})
+
+
+@pytest.mark.parametrize(
     "secret",
     [
         {"env": {"KEY": ["hunter2-secret"]}},
