@@ -14,7 +14,7 @@ from claudewire.launch.find_cli import find_cli
 
 @pytest.fixture(autouse=True)
 def nothing_is_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(locating, "_SYSTEM", (str(tmp_path / "usr" / "local" / "bin"),))
+    monkeypatch.setattr(locating, "_SYSTEM", [f"{tmp_path}{it}" for it in locating._SYSTEM])
     monkeypatch.chdir(tmp_path)
 
 
@@ -155,10 +155,21 @@ def test_then_comes_the_path(tmp_path: Path) -> None:
         "home/.claude/local",
         "home/.claude/local/node_modules/.bin",
         "home/.npm-global/bin",
+        "home/.npm-packages/bin",
+        "home/.bun/bin",
+        "home/.volta/bin",
+        "home/.yarn/bin",
+        "home/.config/yarn/global/node_modules/.bin",
+        "home/.nvm/current/bin",
         "home/.nvm/versions/node/v22.1.0/bin",
         "home/node_modules/.bin",
         "prefix/bin",
         "usr/local/bin",
+        "opt/homebrew/bin",
+        "home/linuxbrew/.linuxbrew/bin",
+        "opt/local/bin",
+        "usr/bin",
+        "snap/bin",
         "node_modules/.bin",
     ],
 )

@@ -201,6 +201,8 @@ async def test_which_session_asks_is_said_where_there_are_several() -> None:
 def test_what_can_be_seen_is_shown_as_it_is() -> None:
     assert visible("Grüße, 世界 ✓\n\tend") == "Grüße, 世界 ✓\n\tend"
     assert visible("\x00\x7f\u200b\ud800") == "\\x00\\x7f\\u200b\\ud800"
+    # A character of private use, one that there is not, and two that end a line.
+    assert visible("\ue000\u0378\u2028\u2029") == "\\ue000\\u0378\\u2028\\u2029"
 
 
 # --- questions and plans -------------------------------------------------------------------------

@@ -12,7 +12,14 @@ from claudewire.policy import Decision, Policy, Rule
 
 from .path_cases import PATH_LINES, PathLine, plant
 
-KEYS = {"NotebookEdit": "notebook_path", "Grep": "path", "LS": "path", "Glob": "path"}
+KEYS = {
+    "NotebookEdit": "notebook_path",
+    "NotebookRead": "notebook_path",
+    "LSP": "filePath",
+    "Grep": "path",
+    "LS": "path",
+    "Glob": "path",
+}
 
 
 @pytest.fixture(scope="module")

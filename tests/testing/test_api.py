@@ -224,6 +224,9 @@ async def test_the_stop_reason_follows_from_the_parts(reply: Any, reason: str | 
     [
         (400, "invalid_request_error"),
         (401, "authentication_error"),
+        (403, "permission_error"),
+        (404, "not_found_error"),
+        (413, "request_too_large"),
         (429, "rate_limit_error"),
         (500, "api_error"),
         (529, "overloaded_error"),

@@ -627,6 +627,25 @@ class Struct(msgspec.Struct):
                 }
             ),
         ),
+        *(
+            (
+                ToolFile(b"text", "a", media_type),
+                shown(
+                    {
+                        "type": "resource",
+                        "resource": {"uri": "file:///a", "mimeType": media_type, "text": "text"},
+                    }
+                ),
+            )
+            for media_type in (
+                "application/javascript",
+                "application/json",
+                "application/toml",
+                "application/x-sh",
+                "application/xml",
+                "application/yaml",
+            )
+        ),
         (ResourceLink("https://a.example/b", "b"), shown(LINK)),
         (
             ResourceLink("https://a.example/b", "b", "B", "letter", "text/plain", 1),
