@@ -188,6 +188,16 @@ async def test_no_part_of_a_long_line_can_pass_for_something_else() -> None:
     ]
 
 
+async def test_what_is_made_visible_is_cut_as_it_is_shown() -> None:
+    shown = io.StringIO()
+    with anyio.fail_after(SOON):
+        terminal = Terminal(io.StringIO("y\n"), shown, width=34)
+        await terminal(PermissionRequest(use("Bash", {"command": "\x1b" * 20})))
+    lines = [line for line in shown.getvalue().splitlines() if line.startswith(("  |", "  :"))]
+    assert lines[1] == "  | command: " + "\\x1b" * 5 + "\\"
+    assert [len(line) for line in lines[1:4]] == [34, 34, 33]
+
+
 async def test_which_session_asks_is_said_where_there_are_several() -> None:
     shown = io.StringIO()
     terminal = Terminal(io.StringIO("y\ny\ny\n"), shown)

@@ -132,6 +132,28 @@ async def test_a_session_that_was_closed_lives_again() -> None:
     assert session.state == "closed"
 
 
+async def test_after_a_restart_unsolicited_turns_are_awaited_again() -> None:
+    session, _ = session_with(echo, echo)
+    loops = []
+
+    async def listen() -> None:
+        async for _ in session.unsolicited:
+            pass
+        loops.append(session.state)
+
+    with anyio.fail_after(SOON):
+        await session.start()
+        await session.close()
+        await listen()
+        await session.restart()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(listen)
+            await anyio.wait_all_tasks_blocked()
+            assert loops == ["closed"]
+            await session.close()
+    assert loops == ["closed", "closed"]
+
+
 async def test_a_session_that_is_new_is_started() -> None:
     session, _ = session_with(echo)
     with anyio.fail_after(SOON):
