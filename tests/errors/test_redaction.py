@@ -90,6 +90,30 @@ def test_json_stays_as_it_was_written_but_for_the_strings_with_secrets(
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        "my_api_key",
+        "AccessKey",
+        "private-key",
+        "secretKey",
+        "signing_key",
+        "encryptionKey",
+        "token",
+        "clientSecret",
+        "password",
+        "passwd",
+        "passphrase",
+        "credential",
+        "credentials",
+        "authorization",
+        "Set-Cookie",
+    ],
+)
+def test_a_secret_is_known_by_the_end_of_its_name(name: str) -> None:
+    assert redactor()(json.dumps({name: "abc"})) == json.dumps({name: "<key-1>"})
+
+
+@pytest.mark.parametrize(
     ("line", "expected"),
     [
         ('{"x":"a@b.org \udcff"}', b'{"x":"<email-1> \xff"}'),
@@ -151,6 +175,26 @@ def test_secrets_of_the_environment_are_known() -> None:
 def test_the_users_name_is_taken_from_the_environment_too() -> None:
     clean = redactor(home="/srv/data", environment={"USER": "mary", "LOGNAME": "root"})
     assert clean("mary, root, data, /srv/data/x") == "<user>, root, <user>, ~/x"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "admin",
+        "claude",
+        "email",
+        "home",
+        "key",
+        "node",
+        "root",
+        "runner",
+        "secret",
+        "ubuntu",
+        "user",
+    ],
+)
+def test_a_users_name_that_is_a_common_word_is_left_alone(name: str) -> None:
+    assert redactor(home="/srv/data", environment={"USER": name})(f"the {name}") == f"the {name}"
 
 
 @pytest.mark.parametrize("home", ["/", "~", ""])

@@ -223,6 +223,15 @@ def test_a_mode_that_is_disabled_or_unknown_is_not_taken(machine: Machine) -> No
     assert "there is no mode 'yolo'" in policy.problems[1]
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["additionalDirectories", "defaultMode", "disableAutoMode", "disableBypassPermissionsMode"],
+)
+def test_what_has_another_meaning_is_no_problem(machine: Machine, name: str) -> None:
+    machine.write(USER, {name: [] if name == "additionalDirectories" else "default"})
+    assert machine.load().problems == ()
+
+
 def test_what_is_not_known_or_no_rule_is_reported(machine: Machine) -> None:
     path = machine.write(USER, {"allow": ["Read", "Bash(", "*"], "future": 1})
     policy = machine.load()

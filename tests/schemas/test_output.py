@@ -151,6 +151,31 @@ def test_a_schema_is_put_into_words_that_every_cli_knows(schema: Any, plain: Any
     assert portable(schema) == plain
 
 
+@pytest.mark.parametrize(
+    "keyword",
+    [
+        "$comment",
+        "$id",
+        "$ref",
+        "const",
+        "contentEncoding",
+        "contentMediaType",
+        "default",
+        "description",
+        "enum",
+        "examples",
+        "readOnly",
+        "required",
+        "title",
+        "type",
+        "uniqueItems",
+        "writeOnly",
+    ],
+)
+def test_a_keyword_that_every_cli_knows_is_kept(keyword: str) -> None:
+    assert portable({keyword: "x"}) == {keyword: "x"}
+
+
 # --- what is read ---------------------------------------------------------------------------------
 
 

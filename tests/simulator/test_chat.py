@@ -903,6 +903,26 @@ async def test_a_turn_may_hit_a_limit(end: Any, subtype: str, reason: str) -> No
     assert len(result.errors) == 1
 
 
+@pytest.mark.parametrize(
+    ("status", "error", "kind"),
+    [
+        (400, "unknown", "invalid_request_error"),
+        (401, "unknown", "authentication_error"),
+        (403, "unknown", "permission_error"),
+        (404, "unknown", "not_found_error"),
+        (413, "unknown", "request_too_large"),
+        (429, "rate_limit", "rate_limit_error"),
+        (500, "server_error", "api_error"),
+        (529, "overloaded", "overloaded_error"),
+    ],
+)
+async def test_an_error_of_the_api_is_named(status: int, error: str, kind: str) -> None:
+    play = scene(lambda chat: chat.fail("no", status=status))
+    (message,) = only(await Talk(SimulatedCLI(play)).turn("go"), AssistantMessage)
+    assert message.raw["error"] == error
+    assert message.raw["api_error_type"] == kind
+
+
 async def test_an_error_of_the_api_is_a_success_that_is_an_error() -> None:
     async def play(chat: Chat) -> None:
         await chat.fail("prompt is too long", status=400)

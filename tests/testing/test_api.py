@@ -470,7 +470,8 @@ async def test_every_request_is_recorded_without_its_secrets(tmp_path: Path) -> 
     picture = {"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]}
     async with ScriptedAPI(record=record) as api, connected(api) as client:
         await client.ask(picture)
-        await client.request("HEAD", "/hello", headers={"Authorization": "Bearer secret"})
+        hidden = dict.fromkeys(("Authorization", "Cookie", "X-Token", "X-Secret"), "hunter2")
+        await client.request("HEAD", "/hello", headers=hidden)
 
     asked, greeted = api.requests
     assert (asked.method, asked.path) == ("POST", MESSAGES)
@@ -478,11 +479,11 @@ async def test_every_request_is_recorded_without_its_secrets(tmp_path: Path) -> 
     assert asked.messages[0]["content"][1] == image
     assert asked.tools == ["Bash"]
     assert asked.headers["x-api-key"] == "redacted"
-    assert greeted.headers["authorization"] == "redacted"
+    assert {greeted.headers[name.lower()] for name in hidden} == {"redacted"}
     assert (greeted.path, greeted.body, greeted.prompt) == ("/hello", None, "")
     lines = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
     assert [line["kind"] for line in lines] == ["turn", "other"]
-    assert "secret" not in record.read_text(encoding="utf-8")
+    assert "hunter2" not in record.read_text(encoding="utf-8")
 
 
 async def test_an_exception_of_the_caller_is_not_wrapped() -> None:
