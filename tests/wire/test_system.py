@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import msgspec
 import pytest
 from msgspec import Struct
@@ -14,15 +16,20 @@ from claudewire.wire import (
     HookStartedMessage,
     InitMessage,
     McpResourceLink,
+    Message,
     StatusMessage,
     SystemMessage,
     TaskPatch,
     TaskUpdatedMessage,
     UnknownSystemMessage,
 )
-from claudewire.wire.types import system
+from claudewire.wire.types import messages, system
 
 CLASSES = sorted(structs_of(system), key=lambda kind: kind.__name__)
+MESSAGES = sorted(
+    (it for it in structs_of(messages, system) if issubclass(it, Message)),
+    key=lambda kind: kind.__name__,
+)
 ABSTRACT = {SystemMessage, HookEventMessage, UnknownSystemMessage}
 
 # Every one has a subtype, a uuid and a session_id as well.
@@ -139,3 +146,9 @@ def test_a_hook_event_has_a_name_in_any_case() -> None:
 
 def test_links_to_resources_are_in_camel_case() -> None:
     assert "mimeType" in McpResourceLink.__struct_encode_fields__
+
+
+@pytest.mark.parametrize("kind", MESSAGES, ids=lambda it: it.__name__)
+def test_a_message_takes_its_fields_by_name_so_that_there_can_be_more(kind: type[Struct]) -> None:
+    kinds = {it.kind for it in inspect.signature(kind).parameters.values()}
+    assert kinds == {inspect.Parameter.KEYWORD_ONLY}
