@@ -107,10 +107,11 @@ class CoverageMap:
 
     def _may_notice(self, mutation: Mutation) -> set[str]:
         file = mutation.identity.file
-        lines = None if mutation.imported else mutation.body
-        near = 1 if mutation.imported else 0
+        found = set() if mutation.imported else self._running(file, mutation.body)
+        near = 0 if found else 1
         mirrored = {test for test in self.durations if distance(test, file) <= near}
-        return self._running(file, lines) | mirrored
+        # A process that is killed does not say what it has run.
+        return (found or self._running(file)) | mirrored
 
     def _sorted(self, tests: set[str], file: str) -> list[str]:
         """Sort by distance, then files with many of them first, then by speed."""

@@ -88,8 +88,6 @@ class Trial:
     def result(self, mutation: Mutation) -> Result:
         near = self._tests.near(mutation)
         wide = self._tests.wide(mutation)
-        if not near and not self._extra:
-            return Result(mutation, "no test", 0, 0, "")
         first, second = (self._first(near, stage) for stage in STAGES)
         batches = [self._extra, first, second[len(first) :], self._first(wide, self._wide)]
         with self._sandbox.changed(mutation):
@@ -97,6 +95,8 @@ class Trial:
                 status, by = self._verdict(batch, "suite" if batch is batches[-1] else "fast")
                 if status != "survived":
                     break
+        if status == "survived" and not near:
+            status = "no test"
         return Result(mutation, status, len(batch), len(wide), by)
 
     def _first(self, tests: list[str], stage: Stage) -> list[str]:
