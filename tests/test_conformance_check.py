@@ -135,8 +135,7 @@ def project(tmp_path: Path) -> Path:
     )
     (tmp_path / "tests" / "conformance").mkdir(parents=True)
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path / "tests")
-    (tmp_path / "tests" / "helpers").mkdir()
-    shutil.copy(ROOT / "tests" / "helpers" / "skips.py", tmp_path / "tests" / "helpers")
+    shutil.copytree(ROOT / "tests" / "helpers", tmp_path / "tests" / "helpers")
     (tmp_path / "tests" / "conformance" / "test_requirements_it.py").write_text(
         "import pytest\n"
         "pytestmark = pytest.mark.shows('000-1')\n"
