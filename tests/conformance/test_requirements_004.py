@@ -374,18 +374,21 @@ def test_an_assistant_message_may_have_no_ids(talk: Talk) -> None:
 
 @pytest.mark.shows("004-46")
 def test_a_turn_with_a_permission_runs_from_the_prompt_to_the_answer(talk: Talk) -> None:
-    def busy(who: Role, event: Event) -> Step:
-        return Step(who, event, State.READY, State.BUSY, False)
+    def step(who: Role, event: Event, state: State, *, settled: bool = False) -> Step:
+        return Step(who, event, State.READY, state, settled)
 
     date = {"command": "date"}
     reply = APIMessage("assistant", [TextBlock("2 + 2 = 4")], stop_reason="end_turn")
     allow = PermissionResultAllow(date, tool_use_id="toolu_1")
     lines = talk.run(
         [
-            busy(Role.CLIENT, UserMessage.of("What is 2+2?")),
-            busy(Role.CLI, AssistantMessage(message=reply)),
-            busy(Role.CLI, Request(id="req123", body=CanUseTool("Bash", date, "toolu_1"))),
-            busy(Role.CLIENT, Answer("req123", allow)),
+            step(Role.CLIENT, UserMessage.of("What is 2+2?"), State.BUSY),
+            # The model has stopped, which ends a turn; the document goes on all the same.
+            step(Role.CLI, AssistantMessage(message=reply), State.IDLE, settled=True),
+            step(
+                Role.CLI, Request(id="req123", body=CanUseTool("Bash", date, "toolu_1")), State.IDLE
+            ),
+            step(Role.CLIENT, Answer("req123", allow), State.IDLE, settled=True),
         ]
     )
     prompt, answer, asked, allowed = (EXAMPLES[f"004-ex-{number}"] for number in (13, 14, 15, 16))

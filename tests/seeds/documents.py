@@ -186,7 +186,7 @@ _FIRST = "the first line is written before the CLI has said anything: it is mode
 DECIDED: tuple[Decided, ...] = (
     Decided(
         "001",
-        "",
+        "auto",
         "opening",
         "the required flag --cwd is missing",
         "line 22: `--cwd <working-directory>` is required",
@@ -196,7 +196,7 @@ DECIDED: tuple[Decided, ...] = (
         "004",
         "auto",
         "opening",
-        "a control request of subtype 'initialize'",
+        "control request of the subtype 'initialize'",
         'line 61: "Supported subtypes: interrupt"',
         _FIRST,
     ),
@@ -246,13 +246,6 @@ class Open:
     hangs: bool = False
 
 
-_EARLY_INIT = "an init before the first prompt begins a turn, and the prompt is held for ever"
-
 OPEN: tuple[Open, ...] = (
-    Open("000", "*", "", _EARLY_INIT, hangs=True),
-    Open("001", "*", "", _EARLY_INIT, hangs=True),
-    Open("002", "init_before_everything", "", _EARLY_INIT, hangs=True),
-    Open("002", "init_after_initialize", "", _EARLY_INIT, hangs=True),
     Open("002", "streaming_object", "", "the text of a delta in an `event` object is not found"),
-    Open("004", "*", "", "initialize is sent and not answered; no result ends a turn", hangs=True),
 )

@@ -18,7 +18,7 @@ from claudewire.options import Unread
 from claudewire.session import Turn, TurnState
 from claudewire.session.conversation import Conversation
 from claudewire.session.turn import UnreadCount
-from claudewire.wire import HumanOrigin, Message, ResultMessage, UserMessage
+from claudewire.wire import HumanOrigin, InitMessage, Message, ResultMessage, UserMessage
 
 AnyTurn = Turn[Any]
 
@@ -91,6 +91,8 @@ class Work:
     by_itself: bool = False
     ambiguous: bool = False
     """Nothing on the wire tells yet that this is not the turn of a prompt that is on its way."""
+    has_spoken: bool = False
+    """Only output shows that there is a turn which nobody asked for."""
 
 
 class AnyCLI(RuleBasedStateMachine):
@@ -143,6 +145,8 @@ class AnyCLI(RuleBasedStateMachine):
         while (turn := self.books.conversation.take()) is not None:
             assert turn.prompt is not None
             self.on_the_way.append(turn.prompt)
+            if self.work is not None and self.work.by_itself and not self.work.has_spoken:
+                self.work.ambiguous |= not self.books.conversation.narrates
 
     # --- the CLI ---
 
@@ -176,7 +180,10 @@ class AnyCLI(RuleBasedStateMachine):
         if waits and not self.manner.tells_origin:
             return  # nothing on the wire would ever tell the two apart
         self.work = Work(by_itself=True, ambiguous=waits and not knows)
-        self.say(saying.init(), self.whose())
+        self.say(saying.init(), self.UNSURE)  # which announces a turn, and is not part of one
+        if not self.manner.tells_origin:
+            # A prompt that is sent before there is output would be taken for its reason.
+            self.speak(saying.text)
 
     def tell_begun(self, taken: UserMessage) -> None:
         if self.manner.narrates:
@@ -206,11 +213,14 @@ class AnyCLI(RuleBasedStateMachine):
     def speak(self, kind: Callable[..., Message]) -> None:
         assert self.work is not None
         named = self.work.prompts[0].uuid if self.work.prompts and self.manner.names else None
+        self.work.has_spoken = True
         self.say(kind(user_message_uuid=named), self.whose())
 
     @rule(kind=st.sampled_from([saying.tool_result, saying.status, saying.keep_alive]))
     @precondition(lambda self: self.work is not None)
     def do_something_else(self, kind: Callable[[], Message]) -> None:
+        assert self.work is not None
+        self.work.has_spoken = self.work.has_spoken or kind is saying.tool_result
         self.say(kind(), self.whose())
 
     @rule(kind=st.sampled_from([saying.status, saying.keep_alive]))
@@ -251,6 +261,8 @@ class AnyCLI(RuleBasedStateMachine):
         assert self.work is not None
         if self.work.ambiguous or (self.work.by_itself and self.work.prompts):
             return self.UNSURE
+        if self.work.by_itself and not self.work.has_spoken:
+            return self.UNSURE
         return self.work.prompts[0].uuid if self.work.prompts else self.work
 
     # --- what must be true ---
@@ -287,14 +299,16 @@ class AnyCLI(RuleBasedStateMachine):
 
     async def check_messages(self) -> None:
         """Each message is in one turn, or among the notices, and in no wrong one."""
-        places = {id(it): ["notices"] for it in self.books.notices}
-        assert len(places) == len(self.books.notices)
+        # An `init` without a turn is a notice; if a turn follows, it is also that turn's first.
+        notices = [it for it in self.books.notices if not isinstance(it, InitMessage)]
+        places = {id(it): ["notices"] for it in notices}
+        assert len(places) == len(notices)
         for turn in (*self.turns.values(), *self.books.unsolicited):
             for message in await everything(turn):
                 if not isinstance(message, ResultMessage):
                     places.setdefault(id(message), []).append(turn.uuid or "unsolicited")
         for message, whose in self.expected:
-            place = places[id(message)]
+            place = places.get(id(message), ["notices"])
             assert len(place) == 1, (message, place)
             if isinstance(whose, Work):
                 assert place == ["unsolicited"], message

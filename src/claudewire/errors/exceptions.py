@@ -180,6 +180,7 @@ class TurnError(_CLIRelatedError):
     Attributes:
         result: what the CLI said at its end; None if it said nothing.
         cause: what kind of failure it is, as far as it can be told.
+        code: the CLI's code for the reason, if it reported an error with one.
     """
 
     def __init__(
@@ -188,12 +189,14 @@ class TurnError(_CLIRelatedError):
         *,
         result: ResultMessage | None = None,
         cause: Cause = Cause.UNKNOWN,
+        code: str | None = None,
         evidence: Evidence | None = None,
         advice: str = "",
     ) -> None:
         super().__init__(message, evidence=evidence, advice=advice)
         self.result = result
         self.cause = cause
+        self.code = code
 
 
 class TurnCancelled(TurnError):

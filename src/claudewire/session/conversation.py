@@ -13,7 +13,18 @@ How it is found out which turn a message belongs to, the surest sign first:
    began by itself, an unsolicited one;
 3. a turn is running: it belongs to that turn;
 4. a prompt is on its way, to a CLI that does not report when it begins: it belongs to that prompt;
-5. otherwise it belongs to a new unsolicited turn.
+5. the turn before has ended without its result: these are late words, which belong to no turn;
+6. otherwise it belongs to a new unsolicited turn.
+
+What holds a prompt back, and until when. There are only two things:
+
+* a prompt before it that is not over. It is over with its result, or with what ends a turn without
+  one (see `ending`), or with the CLI.
+* an unsolicited turn. It is over with its result, or when the CLI is idle; and after a while of
+  silence the prompt no longer waits for it.
+
+Only output begins an unsolicited turn: what the model says, or what a tool returns. An `init`, a
+status, an error, a result and everything else hold nothing back.
 """
 
 from __future__ import annotations
@@ -25,15 +36,31 @@ from typing import Any
 from ..errors import Error, LocalProtocolError, TurnCancelled, TurnError
 from ..wire import (
     AssistantMessage,
+    CanUseTool,
     CommandLifecycleMessage,
     ContentBlockDelta,
+    ErrorMessage,
     HumanOrigin,
     InitMessage,
     Message,
+    Request,
     ResultMessage,
+    Rules,
     SessionStateChangedMessage,
     StreamEvent,
+    SystemErrorMessage,
+    ToolProgressMessage,
     UserMessage,
+)
+from .ending import (
+    AFTER_REQUEST,
+    UNANNOUNCED,
+    UNSOLICITED,
+    Ending,
+    failed,
+    interrupted,
+    late,
+    stopped,
 )
 from .turn import AnyTurn, Turn, TurnState, UnreadCount
 
@@ -45,12 +72,19 @@ IDLE_WITHOUT_RESULT = "The CLI became idle without a result of this turn"
 class Conversation:
     """The turns that are not over, and the one that is running.
 
-    `unsolicited` is called with each turn that the CLI begins by itself.
+    `unsolicited` is called with each turn that the CLI begins by itself, and `rules` returns the
+    rules of the dialect.
     """
 
-    def __init__(self, unread: UnreadCount, unsolicited: Callable[[AnyTurn], None]) -> None:
+    def __init__(
+        self,
+        unread: UnreadCount,
+        unsolicited: Callable[[AnyTurn], None],
+        rules: Callable[[], Rules] = Rules,
+    ) -> None:
         self._unread = unread
         self._unsolicited = unsolicited
+        self._rules = rules
         self._held: OrderedDict[str | None, AnyTurn] = OrderedDict()
         self._sent: dict[str | None, AnyTurn] = {}
         self.current: AnyTurn | None = None
@@ -61,6 +95,15 @@ class Conversation:
         """Whether the CLI is one that reports which prompt it works on."""
         self.answered: list[AnyTurn] = []
         """The turns that the last result has ended."""
+        self.ending: Ending | None = None
+        """How a turn ends if the CLI says no more of it."""
+        self.spoken: int = 0
+        """How often there was output, to tell whether there was more."""
+        self._announcement: InitMessage | None = None
+        """What may be the first message of an unsolicited turn."""
+        self._result_is_missing = False
+        """Set when a turn has ended without its result, which may still come."""
+        self._last_result: ResultMessage | None = None
 
     # --- facts -----------------------------------------------------------------------------------
 
@@ -122,6 +165,7 @@ class Conversation:
                 del turns[turn.uuid]
         if turn is self.current:
             self.current = None
+        self._end_of(turn)
         turn._fail(error)
 
     def drop_held(self, error: Error) -> tuple[AnyTurn, ...]:
@@ -139,8 +183,8 @@ class Conversation:
 
     def reset(self) -> None:
         """Forget what is known about the CLI: another one follows."""
-        self.current = None
-        self.narrates = False
+        self.current = self.ending = self._last_result = self._announcement = None
+        self.narrates = self._result_is_missing = False
 
     # --- receiving -------------------------------------------------------------------------------
 
@@ -151,6 +195,9 @@ class Conversation:
             return False
         if type(piece.event) is not ContentBlockDelta:
             return False
+        if self.ending is not None or self._result_is_missing:
+            return False
+        self.spoken += 1
         turn._push(piece)
         return True
 
@@ -168,21 +215,55 @@ class Conversation:
 
     def _of_output(self, message: AssistantMessage | StreamEvent) -> AnyTurn | None:
         self._note_names(message.user_message_uuid)
-        if message.parent_tool_use_id is not None:
-            # A subagent may go on between turns, and no result would follow.
-            return self._running()
-        return self.current or self._begin_some()
+        return self._speaker(message.parent_tool_use_id)
+
+    def _of_assistant(self, message: AssistantMessage) -> AnyTurn | None:
+        turn = self._of_output(message)
+        if turn is not None and self._rules().ends_turn(message):
+            ending = self.ending  # of an interrupted turn: what was asked in it, is asked no more
+            was_interrupted = ending is not None and ending.outcome is not None
+            self.ending = stopped(turn, message, is_certain=was_interrupted)
+        return turn
 
     def _of_user(self, message: UserMessage) -> AnyTurn | None:
         if message.is_replay:
             self._note_names(message.uuid)
-        if message.is_replay or message.parent_tool_use_id is not None:
             return self._running()
-        return self.current or self._begin_some()
+        return self._speaker(message.parent_tool_use_id)
+
+    def _of_progress(self, message: ToolProgressMessage) -> AnyTurn | None:
+        self._spoke()
+        return self._running()
+
+    def _speaker(self, agent: str | None) -> AnyTurn | None:
+        """The turn of some output, which begins if it has not begun."""
+        self._spoke()
+        if agent is not None:
+            # A subagent may go on between turns, and no result would follow.
+            return self._running()
+        turn = self.current or self._begin_some()
+        if turn is not None:
+            self._result_is_missing = False
+        return turn
+
+    def _spoke(self) -> None:
+        self.spoken += 1
+        ending = self.ending
+        if ending is not None and not ending.is_certain:
+            self.ending = None if ending.turn.was_asked_for else _bound(ending.turn)
 
     def _of_init(self, init: InitMessage) -> AnyTurn | None:
         self._note_names(*(init.user_message_uuids or ()))
+        if self.current is None and (self.narrates or not self._sent):
+            self._announcement = init  # and perhaps nothing follows: some CLIs say it at any time
+            return None
         return self.current or self._begin_some()
+
+    def _of_error(self, message: ErrorMessage | SystemErrorMessage) -> AnyTurn | None:
+        turn = self._running()
+        if turn is not None and (self.ending is None or self.ending.outcome is None):
+            self.ending = failed(turn, message)
+        return turn
 
     def _of_state(self, message: SessionStateChangedMessage) -> AnyTurn | None:
         turn = self._running()
@@ -199,17 +280,44 @@ class Conversation:
         if message.state == "started":
             # Another may be running: this one was put into it, and its result will name both.
             self._begin(turn)
+        elif message.state == "completed":
+            self._merge(turn)
         elif message.is_dropped:
             self.drop(turn, TurnCancelled(f"The CLI has {message.state} the prompt"))
         return turn
 
+    def _merge(self, turn: AnyTurn) -> None:
+        """End a turn that the CLI put into another one, whose result does not name both."""
+        if turn.state is not TurnState.RUNNING or turn is self.current:
+            return
+        if self.current is not None:
+            self._overtaken.append(turn)  # the next result ends both
+        elif self._last_result is not None:
+            self._finish(turn, self._last_result, merged=True)
+
     def _of_result(self, result: ResultMessage) -> None:
+        last, self._last_result = self._last_result, result
+        if last is not None and result.uuid is not None and result.uuid == last.uuid:
+            return  # it was repeated
+        if self._result_is_missing and not self._is_named(result):
+            self._result_is_missing = False
+            if (turn := self.active) is not None:
+                self.ending = late(turn, result)
+            return
         self.answered = self._answered(result)
         for index, turn in enumerate(self.answered):
-            self._sent.pop(turn.uuid, None)
-            if turn is self.current:
-                self.current = None
-            turn._finish(result, merged=index > 0)
+            self._finish(turn, result, merged=index > 0)
+
+    def _finish(self, turn: AnyTurn, result: ResultMessage, *, merged: bool) -> None:
+        self._sent.pop(turn.uuid, None)
+        if turn is self.current:
+            self.current = None
+        self._end_of(turn)
+        turn._finish(result, merged=merged)
+
+    def _end_of(self, turn: AnyTurn) -> None:
+        if self.ending is not None and self.ending.turn is turn:
+            self.ending = None
 
     def _answered(self, result: ResultMessage) -> list[AnyTurn]:
         """The turns that a result ends, the one that has the messages first."""
@@ -232,18 +340,23 @@ class Conversation:
         if self._is_from_elsewhere(result):
             self._take_back_the_guess()
             return self._unsolicited_one()
-        return self.current or self._begin_some()
+        return self.current or self._begin_some() or self._new_unsolicited()
 
     def _is_from_elsewhere(self, result: ResultMessage) -> bool:
         if result.origin is not None:
             return not isinstance(result.origin, HumanOrigin)
-        return bool(result.user_message_uuid or result.user_message_uuids)
+        return self._is_named(result)
+
+    def _is_named(self, result: ResultMessage) -> bool:
+        """Whether it says what it answers."""
+        return bool(result.origin or result.user_message_uuid or result.user_message_uuids)
 
     def _unsolicited_one(self) -> AnyTurn:
         """The unsolicited turn that is running, else one that was overtaken, else a new one."""
         if self.current is not None and not self.current.was_asked_for:
             return self.current
-        return self._overtaken[0] if self._overtaken else self._new_unsolicited()
+        overtaken = (turn for turn in self._overtaken if not turn.was_asked_for)
+        return next(overtaken, None) or self._new_unsolicited()
 
     def _take_back_the_guess(self) -> None:
         """Put a prompt back that was taken for the running turn, and has not begun yet."""
@@ -261,6 +374,7 @@ class Conversation:
         """Set an unsolicited turn aside: it has taken the prompt in, or has silently ended."""
         if self.current is not None and not self.current.was_asked_for:
             self._overtaken.append(self.current)  # the next result ends both
+            self._end_of(self.current)
             self.current = None
 
     def _begin(self, turn: AnyTurn) -> None:
@@ -269,29 +383,76 @@ class Conversation:
             self._take_back_the_guess()
         if self.current is None or self.current is turn:
             self.current, self._is_a_guess = turn, False
+            self._announcement = None
 
-    def _begin_some(self) -> AnyTurn:
-        """Begin a turn that does not say which prompt it answers."""
+    def _begin_some(self) -> AnyTurn | None:
+        """Begin a turn that does not say which prompt it answers, if there is one to begin."""
         waiting = None if self.narrates else next(iter(self._sent.values()), None)
-        if waiting is None:
-            waiting = self._new_unsolicited()
-        else:
+        if waiting is not None:
+            self._announcement = None
             waiting._begin()
             self._is_a_guess = True
+        elif self._result_is_missing:
+            return None
+        else:
+            waiting = self._new_unsolicited()
+            self.ending = _bound(waiting)
         self.current = waiting
         return waiting
 
     def _new_unsolicited(self) -> AnyTurn:
         turn: AnyTurn = Turn(None, self._unread)
+        init, self._announcement = self._announcement, None
+        if init is not None:
+            turn._push(init)
         self._unsolicited(turn)
         return turn
 
+    # --- ends without a result -------------------------------------------------------------------
+
+    def note_request(self, request: Request) -> None:
+        """Note that the CLI asks for something: a turn is going on."""
+        ending = self.ending
+        if ending is not None and not ending.is_certain:
+            # It may say no more, so this is no reason to wait for ever.
+            self.ending = Ending(ending.turn, ending.outcome, AFTER_REQUEST)
+        elif isinstance(request.body, CanUseTool) and not self.is_busy:
+            self._result_is_missing = False  # what follows are no late words
+
+    def note_interrupt(self, turn: AnyTurn) -> None:
+        """Note that a turn was interrupted, and that perhaps no result follows."""
+        if turn is self.active:
+            self.ending = interrupted(turn)
+
+    def end(self, ending: Ending) -> None:
+        """End a turn of which the CLI says no more."""
+        turn, outcome = ending.turn, ending.outcome
+        if outcome is None:
+            self._overtake()
+            return
+        self._result_is_missing = not outcome.line if isinstance(outcome, ResultMessage) else True
+        if isinstance(outcome, Error):
+            self.drop(turn, outcome)
+        else:
+            self.answered = [turn]
+            self._finish(turn, outcome, merged=False)
+
+
+def _bound(unsolicited: AnyTurn) -> Ending:
+    """How long an unsolicited turn may be silent while a prompt waits."""
+    was_announced = any(isinstance(message, InitMessage) for message in unsolicited.messages[:1])
+    seconds = UNSOLICITED if was_announced else UNANNOUNCED
+    return Ending(unsolicited, None, seconds, is_certain=True)
+
 
 _FINDERS: dict[type[Message], Callable[[Conversation, Any], AnyTurn | None]] = {
-    AssistantMessage: Conversation._of_output,
+    AssistantMessage: Conversation._of_assistant,
     StreamEvent: Conversation._of_output,
     UserMessage: Conversation._of_user,
+    ToolProgressMessage: Conversation._of_progress,
     InitMessage: Conversation._of_init,
+    ErrorMessage: Conversation._of_error,
+    SystemErrorMessage: Conversation._of_error,
     SessionStateChangedMessage: Conversation._of_state,
     CommandLifecycleMessage: Conversation._of_lifecycle,
     ResultMessage: Conversation._of_result,

@@ -33,6 +33,7 @@ from ..tracking import Alert, BudgetWatch, TaskTracker, UsageTracker
 from ..transport import Transport
 from ..wire import (
     Answer,
+    AssistantMessage,
     Cancel,
     CanUseTool,
     ContextUsageResult,
@@ -45,11 +46,14 @@ from ..wire import (
     Request,
     RequestBody,
     ResultMessage,
+    Rules,
+    SessionCreatedMessage,
     SessionStateChangedMessage,
     StreamEvent,
     dropped_prompts,
 )
 from .conversation import IDLE_WITHOUT_RESULT, Conversation
+from .ending import Ending
 from .events import (
     BudgetAlert,
     SessionEvent,
@@ -109,7 +113,9 @@ class Core:
         self.watchdog: Watchdog | None = None
         self.changed: Signal = Signal()
         self.unread: UnreadCount = UnreadCount(options.unread, self._unread_limit_reached)
-        self.conversation: Conversation = Conversation(self.unread, self._turn_started)
+        self.conversation: Conversation = Conversation(
+            self.unread, self._turn_started, lambda: self.rules
+        )
         self.unsolicited: ItemQueue[AnyTurn] = ItemQueue(NOTICES)
         self.notices: deque[Event] = deque(maxlen=NOTICES)
         self.subscriptions: Subscriptions[Event | SessionEvent] = Subscriptions()
@@ -118,6 +124,7 @@ class Core:
         self.budget: BudgetWatch = BudgetWatch(options.budgets)
         self.spent: Error | None = None
         """Set when the session has used up its budget: then nothing more is sent."""
+        self._watched: Ending | None = None
         self.cli_info: InitializeResult | None = None
         self.init_message: InitMessage | None = None
         self.cli_state: str | None = None
@@ -129,6 +136,11 @@ class Core:
         """Set while the CLI may be ended to be started again: held turns are for the next one."""
 
     # --- the state -------------------------------------------------------------------------------
+
+    @property
+    def rules(self) -> Rules:
+        """What opens a session and ends a turn in the dialect of the CLI, as far as it is known."""
+        return Rules() if self.link is None else self.link.connection.dialect.rules
 
     @property
     def is_dead(self) -> bool:
@@ -304,6 +316,9 @@ class Core:
             self._sort(event)
         else:
             self._notice(event)
+            if isinstance(event, Request):
+                self.conversation.note_request(event)
+                self.watch_ending()
             if isinstance(event, Answer) and event.request is not None:
                 self._drop_prompts(dropped_prompts(event.request, event))
         if self.watchdog is not None:
@@ -312,7 +327,7 @@ class Core:
 
     def _sort(self, message: Message) -> None:
         turn = self.conversation.route(message)
-        if turn is None and type(message) is not ResultMessage:
+        if turn is None and not self.conversation.answered:
             self._notice(message)
         if type(message) is not ResultMessage:
             self.ledger.note(message, turn and turn.key)
@@ -323,6 +338,7 @@ class Core:
         react = _REACTIONS.get(type(message))
         if react is not None:
             react(self, message)
+        self.watch_ending()
         if self.conversation.is_busy is not (self.state is SessionState.BUSY):
             self.settle()
 
@@ -375,6 +391,17 @@ class Core:
         self.session_id = init.session_id or self.session_id
         self.changed.notify()
 
+    def _note_id(self, message: Message) -> None:
+        """Take the id of the conversation from another message, where there is no `init`."""
+        if self.session_id is None and message.session_id is not None:
+            try:
+                self.claim.confirm(message.session_id)
+            except CLIError as error:
+                self._disown(error)
+                return
+            self.session_id = message.session_id
+            self.changed.notify()
+
     def _disown(self, error: CLIError) -> None:
         """End a CLI that resumed a conversation which another session has."""
         assert self.link is not None
@@ -400,13 +427,54 @@ class Core:
     def _note_result(self, result: ResultMessage) -> None:
         self.last_result = result
         turns, self.conversation.answered = self.conversation.answered, []  # and not kept alive
-        if turns:
-            self.ledger.note(result, turns[0].key)
-            turns[0]._set_totals(self.ledger.turn(turns[0].key))
-            self._check_budget(turns[0])  # before the next one is sent
+        if not turns:
+            return  # a late one, or one that was repeated
+        if turns[0].was_asked_for:
+            self._note_id(result)
+        self.ledger.note(result, turns[0].key)
+        turns[0]._set_totals(self.ledger.turn(turns[0].key))
+        self._check_budget(turns[0])  # before the next one is sent
+        self._refuse_permissions()
+        self.settle()
+
+    def _refuse_permissions(self) -> None:
         if self.link is not None and self.link.is_open:
             self.link.refuse(_is_of_the_main_turn, TURN_OVER)
-        self.settle()
+
+    def watch_ending(self) -> None:
+        """Wait for the silence that ends a turn without a result, if one may end so."""
+        ending = self.conversation.ending
+        if ending is self._watched:
+            return
+        self._watched = ending
+        if ending is not None and self.link is not None:
+            self.link.start_soon(partial(self._end_if_silent, ending))
+
+    async def _end_if_silent(self, ending: Ending) -> None:
+        while self.conversation.ending is ending:
+            spoken = self.conversation.spoken
+            await anyio.sleep(ending.within)
+            is_silent = self.conversation.spoken == spoken
+            if self.conversation.ending is ending and is_silent and self._may_end(ending):
+                self._end(ending)
+
+    def _may_end(self, ending: Ending) -> bool:
+        if ending.outcome is None:
+            return bool(self.conversation.held)
+        assert self.link is not None
+        return ending.is_certain or not self.link.connection.owed  # somebody is being asked
+
+    def _end(self, ending: Ending) -> None:
+        outcome = ending.outcome
+        if isinstance(outcome, Error):
+            assert self.link is not None
+            outcome.evidence = self.link.evidence()
+        self.conversation.end(ending)
+        if isinstance(outcome, ResultMessage):
+            self._note_result(outcome)
+        else:
+            self._refuse_permissions()
+            self.settle()
 
     def answered(self) -> None:
         """Let the watchdog know that the session now waits for the CLI, and not for a person."""
@@ -484,6 +552,8 @@ def _is_of_the_main_turn(request: Request) -> bool:
 
 _REACTIONS: dict[type[Message], Callable[[Core, Any], None]] = {
     InitMessage: Core._note_init,
+    SessionCreatedMessage: Core._note_id,
+    AssistantMessage: Core._note_id,
     ResultMessage: Core._note_result,
     SessionStateChangedMessage: Core._note_state,
 }

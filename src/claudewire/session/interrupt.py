@@ -80,6 +80,10 @@ class _Interruption:
 
         A CLI that has the prompt but has not begun acknowledges and does nothing.
         """
+        if self.core.rules.after_interrupt == "nothing":
+            if self.turn is not None:
+                await self._tell()
+            return
         self.steps.append("interrupt")
         had_begun = self.turn is None or self.turn.started.is_set()
         await self._ask_once()
@@ -94,10 +98,31 @@ class _Interruption:
         cancel = True if self.queued == "cancel" else None
         await self.link.ask(Interrupt(cancel), timeout=None)
         self.acknowledged = True
+        if self.core.rules.after_interrupt == "answer":
+            self._expect_end()
+
+    async def _tell(self) -> None:
+        """Interrupt a CLI that may not even answer."""
+        self.steps.append("interrupt")
+        request = self.link.connection.new_request(Interrupt())
+        self.link.post(request)
+        self._expect_end()
+        try:
+            await self.stopped()
+        finally:
+            self.acknowledged = request.id not in self.link.connection.asked
+            if not self.acknowledged:
+                self.link.connection.abandon(request.id)
+
+    def _expect_end(self) -> None:
+        """Let the turn end when nothing more comes: no result is promised."""
+        if self.turn is not None:
+            self.core.conversation.note_interrupt(self.turn)
+            self.core.watch_ending()
 
     def check(self) -> None:
         """Raise an error if the CLI has not reacted at all."""
-        if self.acknowledged or (self.turn is not None and self.turn.is_over):
+        if self.acknowledged or not self.steps or (self.turn is not None and self.turn.is_over):
             return
         raise RequestTimeout(
             f"The CLI did not acknowledge an interrupt within {self.timeout:g} s",

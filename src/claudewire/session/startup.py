@@ -73,7 +73,7 @@ async def _initialize(
 ) -> InitializeResult | None:
     link = core.check()
     body = handlers.open(options, link)
-    if not options.handshake:
+    if not (options.handshake and _opens_with_initialize(core)):
         return None
     seconds = options.timeouts.start
     try:
@@ -88,11 +88,17 @@ async def _initialize(
             advice="Is it waiting for something on the terminal, or for the network?",
         ) from error
     except RequestError as error:
+        if not _opens_with_initialize(core):
+            return None  # its answer has shown which dialect it speaks
         raise CLIError(error.message, cause=Cause.REFUSED, evidence=error.evidence) from error
     link.may_withdraw = parse_version(info.claude_code_version) >= KNOWS_CANCEL
     handlers.check(info)
     await handlers.servers.restore()
     return info
+
+
+def _opens_with_initialize(core: Core) -> bool:
+    return core.rules.opens_with_initialize
 
 
 def options_to_resume(options: Options, session_id: str | None) -> Options:

@@ -10,7 +10,17 @@ from __future__ import annotations
 
 from .answers import dropped_prompts
 from .connection import Connection
-from .dialects import AUTO, DIALECTS, ENVELOPE, LEGACY, MODERN, SESSION, Dialect, WriteContext
+from .dialects import (
+    AUTO,
+    DIALECTS,
+    ENVELOPE,
+    LEGACY,
+    MODERN,
+    SESSION,
+    Dialect,
+    Rules,
+    WriteContext,
+)
 from .errors import Error, Evidence, LocalProtocolError
 from .framing import MAX_LINE, Lines, Oversize
 from .states import Kind, Role, State
@@ -66,6 +76,7 @@ __all__ = [
     "LocalProtocolError",
     "Oversize",
     "Role",
+    "Rules",
     "State",
     "WriteContext",
     "dropped_prompts",

@@ -18,7 +18,7 @@ from msgspec.structs import force_setattr
 
 from . import codec
 from .answers import answer_from, answer_to, dropped_prompts
-from .dialects import AUTO, DIALECTS, MODERN, OPENING, Dialect, WriteContext
+from .dialects import AUTO, DIALECTS, ENVELOPE, MODERN, OPENING, Dialect, WriteContext
 from .errors import LocalProtocolError
 from .framing import MAX_LINE, Lines, Oversize
 from .kinds import PLAIN_OUTPUT, kind_of
@@ -27,8 +27,16 @@ from .types.base import Event, Message, set_line, set_problems
 from .types.cli_requests import RequestBody
 from .types.control import Answer, Cancel, EndOfStream, Failure, Request, Response, Stray
 from .types.host_requests import Initialize
-from .types.messages import CommandLifecycleMessage, HumanOrigin, ResultMessage, UserMessage
+from .types.messages import (
+    CommandLifecycleMessage,
+    ErrorMessage,
+    HumanOrigin,
+    ResultMessage,
+    SessionCreatedMessage,
+    UserMessage,
+)
 from .types.requests import Body
+from .types.system import SessionStateChangedMessage
 
 __all__ = ["Connection"]
 
@@ -70,7 +78,7 @@ class Connection:
         self._owed: dict[str, _Owed] = {}
         self._settled: dict[str, str] = {}
         self._prompts: list[str | None] = []
-        self._prompted = False
+        self._prompted = self._created = False
         self._session_id = ""
         self._ids = 0
 
@@ -90,6 +98,11 @@ class Connection:
     def their_dialect(self) -> Dialect:
         """The dialect that the peer was last seen to speak."""
         return self._heard
+
+    @property
+    def dialect(self) -> Dialect:
+        """The dialect of the conversation: the one that was asked for, or else the peer's."""
+        return self._speaks or self._heard
 
     @property
     def asked(self) -> Mapping[str, Request]:
@@ -168,7 +181,7 @@ class Connection:
     def _plain(self) -> frozenset[type[Message]]:
         """The messages that need no bookkeeping in the present state."""
         busy = self.role is Role.CLIENT and self.their_state is State.BUSY
-        return PLAIN_OUTPUT if busy else _NOTHING
+        return PLAIN_OUTPUT if busy and self.dialect is not ENVELOPE else _NOTHING
 
     def _find(self, id: str) -> RequestBody[Any] | None:
         request = self._asked.get(id)
@@ -235,13 +248,26 @@ class Connection:
         return cancel
 
     def _receive_message(self, message: Message) -> Event:
-        kind = kind_of(self.role.other, message)
+        if isinstance(message, ErrorMessage) and self._asked and self.role is Role.CLIENT:
+            return self._receive_refusal(message)
+        kind = kind_of(self.role.other, message, self.dialect.rules)
         if not self._may(self.role.other, kind):
             return _stray(message, f"{kind.value} is not allowed from the {self.role.other.value}")
         self._move(self.role.other, kind)
         self._note(kind, message)
         self._session_id = message.session_id or self._session_id
         return message
+
+    def _receive_refusal(self, error: ErrorMessage) -> Event:
+        """Take an `error`, which names no request, for the answer to the oldest that waits."""
+        id = next(iter(self._asked))
+        request = self._asked.pop(id)
+        self._settle(id, "this request has been answered by an error")
+        if isinstance(request.body, Initialize) and self._heard is MODERN:
+            self._heard = ENVELOPE  # no other knows no `initialize`, and says so in this form
+        failure = Failure(id, error.error.message, error.error.kind, request)
+        self._move(self.role.other, _answering(request, failure))
+        return _same_line(failure, error)
 
     def _receive_end(self, events: list[Event]) -> None:
         end = EndOfStream(tuple(self._asked.values()))
@@ -292,7 +318,7 @@ class Connection:
         return data
 
     def _dialect_to_ask(self, kind: Kind) -> Dialect:
-        dialect = self._dialect()
+        dialect = self.dialect
         unknown = self._speaks is None and dialect is MODERN
         return OPENING if unknown and kind is Kind.INITIALIZE else dialect
 
@@ -307,7 +333,7 @@ class Connection:
         # A request that bears no mark of a dialect may be of any.
         dialect = self._heard if owed.dialect is MODERN else owed.dialect
         frame = Response(response=answer_to(answer, owed.wire_id))
-        data = self._encode(frame, self._dialect(dialect), owed.request)
+        data = self._encode(frame, self._speaks or dialect, owed.request)
         del self._owed[answer.id]
         self._strike(dropped_prompts(owed.request, answer))
         self._move(self.role, kind)
@@ -319,7 +345,7 @@ class Connection:
             raise LocalProtocolError(f"No request {cancel.id!r} of ours is waiting")
         kind = _withdrawing(request)
         self._check(kind)
-        data = self._encode(cancel, self._dialect())
+        data = self._encode(cancel, self.dialect)
         del self._asked[cancel.id]
         self._settle(cancel.id, "this request was withdrawn")
         self._move(self.role, kind)
@@ -339,15 +365,12 @@ class Connection:
             self._move(self.role, _withdrawing(request))
 
     def _send_message(self, message: Message) -> bytes:
-        kind = kind_of(self.role, message)
+        kind = kind_of(self.role, message, self.dialect.rules)
         self._check(kind)
-        data = self._encode(message, self._dialect())
+        data = self._encode(message, self.dialect)
         self._move(self.role, kind)
         self._note(kind, message)
         return data
-
-    def _dialect(self, heard: Dialect | None = None) -> Dialect:
-        return self._speaks or heard or self._heard
 
     def _encode(self, message: Message, dialect: Dialect, request: Request | None = None) -> bytes:
         context = WriteContext(self.role, not self._prompted, request, self._session_id)
@@ -377,8 +400,13 @@ class Connection:
         if kind is Kind.PROMPT and isinstance(message, UserMessage):
             self._prompts.append(message.uuid)
             self._prompted = True
-        elif isinstance(message, ResultMessage) and self._prompts:
+        elif isinstance(message, ResultMessage):
+            self._created = True
             self._answer_prompts(message)
+        elif kind is Kind.RESULT:
+            self._end_without_result(message)
+        elif isinstance(message, SessionCreatedMessage):
+            self._created = True
         elif isinstance(message, CommandLifecycleMessage) and message.is_dropped:
             self._strike({message.command_uuid})
 
@@ -388,7 +416,15 @@ class Connection:
         if named:
             self._strike(named)
         elif result.origin is None or isinstance(result.origin, HumanOrigin):
-            del self._prompts[0]
+            del self._prompts[:1]
+
+    def _end_without_result(self, message: Message) -> None:
+        """Strike out the prompt that was answered without a result, by an error for example."""
+        if isinstance(message, SessionStateChangedMessage):
+            return  # which comes beside a result
+        del self._prompts[:1]
+        if isinstance(message, ErrorMessage) and not self._created:
+            self._prompted = False  # the conversation was not created: the next prompt does it
 
     def _strike(self, uuids: Set[str | None]) -> None:
         self._prompts[:] = [uuid for uuid in self._prompts if uuid is None or uuid not in uuids]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from .dialects import MODERN, Rules
 from .states import Kind, Role
 from .types.base import Message
 from .types.messages import (
     AssistantMessage,
+    ErrorMessage,
     KeepAlive,
-    ResultMessage,
     StreamEvent,
     ToolProgressMessage,
     UnknownMessage,
@@ -23,9 +24,9 @@ PLAIN_OUTPUT: frozenset[type[Message]] = frozenset(
 """What a busy CLI sends most of, and what changes nothing while it is busy."""
 
 
-def kind_of(sender: Role, message: Message) -> Kind:
-    """Classify a message by who sends it."""
-    return _from_client(message) if sender is Role.CLIENT else _from_cli(message)
+def kind_of(sender: Role, message: Message, rules: Rules = MODERN.rules) -> Kind:
+    """Classify a message by who sends it, and by the rules of the CLI's dialect."""
+    return _from_client(message) if sender is Role.CLIENT else _from_cli(message, rules)
 
 
 def _from_client(message: Message) -> Kind:
@@ -35,9 +36,9 @@ def _from_client(message: Message) -> Kind:
     return Kind.NOTICE if isinstance(message, KeepAlive | UnknownMessage) else Kind.OUTPUT
 
 
-def _from_cli(message: Message) -> Kind:
-    if isinstance(message, ResultMessage):
-        return Kind.RESULT
+def _from_cli(message: Message, rules: Rules) -> Kind:
+    if isinstance(message, ErrorMessage) or rules.ends_turn(message):
+        return Kind.RESULT  # a CLI that goes on after an error is busy again with its next output
     if isinstance(message, SessionStateChangedMessage):
         return Kind.RESULT if message.state == "idle" else Kind.OUTPUT
     if isinstance(message, UserMessage) and message.is_replay:

@@ -12,6 +12,7 @@ from .base import Dialect, Find, Object, WriteContext
 from .envelope import ENVELOPE
 from .legacy import LEGACY
 from .modern import MODERN
+from .rules import Rules
 from .session import SESSION
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Dialect",
     "Find",
     "Object",
+    "Rules",
     "WriteContext",
     "recognise",
 ]

@@ -2,7 +2,8 @@
 
 A dialect is a pair of pure functions between JSON objects. `read` turns what a peer wrote into
 the modern form, from which all messages are made; `write` turns the modern form into what that
-peer expects. `recognises` says whether an object can only have been written in this dialect.
+peer expects. `recognises` says whether an object can only have been written in this dialect, and
+`rules` what opens a session and ends a turn in it.
 
 What a peer writes is not to be trusted: `recognises` and `read` must take any JSON object.
 """
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 from ..states import Role
 from ..types.cli_requests import RequestBody
 from ..types.control import Request
+from .rules import Rules
 
 __all__ = ["Dialect", "Find", "Object", "WriteContext", "inside", "renamed", "without_nulls"]
 
@@ -41,6 +43,7 @@ class Dialect(NamedTuple):
     recognises: Callable[[Object, Find], bool]
     read: Callable[[Object, Find], Object]
     write: Callable[[Object, WriteContext], Object]
+    rules: Rules = Rules()
 
 
 def inside(obj: Object, *keys: str) -> Object:

@@ -9,7 +9,8 @@ It differs from the modern form in this:
 * an allow always has an `updatedInput`;
 * content is always a list of blocks, `session_id` of a prompt always a string;
 * `tool_use_result` is a string;
-* a permission suggestion is a hint for people: a behavior and a text.
+* a permission suggestion is a hint for people: a behavior and a text;
+* there is no `initialize`, and no `result`: see `rules`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..types.cli_requests import CanUseTool
 from ..types.questions import Question, questions_of
 from .base import Dialect, Find, Object, WriteContext, inside, renamed, without_nulls
 from .modern import complete
+from .rules import RULES
 
 __all__ = ["ENVELOPE"]
 
@@ -196,4 +198,4 @@ _WRITERS: dict[str, Any] = {
     "control_response": _write_response,
 }
 
-ENVELOPE = Dialect("envelope", _recognises, _read, _write)
+ENVELOPE = Dialect("envelope", _recognises, _read, _write, RULES["envelope"])

@@ -19,6 +19,7 @@ from typing import Any
 from ..states import Role
 from .base import Dialect, Find, Object, WriteContext, inside, renamed, without_nulls
 from .modern import complete
+from .rules import RULES
 
 __all__ = ["LEGACY"]
 
@@ -219,4 +220,4 @@ _WRITERS: dict[str, Any] = {
     "user": lambda obj, context: obj,
 }
 
-LEGACY = Dialect("legacy", _recognises, _read, _write)
+LEGACY = Dialect("legacy", _recognises, _read, _write, RULES["legacy"])

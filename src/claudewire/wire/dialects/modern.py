@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ..states import Role
 from .base import Dialect, Find, Object, WriteContext
+from .rules import RULES
 
 __all__ = ["MODERN", "complete"]
 
@@ -46,4 +47,4 @@ def _recognises(obj: Object, find: Find) -> bool:
     return True
 
 
-MODERN = Dialect("modern", _recognises, _read, _write)
+MODERN = Dialect("modern", _recognises, _read, _write, RULES["modern"])

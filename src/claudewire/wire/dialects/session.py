@@ -21,6 +21,7 @@ from ..types.cli_requests import CanUseTool
 from ..types.control import Request
 from .base import Dialect, Find, Object, WriteContext, inside, renamed, without_nulls
 from .modern import complete
+from .rules import RULES
 
 __all__ = ["SESSION"]
 
@@ -362,4 +363,4 @@ _WRITERS: dict[str, Any] = {
     "error": _write_error,
 }
 
-SESSION = Dialect("session", _recognises, _read, _write)
+SESSION = Dialect("session", _recognises, _read, _write, RULES["session"])

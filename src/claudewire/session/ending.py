@@ -1,0 +1,121 @@
+"""How a turn ends that gets no result.
+
+A result ends its turn at once. Where none is sure to come, something else says that the turn may be
+over: the model has stopped, an error was reported, an interrupt was answered. Whether more follows
+is only known when nothing does. So the turn ends when the CLI has said nothing more of it for some
+time; what it says before that time is over belongs to the turn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import Error, TurnError, diagnose_result
+from ..wire import AssistantMessage, ErrorMessage, ResultMessage, SystemErrorMessage
+from .turn import AnyTurn
+
+__all__ = [
+    "AFTER_REQUEST",
+    "UNANNOUNCED",
+    "UNSOLICITED",
+    "Ending",
+    "failed",
+    "interrupted",
+    "late",
+    "stopped",
+]
+
+AFTER_STOP: float = 0.1
+"""Seconds. A CLI writes what belongs together at once; every turn of such a CLI waits for this."""
+
+AFTER_ERROR: float = 1.0
+"""Seconds. A CLI that goes on after an error, or ends the turn properly, does so at once."""
+
+AFTER_INTERRUPT: float = 2.0
+"""Seconds for the last words, and perhaps a result, of a turn that was interrupted."""
+
+AFTER_REQUEST: float = 60.0
+"""Seconds. A tool that was just allowed may run for a while before there is output again."""
+
+AFTER_LATE_RESULT: float = 1.0
+"""Seconds for the first output of a turn, to show that a result before it belonged to another."""
+
+UNSOLICITED: float = 60.0
+"""Seconds of silence after which a turn that nobody asked for no longer keeps a prompt waiting."""
+
+UNANNOUNCED: float = 5.0
+"""The same for one that did not begin with `init`, as those of all real CLIs do: a stray line."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Ending:
+    """The end of a turn, unless the CLI says more of it.
+
+    Attributes:
+        turn: the turn.
+        outcome: its result or error; None to go on without waiting for its end.
+        within: how many seconds of silence it takes.
+        is_certain: output only delays it. Otherwise output shows that the turn goes on.
+    """
+
+    turn: AnyTurn
+    outcome: ResultMessage | Error | None
+    within: float
+    is_certain: bool = False
+
+
+def stopped(turn: AnyTurn, message: AssistantMessage, *, is_certain: bool) -> Ending:
+    """End a turn whose model says that it has stopped, in a dialect without results."""
+    result = _result(
+        turn,
+        message.session_id,
+        subtype="success",
+        stop_reason=message.stop_reason,
+        terminal_reason="completed",
+        usage=message.usage,
+    )
+    return Ending(turn, result, AFTER_STOP, is_certain)
+
+
+def interrupted(turn: AnyTurn) -> Ending:
+    """End a turn that was interrupted, where no result is promised."""
+    result = _result(
+        turn,
+        None,
+        subtype="error_during_execution",
+        is_error=True,
+        errors=["The turn was interrupted"],
+        terminal_reason="aborted_streaming",
+    )
+    return Ending(turn, result, AFTER_INTERRUPT, is_certain=True)
+
+
+def failed(turn: AnyTurn, message: ErrorMessage | SystemErrorMessage) -> Ending:
+    """End a turn after an error that no result follows."""
+    code, text = _code_and_text(message)
+    found = diagnose_result(ResultMessage(subtype="error", errors=[text]))
+    reported = f"The CLI reported an error: {text}" + (f" ({code})" if code else "")
+    error = TurnError(reported, cause=found.cause, code=code, advice=found.advice)
+    return Ending(turn, error, AFTER_ERROR)
+
+
+def late(turn: AnyTurn, result: ResultMessage) -> Ending:
+    """End a turn with a result that may also be the late one of the turn before."""
+    return Ending(turn, result, AFTER_LATE_RESULT)
+
+
+def _result(turn: AnyTurn, session_id: str | None, **fields: object) -> ResultMessage:
+    """Make the result that the CLI does not send."""
+    known = {"is_error": False, "user_message_uuid": turn.uuid, "session_id": session_id}
+    return ResultMessage(**{**known, **fields})  # type: ignore[arg-type]
+
+
+def _code_and_text(message: ErrorMessage | SystemErrorMessage) -> tuple[str | None, str]:
+    if isinstance(message, ErrorMessage):
+        return message.error.kind, message.error.message
+    error = message.error
+    if isinstance(error, dict):
+        code = error.get("code", error.get("type"))
+        return code if isinstance(code, str) else None, str(error.get("message", error))
+    texts = (message.message, error, message.content)
+    return None, next((str(text) for text in texts if text), "it does not say which")

@@ -1,0 +1,507 @@
+"""A turn ends also where no result comes, and nothing that a CLI says holds a prompt for ever."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anyio
+import pytest
+from tests.helpers import messages as saying
+from tests.helpers.clock import simulated_time
+from tests.helpers.peer import Peer
+from tests.helpers.sessions import allow, opened, session_with, soon
+
+from claudewire.errors import Cause, CLIError, RequestError, TurnError
+from claudewire.session import Session, SessionState
+from claudewire.wire import (
+    Answer,
+    AssistantMessage,
+    CanUseTool,
+    ErrorInfo,
+    ErrorMessage,
+    Initialize,
+    Interrupt,
+    Message,
+    ResultMessage,
+    SystemErrorMessage,
+)
+
+pytestmark = [pytest.mark.anyio, simulated_time]
+
+LONG = 600.0
+"""Seconds of simulated time: longer than anything waits here."""
+
+INIT = {"type": "system", "subtype": "init", "session_id": "s-1"}
+WORKING = {"type": "assistant", "message": {"role": "assistant", "content": "working"}}
+ERROR = {"type": "error", "error": {"code": "BUSY", "message": "Too much to do"}}
+PERMISSION = CanUseTool("Bash", {"command": "date"}, "toolu_1")
+
+
+def said(words: str, stop_reason: str | None = "end_turn", **fields: Any) -> dict[str, Any]:
+    """A message of a model, as the envelope dialect has it."""
+    message = {"role": "assistant", "content": [{"type": "text", "text": words}]}
+    return {"type": "assistant", "message": {**message, "stop_reason": stop_reason}, **fields}
+
+
+async def write(peer: Peer, *lines: dict[str, Any]) -> None:
+    await peer.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+
+
+async def enveloped(peer: Peer, **changes: Any) -> Session:
+    """A session with a CLI that knows neither `initialize` nor `result`."""
+    session = session_with(peer, dialect="envelope", **changes)
+    with anyio.fail_after(LONG):
+        await session.start()
+    return session
+
+
+async def works(session: Session, peer: Peer) -> None:
+    """The next prompt is sent, and has its own reply."""
+    turn = session.send("Are you there?")
+    await peer.hear_prompt()
+    await write(peer, said("I am."), {"type": "result", "subtype": "success", "num_turns": 1})
+    assert (await turn).text == "I am."
+    await session.close()
+
+
+# --- what may come at any time --------------------------------------------------------------------
+
+
+async def test_an_init_before_the_first_prompt_begins_no_turn() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(LONG):
+        await write(peer, INIT)
+        await soon(lambda: session.session_id == "s-1")
+        assert session.state is SessionState.READY
+        assert session.turns == ()
+        await works(session, peer)
+
+
+NOISE: list[Message] = [
+    saying.init(),
+    saying.status(),
+    saying.keep_alive(),
+    saying.result(),
+    saying.wake_up_result(),
+    saying.text(),
+    saying.delta(),
+    saying.tool_result(),
+    saying.text(parent_tool_use_id="toolu_0"),
+    ErrorMessage(error=ErrorInfo("overloaded", "Too much to do")),
+    SystemErrorMessage(error="Something went wrong"),
+]
+
+
+@pytest.mark.parametrize("first", NOISE, ids=lambda it: type(it).__name__)
+@pytest.mark.parametrize("then", NOISE, ids=lambda it: type(it).__name__)
+async def test_nothing_that_comes_between_turns_holds_a_prompt_for_ever(
+    first: Message, then: Message
+) -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(LONG):
+        events = session.events()
+        await peer.say(first, then)
+        heard = 0
+        while heard < 2:
+            heard += isinstance(await anext(events), Message)
+        turn = session.send("hello")
+        await anyio.sleep(LONG / 4)
+        await peer.hear_prompt()
+        await peer.say(saying.text("mine"), saying.result("mine"))
+        assert (await turn).text == "mine"
+        await session.close()
+
+
+async def test_an_unsolicited_turn_that_falls_silent_is_set_aside() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(LONG):
+        await peer.say(saying.init(), saying.text("The build is done."))
+        other = await anext(session.unsolicited)
+        await anyio.sleep(LONG / 4)
+        assert session.state is SessionState.BUSY  # as long as nobody waits
+        turn = session.send("hello")
+        assert turn.state == "held"
+        await anyio.sleep(LONG / 4)
+        await peer.hear_prompt()
+        await peer.say(saying.text("mine"), saying.result("mine"))
+        assert (await turn).text == "mine"
+        assert other.is_over
+        await session.close()
+
+
+async def test_a_result_that_is_repeated_ends_nothing() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(LONG):
+        first, second = session.send("one"), session.send("two")
+        await peer.hear_prompt()
+        ended = saying.result("first")
+        await peer.say(ended)
+        await first
+        await peer.hear_prompt()
+        await peer.say(ended, saying.result("second"))
+        assert (await second).text == "second"
+        await session.close()
+
+
+# --- a dialect without results --------------------------------------------------------------------
+
+
+async def test_a_session_of_the_envelope_dialect_opens_without_a_request() -> None:
+    peer = Peer()
+    session = await enveloped(peer)
+    turn = session.send("hello")
+    with anyio.fail_after(LONG):
+        await peer.hear_prompt()
+        assert len(peer.heard) == 1
+        await write(peer, said("hi", session_id="s-4"))
+        reply = await turn
+    assert reply.ok
+    assert reply.text == "hi"
+    assert reply.result.stop_reason == "end_turn"
+    assert reply.result.user_message_uuid == turn.uuid
+    assert session.session_id == reply.session_id == "s-4"
+    await session.close()
+
+
+async def test_a_cli_that_answers_initialize_by_an_error_speaks_the_envelope_dialect() -> None:
+    peer = Peer()
+    session = session_with(peer)
+    with anyio.fail_after(LONG):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.start)
+            await peer.hear_request(Initialize)
+            error = {"type": "invalid_request", "message": "unsupported"}
+            await write(peer, {"type": "error", "error": error})
+        assert session.cli_info is None
+        turn = session.send("hello")
+        prompt = await peer.hear_prompt()
+        assert prompt.raw["session_id"] == ""
+        await write(peer, {"type": "user", "message": prompt.raw["message"]}, said("hi"))
+        assert (await turn).text == "hi"
+        await session.close()
+
+
+async def test_an_error_with_a_code_refuses_initialize() -> None:
+    peer = Peer()
+    session = session_with(peer)
+
+    async def refuse() -> None:
+        await peer.hear_request(Initialize)
+        await write(peer, ERROR)
+
+    with anyio.fail_after(LONG):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(refuse)
+            with pytest.raises(CLIError, match="Too much to do") as caught:
+                await session.start()
+    assert caught.value.cause is Cause.REFUSED
+
+
+@pytest.mark.parametrize(
+    "reason", ["end_turn", "stop_sequence", "max_tokens", "refusal", "something_new"]
+)
+async def test_a_model_that_has_stopped_ends_the_turn(reason: str) -> None:
+    peer = Peer()
+    session = await enveloped(peer)
+    turn = session.send("hello")
+    with anyio.fail_after(LONG):
+        await write(peer, said("hi", reason))
+        assert (await turn).result.stop_reason == reason
+        await session.close()
+
+
+@pytest.mark.parametrize("reason", [None, "tool_use", "pause_turn"])
+async def test_a_model_that_goes_on_does_not_end_the_turn(reason: str | None) -> None:
+    peer = Peer()
+    session = await enveloped(peer)
+    turn = session.send("hello")
+    with anyio.fail_after(LONG):
+        subagent = said("I am done.", parent_tool_use_id="toolu_1")
+        await write(peer, said("first", reason), subagent)
+        await anyio.sleep(LONG / 2)
+        assert not turn.is_over
+        await write(peer, said("then"))
+        assert (await turn).text == "then"
+        await session.close()
+
+
+async def test_a_result_that_does_come_ends_the_turn_once() -> None:
+    peer = Peer()
+    session = await enveloped(peer)
+    turn, after = session.send("one"), session.send("two")
+    result = {"type": "result", "subtype": "success", "num_turns": 3}
+    with anyio.fail_after(LONG):
+        await write(peer, said("first"), result)
+        assert (await turn).result.num_turns == 3
+        await write(peer, said("second"))
+        assert (await after).text == "second"
+        await write(peer, result)  # too late
+        await soon(lambda: any(isinstance(it, ResultMessage) for it in session.notices))
+        await works(session, peer)
+
+
+async def test_a_permission_after_the_end_belongs_to_the_turn() -> None:
+    """The example of the document: the model has stopped, and then it wants to use a tool."""
+    peer = Peer()
+    session = await enveloped(peer, on_permission=allow)
+    turn = session.send("What is 2+2?")
+    with anyio.fail_after(LONG):
+        await write(peer, said("2 + 2 = 4"))
+        await peer.ask(PERMISSION)
+        await peer.hear(Answer)
+        await anyio.sleep(5)  # the tool runs
+        assert not turn.is_over
+        await write(peer, said("It is late."))
+        assert (await turn).text == "It is late."
+        await session.close()
+
+
+async def test_a_turn_that_ends_with_a_permission_ends_nevertheless() -> None:
+    peer = Peer()
+    session = await enveloped(peer, on_permission=allow)
+    turn = session.send("What is 2+2?")
+    with anyio.fail_after(LONG):
+        await write(peer, said("2 + 2 = 4"))
+        await peer.ask(PERMISSION)
+        assert (await turn).text == "2 + 2 = 4"
+        await works(session, peer)
+
+
+async def test_a_permission_long_after_the_end_begins_a_turn_of_its_own() -> None:
+    peer = Peer()
+    session = await enveloped(peer, on_permission=allow)
+    turn = session.send("What is 2+2?")
+    with anyio.fail_after(LONG):
+        await write(peer, said("2 + 2 = 4"))
+        await turn
+        await peer.ask(PERMISSION)
+        await write(peer, said("It is late."))
+        other = await anext(session.unsolicited)
+        assert (await other).text == "It is late."
+        await session.close()
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", [[], [WORKING]])
+async def test_an_error_that_nothing_follows_fails_the_turn(before: list[Any]) -> None:
+    peer = Peer()
+    session = await opened(peer)
+    turn = session.send("hello")
+    with anyio.fail_after(LONG):
+        await peer.hear_prompt()
+        await write(peer, *before, ERROR)
+        with pytest.raises(TurnError, match=r"Too much to do \(BUSY\)") as caught:
+            await turn
+        assert caught.value.code == "BUSY"
+        assert caught.value.evidence.received
+        assert isinstance(turn.messages[-1], ErrorMessage)
+        await works(session, peer)
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "code"),
+    [
+        ({"error": "It broke."}, "It broke.", None),
+        ({"message": "It broke."}, "It broke.", None),
+        ({"error": {"type": "broken", "message": "It broke."}}, "It broke.", "broken"),
+        ({"error": {"code": 7}}, "{'code': 7}", None),
+        ({}, "it does not say which", None),
+    ],
+)
+async def test_a_system_error_that_nothing_follows_fails_the_turn(
+    error: dict[str, Any], text: str, code: str | None
+) -> None:
+    peer = Peer()
+    session = await opened(peer)
+    turn = session.send("hello")
+    with anyio.fail_after(LONG):
+        await write(peer, {"type": "system", "subtype": "error", **error})
+        with pytest.raises(TurnError) as caught:
+            await turn
+        assert text in caught.value.message
+        assert caught.value.code == code
+        await session.close()
+
+
+async def test_the_cause_of_an_error_is_found() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    turn = session.send("hello")
+    with anyio.fail_after(LONG):
+        error = {"code": "SESSION_NOT_FOUND", "message": "No conversation found with session ID: 1"}
+        await write(peer, {"type": "error", "error": error})
+        with pytest.raises(TurnError) as caught:
+            await turn
+        assert caught.value.cause is Cause.SESSION_NOT_FOUND
+        await session.close()
+
+
+async def test_a_turn_may_go_on_after_an_error() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    turn = session.send("hello")
+    with anyio.fail_after(LONG):
+        await write(peer, ERROR, WORKING)
+        await anyio.sleep(LONG / 2)
+        assert not turn.is_over
+        await peer.say(saying.result("done"))
+        assert (await turn).text == "done"
+        await session.close()
+
+
+async def test_a_result_after_an_error_decides() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    turn = session.send("hello")
+    with anyio.fail_after(LONG):
+        await write(peer, ERROR)
+        await peer.say(saying.result(subtype="error_session"))
+        assert (await turn).result.subtype == "error_session"
+        await session.close()
+
+
+async def test_a_late_result_is_not_that_of_the_next_turn() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    turn = session.send("hello")
+    with anyio.fail_after(LONG):
+        await write(peer, ERROR)
+        with pytest.raises(TurnError):
+            await turn
+        after = session.send("again")
+        await peer.hear_prompt()
+        await peer.say(saying.result("late"), saying.text("mine"), saying.result("mine"))
+        assert (await after).text == "mine"
+        await session.close()
+
+
+async def test_a_result_without_output_after_a_turn_without_one_is_taken_in_the_end() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    turn = session.send("hello")
+    with anyio.fail_after(LONG):
+        await write(peer, ERROR)
+        with pytest.raises(TurnError):
+            await turn
+        after = session.send("again")
+        await peer.say(saying.result("mine"))
+        assert (await after).text == "mine"
+        await session.close()
+
+
+async def test_late_words_hold_nothing_back() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    turn = session.send("hello")
+    with anyio.fail_after(LONG):
+        await write(peer, ERROR)
+        with pytest.raises(TurnError):
+            await turn
+        await write(peer, WORKING)
+        await soon(lambda: any(isinstance(it, AssistantMessage) for it in session.notices))
+        assert session.state is SessionState.READY
+        await works(session, peer)
+
+
+async def test_an_error_answers_the_request_that_waits() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    turn = session.send("hello")
+    with anyio.fail_after(LONG):
+        async with anyio.create_task_group() as tasks:
+
+            async def change() -> None:
+                with pytest.raises(RequestError, match="Too much to do") as caught:
+                    await session.set_permission_mode("plan")
+                assert caught.value.code == "BUSY"
+
+            tasks.start_soon(change)
+            await peer.hear_request(object)
+            await write(peer, ERROR)
+        await anyio.sleep(LONG / 2)
+        assert not turn.is_over
+        await peer.say(saying.result("done"))
+        assert (await turn).ok
+        await session.close()
+
+
+# --- interrupts -----------------------------------------------------------------------------------
+
+
+async def in_the_session_dialect(peer: Peer) -> Session:
+    session = session_with(peer, dialect="session")
+    with anyio.fail_after(LONG):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(peer.welcome)
+            await session.start()
+    return session
+
+
+@pytest.mark.parametrize("words", [[], [WORKING, WORKING]])
+async def test_an_interrupt_that_is_answered_ends_the_turn_where_no_result_is_promised(
+    words: list[Any],
+) -> None:
+    peer = Peer()
+    session = await in_the_session_dialect(peer)
+    turn = session.send("hello")
+    with anyio.fail_after(LONG):
+        await peer.hear_prompt()
+        await write(peer, WORKING)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(peer.acknowledge)
+            tasks.start_soon(write, peer, *words)
+            receipt = await session.interrupt()
+        assert receipt.acknowledged
+        assert receipt.turn is turn
+        reply = await turn
+        assert not reply.ok
+        assert reply.result.terminal_reason == "aborted_streaming"
+        await works(session, peer)
+
+
+async def test_a_result_that_follows_an_interrupt_counts() -> None:
+    peer = Peer()
+    session = await in_the_session_dialect(peer)
+    turn = session.send("hello")
+    with anyio.fail_after(LONG):
+        await write(peer, WORKING)
+        async with anyio.create_task_group() as tasks:
+
+            async def stop() -> None:
+                await peer.acknowledge()
+                await write(peer, {"type": "result", "subtype": "error_stopped", "turn_count": 1})
+
+            tasks.start_soon(stop)
+            await session.interrupt()
+        assert (await turn).result.subtype == "error_stopped"
+        await works(session, peer)
+
+
+async def test_a_cli_that_does_not_even_answer_an_interrupt_has_stopped_when_it_is_silent() -> None:
+    peer = Peer()
+    session = await enveloped(peer)
+    turn = session.send("hello")
+    with anyio.fail_after(LONG):
+        await write(peer, said("working", None))
+        receipt = await session.interrupt()
+        assert not receipt.acknowledged
+        assert receipt.turn is turn
+        await peer.hear_request(Interrupt)
+        await works(session, peer)
+
+
+async def test_where_an_interrupt_is_not_answered_none_is_sent_while_nothing_runs() -> None:
+    peer = Peer()
+    session = await enveloped(peer)
+    with anyio.fail_after(LONG):
+        receipt = await session.interrupt()
+        assert receipt.turn is None
+        assert receipt.steps == ()
+        await works(session, peer)
