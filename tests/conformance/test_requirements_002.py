@@ -146,14 +146,6 @@ def test_an_assistant_message_may_have_nothing_but_its_content(talk: Talk) -> No
     assert PARIS.text == "Paris is..."
 
 
-@pytest.mark.shows("002-15")
-def test_a_user_message_of_the_cli_repeats_the_prompt(talk: Talk) -> None:
-    prompt = talk.client_says(QUESTION).heard
-    echo = talk.cli_says(UserMessage.of(prompt.content))
-    assert echo.wire["type"] == "user"
-    assert echo.heard.text == QUESTION.text
-
-
 @pytest.mark.shows("002-16")
 def test_a_result_completes_the_turn_with_cost_and_tokens(talk: Talk) -> None:
     talk.client_says(QUESTION)

@@ -148,20 +148,43 @@ def simple(name: str, documents: str, *texts: str) -> None:
 @flow("opening", fresh=True)
 async def opening(host: Host) -> None:
     await host.open()
-    number = host.document.number
-    if number in ("000", "001"):
-        await init_before_the_first_prompt(host)
     assert parsed((await ask(host, "flow:text")).text, "text") == {}
     assert host.session.session_id is not None
     assert host.session.state == "ready"
+    what_is_offered = {"000": offered_by_000, "001": offered_by_001}.get(host.document.number)
+    if what_is_offered is not None:
+        what_is_offered(host.session.cli_info, host.session.init_message)
     await host.close()
 
 
-async def init_before_the_first_prompt(host: Host) -> None:
-    info = host.session.cli_info
-    assert info.models
+def offered_by_000(info: wire.InitializeResult, init: wire.InitMessage) -> None:
+    assert [(it.name, it.argument_hint) for it in info.commands or []] == [
+        ("compact", "[text]"),
+        ("context", ""),
+    ]
+    assert (info.models or [])[1].display_name == "Sonnet"
+    assert info.output_style == "default"
+    assert info.available_output_styles == ["default", "Explanatory", "Learning"]
+    assert info.account is not None
+    assert (info.account.email, info.account.organization, info.account.subscription_type) == (
+        "user@example.com",
+        "Org Name",
+        "Claude Max",
+    )
+    assert "AskUserQuestion" in (init.tools or [])
+    assert (init.permission_mode, init.api_key_source) == ("default", "none")
+    assert init.slash_commands == ["compact", "context", "cost"]
+    assert init.claude_code_version == "2.1.17"
+
+
+def offered_by_001(info: wire.InitializeResult, init: wire.InitMessage) -> None:
+    assert [it.name for it in info.commands or []] == ["/help", "/clear"]
+    assert [it.display_name for it in info.models or []] == ["Sonnet (Fast)", "Opus (Powerful)"]
+    assert info.available_output_styles == ["markdown", "json"]
+    assert info.account is not None
     assert info.account.email == "user@example.com"
-    assert info.commands
+    assert init.tools == ["Bash", "Read"]
+    assert (init.tool_descriptions or {})["Bash"] == "Execute bash commands"
 
 
 def reading(name: str, **env: str) -> None:
