@@ -29,6 +29,7 @@ __all__ = [
     "Requirement",
     "faults",
     "form_faults",
+    "judge_faults",
     "main",
     "read",
     "render",
@@ -51,7 +52,7 @@ JUDGES = {
 """Who finds out whether something is wrong, the best first: see `judge` in tests/conftest.py."""
 
 REQUIRED = ("id", "seed", "section", "text")
-OPTIONAL = ("waits", "note")
+OPTIONAL = ("waits", "note", "alone")
 
 UNMARKED = ""
 """The id under which the map lists the tests that should show a requirement and show none."""
@@ -70,6 +71,8 @@ class Requirement:
     text: str
     waits: str | None = None
     note: str | None = None
+    alone: str | None = None
+    """Why only something of ours judges it."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,16 @@ def faults(requirements: Iterable[Requirement], shown: Shown) -> Iterator[str]:
         yield from (f"{test}: {what}" for test in functions(shown[id]))
 
 
+def judge_faults(requirements: Iterable[Requirement], tests: Collected) -> Iterator[str]:
+    """Yield which requirements only something of ours judges without a reason, or not any more."""
+    for one in requirements:
+        judge = tests.judge(one.id)
+        if judge == "own double" and one.alone is None:
+            yield f"{one.id}: only our own double judges it: say why in `alone`"
+        elif one.alone is not None and judge not in ("", "own double"):
+            yield f"{one.id}: is judged by others than our own double: remove `alone`"
+
+
 def functions(tests: Iterable[str]) -> list[str]:
     """Return the test functions, each once, whatever they are called with."""
     return list(dict.fromkeys(test.partition("[")[0] for test in tests))
@@ -182,7 +195,9 @@ def _table(requirements: Iterable[Requirement], tests: Collected) -> Iterator[st
     yield "|---|---|---|---|---|---|"
     for one in requirements:
         state = _state(one, tests.shown)
-        cells = (one.id, one.section, one.text, tests.judge(one.id), state, one.note or "")
+        alone = f"Judged only by our own double: {one.alone}" if one.alone else None
+        notes = " ".join(filter(None, (one.note, alone)))
+        cells = (one.id, one.section, one.text, tests.judge(one.id), state, notes)
         yield f"| {' | '.join(map(_cell, cells))} |"
 
 
@@ -271,6 +286,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{error}\nthe tests could not be collected")
         return 1
     wrong += [*form_faults(requirements), *faults(requirements, tests.shown)]
+    wrong += judge_faults(requirements, tests)
     document = root / "docs" / "conformance.md"
     text = render(requirements, tests, flow_lines() if root == FOLDER.parent else ())
     wrong += _document_faults(document, text, check=options.check)

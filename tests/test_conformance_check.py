@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 from conformance import DIALECTS, FOLDER, examples
-from conformance.check import Collected, Requirement, faults, form_faults, main, read, render
+from conformance.check import (
+    Collected,
+    Requirement,
+    faults,
+    form_faults,
+    judge_faults,
+    main,
+    read,
+    render,
+)
 
 ROOT = FOLDER.parent
 
@@ -107,6 +116,23 @@ class TestTheTests:
         ]
 
 
+class TestTheJudges:
+    def test_only_our_own_double_needs_a_reason(self) -> None:
+        tests = Collected({"000-1": ["a"], "000-2": ["b"]}, {"a": "real CLI", "b": "own double"})
+        reasoned = Requirement("000-2", "000", "S", "T.", alone="Nobody else can.")
+        assert list(judge_faults([requirement("000-1"), reasoned], tests)) == []
+        assert list(judge_faults([requirement("000-2")], tests)) == [
+            "000-2: only our own double judges it: say why in `alone`"
+        ]
+
+    def test_reason_that_is_no_longer_needed(self) -> None:
+        tests = Collected({"000-1": ["a"]}, {"a": "independent peer"})
+        reasoned = Requirement("000-1", "000", "S", "T.", alone="Nobody else can.")
+        assert list(judge_faults([reasoned], tests)) == [
+            "000-1: is judged by others than our own double: remove `alone`"
+        ]
+
+
 class TestTheDocument:
     def test_has_a_line_for_each_requirement(self) -> None:
         noted = Requirement("001-1", "001", "A | B", "Statement.", "tools", "A note.")
@@ -128,8 +154,8 @@ def project(tmp_path: Path) -> Path:
     """A small project, all of whose requirements are shown or wait."""
     (tmp_path / "conformance").mkdir()
     (tmp_path / "conformance" / "requirements.toml").write_text(
-        entry(id="000-1", seed="000", section="S", text="T.")
-        + entry(id="000-2", seed="000", section="S", text="T.")
+        entry(id="000-1", seed="000", section="S", text="T.", alone="It is so small.")
+        + entry(id="000-2", seed="000", section="S", text="T.", alone="It is so small.")
         + entry(id="000-3", seed="000", section="S", text="T.", waits="tools"),
         encoding="utf-8",
     )

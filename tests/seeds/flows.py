@@ -676,19 +676,30 @@ async def usage(host: Host) -> None:
 @flow("flags", fresh=True)
 async def flags(host: Host) -> None:
     """The flags that a document has arrive as it has them."""
-    await host.open(model="opus", permission_mode="plan", max_turns=3, setting_sources=["user"])
     number = host.document.number
+    of_documents: dict[str, Json] = {
+        "000": {"max_budget_usd": 1.5},
+        "002": {"persist_session": False, "env": {"CLAUDE_CONFIG_DIR": "/nowhere"}},
+    }
+    own = of_documents.get(number, {})
+    common: Json = {"model": "opus", "permission_mode": "plan", "max_turns": 3}
+    await host.open(setting_sources=["user"], **common, **own)
     name = {"001": "flags", "004": "model_flag"}.get(number, "session")
     report, _ = await reported(host, name)
     if number == "000":
         expected = {"model": "opus", "permission_mode": "plan", "setting_sources": "user"}
-        assert report["extra"] == report["extra"] | expected | {"max_turns": "3"}
+        assert report["extra"] == report["extra"] | expected | {
+            "max_turns": "3",
+            "max_budget_usd": "1.5",
+        }
     elif number == "001":
         wanted = {"--model": "opus", "--permission-mode": "plan", "--max-turns": "3"}
         assert report["flags"] == report["flags"] | wanted
     elif number == "002":
         wanted = {"--model": "opus", "--permission-mode": "plan", "--setting-sources": "user"}
         assert report["extra"] == report["extra"] | wanted
+        assert report["extra"]["--no-session-persistence"]
+        assert report["extra"]["CLAUDE_CONFIG_DIR"] == "/nowhere"
         assert report["extra"]["CLAUDE_CODE_ENTRYPOINT"]
         assert report["extra"]["CLAUDE_AGENT_SDK_VERSION"]
     else:
@@ -729,9 +740,11 @@ async def mcp_servers(host: Host) -> None:
 
 @flow("working_directory", fresh=True)
 async def working_directory(host: Host) -> None:
+    is_session = host.document.dialect == "session"  # it is told only by its flag, see DECIDED
     await host.open(cwd=HERE)
+    is_auto = host.session.options.dialect == "auto"
     report, _ = await reported(host, "session")
-    assert report["cwd"] in (str(HERE), None)
+    assert report["cwd"] == (None if is_session and is_auto else str(HERE))
     await host.close()
 
 
