@@ -289,7 +289,7 @@ async def outcome(turn: claudewire.Turn) -> Outcome:
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 @pytest.mark.parametrize("speaks", DIALECTS, ids=lambda it: it.dialect)
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(opening=st.lists(which, max_size=3), script=st.lists(turns, min_size=1, max_size=4))
 def test_a_prompt_at_a_time_gets_its_own_reply(
     backend: str, speaks: Modern, opening: list[int], script: list[Turn]
@@ -299,7 +299,7 @@ def test_a_prompt_at_a_time_gets_its_own_reply(
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 @pytest.mark.parametrize("speaks", DIALECTS, ids=lambda it: it.dialect)
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(opening=st.lists(which, max_size=3), script=st.lists(turns, min_size=1, max_size=4))
 def test_prompts_in_a_row_get_their_own_replies(
     backend: str, speaks: Modern, opening: list[int], script: list[Turn]
