@@ -382,6 +382,18 @@ async def test_a_schema_brings_structured_output() -> None:
     assert (await talk.turn("go"))[-1].structured_output == {"n": 1}
 
 
+async def test_what_is_cancelled_neither_sends_nor_loses_anything() -> None:
+    talk = Talk(cli := SimulatedCLI(echo))
+    await talk.say(UserMessage.of("hello"))
+    for call in (cli.receive, lambda: cli.send(b"no JSON\n"), cli.send_eof):
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await call()
+        assert scope.cancelled_caught
+    assert said(await talk.until_result()) == ["You said hello."]
+    assert said(await talk.turn("again")) == ["You said again."]
+
+
 @pytest.mark.parametrize("argv", [[], ["--tools", "default"]])
 async def test_by_default_there_are_these_tools(argv: list[str]) -> None:
     turn = await Talk(SimulatedCLI(echo, argv=argv)).turn("hello")
