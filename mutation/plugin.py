@@ -1,7 +1,8 @@
 """A plugin for the pytest that runs in a sandbox.
 
 With `--mutation-tests FILE` only the tests that the file lists are run, in its order; a line is
-the id of a test or a file of tests. `--mutation-durations FILE` writes how long each test took that
+the id of a test or a file of tests. FILE.running has the id of the test that was begun last: in the
+end, the one that failed or hung. `--mutation-durations FILE` writes how long each test took that
 passed. When coverage is measured, what a test runs is noted under its id, also in the processes
 that it starts.
 """
@@ -68,6 +69,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    path: Path | None = item.config.getoption("--mutation-tests")
+    if path is not None:
+        path.with_suffix(".running").write_text(item.nodeid, encoding="utf-8")
     measured = coverage.Coverage.current()
     if measured is None:
         return (yield)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import re
 import signal
 import sys
 import time
@@ -124,16 +123,22 @@ class Trial:
         if not tests:
             return "survived", ""
         self._list.write_text("\n".join(tests), encoding="utf-8")
+        self._list.with_suffix(".running").unlink(missing_ok=True)
         durations = [self._tests.durations.get(it, HANG / 5) for it in tests]
         hang = max(HANG, 5 * max(durations))
         done = self._sandbox.run(
             *("python", "-m", "pytest", "-x", "-q", "-p", "mutation.plugin"),
-            *("-p", "no:cacheprovider", f"--timeout={hang}", f"--mutation-tests={self._list}"),
+            # A thread ends all of it: a test that hangs may well catch an exception.
+            *("-p", "no:cacheprovider", f"--timeout={hang}", "--timeout-method=thread"),
+            f"--mutation-tests={self._list}",
             *dict.fromkeys(map(file_of, tests)),
             bound=120 + hang + 4 * sum(durations),
             HYPOTHESIS_PROFILE=profile,
         )
-        return _status(done.code, done.output), _failed(done.output)
+        status = _status(done.code, done.output)
+        running = self._list.with_suffix(".running")
+        begun = status != "survived" and running.exists()
+        return status, running.read_text(encoding="utf-8") if begun else ""
 
 
 def _status(code: int | None, output: str) -> Status:
@@ -141,12 +146,7 @@ def _status(code: int | None, output: str) -> Status:
         return "survived"
     if code == 5:
         raise RuntimeError(f"No test was found; is the map up to date?\n{output}")
-    return "timeout" if code is None or "Failed: Timeout" in output else "killed"
-
-
-def _failed(output: str) -> str:
-    found = re.search(r"^(?:FAILED|ERROR) (.*?)(?: - |$)", output, re.MULTILINE)
-    return found[1] if found else output.strip().splitlines()[-1] if output.strip() else ""
+    return "timeout" if code is None or "+ Timeout +" in output else "killed"
 
 
 # --- many ----------------------------------------------------------------------------------------
