@@ -464,6 +464,15 @@ async def test_side_calls_are_answered_apart() -> None:
 # --- what it records -----------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("sent", "recorded"), [(b"", None), (b"[1]", [1]), (b"{", "{"), (b"caf\xe9", "caf\ufffd")]
+)
+async def test_a_body_is_recorded_also_if_it_is_not_json(sent: bytes, recorded: Any) -> None:
+    async with ScriptedAPI() as api, connected(api) as client:
+        await client.request("POST", "/elsewhere", sent)
+    assert [it.body for it in api.requests] == [recorded]
+
+
 async def test_every_request_is_recorded_without_its_secrets(tmp_path: Path) -> None:
     record = tmp_path / "requests.jsonl"
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}}
