@@ -274,6 +274,30 @@ async def test_options_that_were_not_asked_for_lately_are_given_up(
                 assert pool.stats.hits == 1
 
 
+async def test_nothing_more_is_started_for_options_that_are_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MAX_SUB_POOLS", 1)
+    clis = Clis(allowed=0)
+
+    async def make_ready(model: str) -> None:
+        await pool.ready(model=model)
+
+    async def is_last(model: str) -> None:
+        await soon(lambda: pool._sub_pools[-1].options.model == model)
+
+    with anyio.fail_after(SOON):
+        async with pool_of(clis, size=1, max_starting=1) as pool:
+            await soon(lambda: clis.starting == 1)
+            async with anyio.create_task_group() as tasks:
+                for model in "abc":
+                    tasks.start_soon(make_ready, model)
+                    await is_last(model)
+                clis.allowed = 10
+            await soon(lambda: pool.stats.warm == 1 and not pool.stats.starting)
+    assert len(clis.made) == 2  # one was being started already
+
+
 @pytest.mark.parametrize(
     "changes",
     [
