@@ -206,6 +206,17 @@ def test_where_there_is_no_ps_nothing_is_known(monkeypatch: pytest.MonkeyPatch) 
     assert list(_from_ps()) == []
 
 
+def test_ps_may_name_months_in_any_encoding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "ps"
+    program.write_bytes(b"#!/bin/sh\nprintf '7 1 7 Ss Mo 2 M\\344r 10:00:00 2026\\n'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (listed,) = _from_ps()
+    assert listed == (7, 1, 7, False, "Mo 2 M\ufffdr 10:00:00 2026")
+
+
 def test_elsewhere_the_table_comes_from_ps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.path.exists", lambda path: False)
     assert os.getpid() in process_table()
