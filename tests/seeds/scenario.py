@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from claudewire.simulator import Chat, Script
-from claudewire.wire import ErrorInfo, ErrorMessage, UnknownMessage
 
 script = Script()
 
@@ -65,14 +64,9 @@ async def work(chat: Chat) -> None:
 
 @script.on("client:error")
 async def fail(chat: Chat) -> None:
-    dialect = chat.session.env.get("CLAUDEWIRE_SIM_DIALECT")
-    if dialect == "legacy":
-        data = {"type": "system", "subtype": "error", "error": "it failed"}
-        chat.emit(UnknownMessage(kind="system", data=data))
-    elif dialect in ("session", "envelope"):
-        chat.emit(ErrorMessage(error=ErrorInfo("FAILED", "it failed")))
-    else:
+    if chat.session.env.get("CLAUDEWIRE_SIM_DIALECT") == "modern":
         chat.reach_max_turns()
+    await chat.fail("it failed")
 
 
 @script.on("")

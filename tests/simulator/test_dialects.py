@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 from tests.helpers.talk import Talk, bodies, calculator, hooks_say, only, program, said, told
 
-from claudewire.simulator import ARGV, Chat, SimulatedCLI
+from claudewire.simulator import ARGV, Chat, Scenario, SimulatedCLI
 from claudewire.wire import (
     Answer,
     AssistantMessage,
     CanUseTool,
+    ErrorMessage,
     HookMatcher,
     HookOutput,
+    InitMessage,
     McpMessage,
     PermissionResultAllow,
     PermissionResultDeny,
@@ -23,6 +25,7 @@ from claudewire.wire import (
     SetModel,
     SetPermissionMode,
     StreamEvent,
+    SystemMessage,
     ThinkingBlock,
     ToolUseBlock,
     UserMessage,
@@ -118,10 +121,13 @@ def essence(event: Any) -> Any:
 
 
 def story(talk: Talk) -> list[Any]:
+    """What happened, without what not every dialect has: notices, echoes, all parts of a stream."""
     return [
         (type(event).__name__, essence(event))
         for event in talk.heard
-        if not isinstance(event, SessionCreatedMessage)
+        if not isinstance(event, SystemMessage | SessionCreatedMessage)
+        and not (isinstance(event, UserMessage) and not told([event]))
+        and not (isinstance(event, StreamEvent) and not event.text)
     ]
 
 
@@ -212,3 +218,108 @@ async def test_in_the_program_the_environment_chooses_the_dialect() -> None:
         await talk.turn("hello")
         assert len(only(talk.heard, SessionCreatedMessage)) == 1
         assert await talk.end() == 0
+
+
+# --- what a CLI of another dialect does differently ------------------------------------------------
+
+
+async def alone(dialect: str, scenario: Scenario, *argv: str) -> Talk:
+    """One turn with a CLI that nobody has initialized."""
+    allow: dict[type, Any] = {CanUseTool: lambda body: PermissionResultAllow(body.input)}
+    talk = Talk(SimulatedCLI(scenario, argv=argv, dialect=dialect), allow, dialect=dialect)
+    await talk.turn("hello")
+    return talk
+
+
+async def use_a_tool(chat: Chat) -> None:
+    await chat.use("Bash", {"command": "ls"}, result="a file")
+    await chat.use("Edit", {"file_path": "a"}, result="changed")
+    await chat.think("What now?")
+    await chat.say("That is all of it, in many small pieces.")
+
+
+async def test_the_session_dialect_describes_the_session_once_before_the_first_prompt() -> None:
+    async def answer(chat: Chat) -> None:
+        await chat.say("Yes.")
+
+    talk = Talk(SimulatedCLI(answer, dialect="session"), {}, dialect="session")
+    await talk.initialize()
+    await talk.until(lambda it: isinstance(it, InitMessage), since=0)
+    (init,) = only(talk.heard, InitMessage)
+    assert {"name": "Bash", "description": "Simulates Bash"} in init.raw["tools"]
+    await talk.turn("one")
+    await talk.turn("two")
+    assert only(talk.heard, InitMessage) == [init]
+
+
+async def test_the_session_dialect_has_no_other_notices_and_short_suggestions() -> None:
+    talk = await alone("session", use_a_tool)
+    assert [type(it) for it in only(talk.heard, SystemMessage)] == [InitMessage]
+    suggested = [it.raw["request"]["permission_suggestions"] for it in only(talk.heard, Request)]
+    assert suggested == [
+        [{"type": "bash", "action": "allow", "pattern": "ls", "scope": "session"}],
+        [{"type": "edit", "action": "allow", "pattern": "a", "scope": "session"}],
+    ]
+
+
+async def test_the_legacy_dialect_streams_deltas_and_tools_unasked() -> None:
+    talk = await alone("legacy", use_a_tool)
+    events = {it.raw["event"] for it in only(talk.heard, StreamEvent)}
+    assert events == {"delta", "tool_use_start"}
+
+
+async def test_the_envelope_dialect_echoes_streams_text_hints_and_says_when_it_stops() -> None:
+    talk = await alone("envelope", use_a_tool)
+    assert only(talk.heard, SystemMessage) == []
+    assert only(talk.heard, UserMessage)[0].text == "hello"
+    assert {it.raw["delta"]["delta"]["type"] for it in only(talk.heard, StreamEvent)} == {
+        "text_delta"
+    }
+    hints = [
+        it.raw["message"]["request"]["permission_suggestions"] for it in only(talk.heard, Request)
+    ]
+    assert hints[0] == [{"behavior": "allow", "message": "Let Bash run"}]
+    stops = [it.raw["message"].get("stop_reason") for it in only(talk.heard, AssistantMessage)]
+    assert stops[:-1] == [None] * (len(stops) - 1)
+    assert stops[-1] == "end_turn"
+
+
+async def test_a_turn_whose_last_words_are_said_long_before_its_end_ends_without_words() -> None:
+    async def slow(chat: Chat) -> None:
+        await chat.say("working")
+        await chat.sleep(0.01)
+
+    talk = await alone("envelope", slow)
+    last = only(talk.heard, AssistantMessage)[-1]
+    assert (last.content, last.stop_reason) == ([], "end_turn")
+
+
+async def fail(chat: Chat) -> None:
+    await chat.fail("it broke", status=500)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "told"),
+    [
+        ("session", {"type": "result", "subtype": "error_during_execution"}),
+        ("legacy", {"type": "system", "subtype": "error"}),
+        ("envelope", {"type": "error"}),
+    ],
+)
+async def test_a_failed_turn_is_told_in_the_way_of_the_dialect(
+    dialect: str, told: dict[str, str]
+) -> None:
+    talk = await alone(dialect, fail)
+    lines = [it.raw for it in talk.heard]
+    (line,) = [line for line in lines if told.items() <= line.items()]
+    assert "API Error: 500 it broke" in str(line)
+
+
+@pytest.mark.parametrize("dialect", ["session", "envelope"])
+async def test_a_line_that_is_not_json_is_answered_by_an_error(dialect: str) -> None:
+    cli = SimulatedCLI(use_a_tool, dialect=dialect)
+    await cli.send(b"not json\n")
+    talk = Talk(cli, {CanUseTool: lambda body: PermissionResultAllow(body.input)}, dialect=dialect)
+    await talk.turn("hello")
+    (error,) = only(talk.heard, ErrorMessage)
+    assert error.error.kind == "invalid_request"

@@ -251,7 +251,8 @@ class Chat:
     ) -> None:
         """Tell the model the result of a tool."""
         in_shell = self.tool is not None and self.tool.name == "Bash"
-        result = ToolResultBlock(id, content, is_error if in_shell or is_error else None)
+        tells = in_shell or is_error or self.engine.manner.stops
+        result = ToolResultBlock(id, content, is_error if tells else None)
         metas = [{"id": id, **meta}] if meta and self.session.persona.narrates else None
         self.as_user(result, tool_use_result=whole, tool_result_meta=metas)
 

@@ -12,11 +12,14 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
+
+from msgspec.structs import replace
 
 from ..wire import (
     AUTO,
     Answer,
+    AssistantMessage,
     Body,
     Cancel,
     CommandLifecycleMessage,
@@ -29,6 +32,7 @@ from ..wire import (
     UserMessage,
 )
 from .actions import Action, Exit, Kill, Write, WriteError
+from .manners import MANNERS, Manner
 from .session import SimulatedSession, new_uuid
 
 __all__ = [
@@ -181,6 +185,7 @@ class Engine(ABC):
         self._actions: deque[Action] = deque()
         self._tasks: list[Task] = []
         self._turn: Task | None = None
+        self._last: AssistantMessage | None = None
         self._deferred: deque[Callable[[], None]] = deque()
         self._timer = clock  # what waiting goes by: no fault makes it jump
         self._faults = sorted(faults, key=lambda fault: fault.order)
@@ -248,6 +253,8 @@ class Engine(ABC):
         with suppress(Died):
             while self._deferred:
                 self._deferred.popleft()()
+            if not self._pauses:
+                self.say_last()
         actions = list(self._actions)
         self._actions.clear()
         return actions
@@ -255,8 +262,28 @@ class Engine(ABC):
     # --- for turns and controls ------------------------------------------------------------------
 
     def send(self, event: Event) -> None:
-        """Send a message to the SDK."""
-        self.act(Write(self.connection.send(event)))
+        """Send a message to the SDK, if the dialect has such a message."""
+        manner = self.manner
+        if not manner.says(event):
+            return
+        self.say_last()
+        if manner.stops and _may_be_last(event):
+            self._last = event
+        else:
+            self.act(Write(self.connection.send(event)))
+
+    def say_last(self, stop_reason: str | None = None) -> bool:
+        """Send the message that was held back, if there is one, as it may end the turn.
+
+        Args:
+            stop_reason: why the model stopped after it; None if it goes on.
+        """
+        last, self._last = self._last, None
+        if last is None:
+            return False
+        message = replace(last.message, stop_reason=stop_reason)
+        self.act(Write(self.connection.send(replace(last, message=message))))
+        return True
 
     def act(self, action: Action, *, after: Fault | None = None) -> None:
         """Carry out an action, as changed by all faults, or by those after one.
@@ -347,6 +374,17 @@ class Engine(ABC):
         self._tasks.append(task)
         self._step(task, None)
         return task
+
+    @property
+    def _pauses(self) -> bool:
+        """Whether the running turn goes on at once."""
+        wait = self._turn.wait if self._turn is not None else None
+        return wait is not None and wait.key is None and not wait.seconds
+
+    @property
+    def manner(self) -> Manner:
+        """How a CLI of this dialect behaves."""
+        return MANNERS[self.speaks]
 
     @property
     def speaks(self) -> str:
@@ -489,3 +527,8 @@ class Engine(ABC):
         task.wait = wait
         if wait.seconds is not None:
             task.deadline = self._timer() + wait.seconds
+
+
+def _may_be_last(event: Event) -> TypeGuard[AssistantMessage]:
+    """Whether a turn may end with a message: the model says something in the main conversation."""
+    return isinstance(event, AssistantMessage) and event.parent_tool_use_id is None

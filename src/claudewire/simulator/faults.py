@@ -558,7 +558,7 @@ class UnsolicitedTurn(AtFrame):
 
     def happen(self) -> list[Action]:
         """Write init, a message and a result, as after a background task."""
-        session = self._engine.session
+        session, manner = self._engine.session, self._engine.manner
         words = "A background task has ended."
         message = APIMessage(
             "assistant",
@@ -566,12 +566,13 @@ class UnsolicitedTurn(AtFrame):
             id="msg_unsolicited",
             type="message",
             model=session.model,
+            stop_reason="end_turn" if manner.stops else None,
             stop_sequence=None,
             usage=Usage(input_tokens=1, output_tokens=1),
         )
         said = AssistantMessage(message=message, **session.stamp())
-        result = self._result(words)
-        return [self._write(event) for event in (init_message(session), said, result)]
+        events = (init_message(session), said, self._result(words))
+        return [self._write(event) for event in events if manner.says(event)]
 
     def _write(self, event: Event) -> Write:
         return Write(self._engine.connection.send(event))

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ..wire import McpMessage, McpResponse
+from ..wire import LEGACY, McpMessage, McpResponse
 from .engine import Engine, Refused, StreamClosed, TimedOut, Wait
 
 __all__ = ["abandon", "call_tool", "connect", "connect_all", "read_resource"]
@@ -126,6 +126,8 @@ async def _request(
 
 async def _send(engine: Engine, server: str, message: dict[str, Any]) -> dict[str, Any]:
     answer = await engine.ask(McpMessage(server, message), seconds=PATIENCE)
+    if "id" not in message and engine.speaks == LEGACY.name:
+        return {}  # its document wants a notification acknowledged, and no more
     if not isinstance(answer, McpResponse) or answer.mcp_response is None:
         await Wait(seconds=PATIENCE)  # without the wrapper, the CLI sees no answer
         raise TimedOut(f"no mcp_response from {server} within {PATIENCE:g} s")

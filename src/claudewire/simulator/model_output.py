@@ -107,6 +107,8 @@ class ModelOutput:
 
     def fail(self, text: str, status: int) -> None:
         """Report an error of the API in place of the model's message."""
+        if self.engine.manner.errors == "error":
+            return  # it is told by a message of its own
         self._announce()
         self.stop_reason = "stop_sequence"
         message = SyntheticMessage(
@@ -128,6 +130,14 @@ class ModelOutput:
             api_error_status=status,
             api_error_type=API_ERRORS.get(status, "api_error"),
         )
+
+    def end_silently(self) -> None:
+        """Send a message without content, for a dialect in which a message ends the turn."""
+        self._open()
+        opened = self._message
+        assert opened is not None
+        self._send(FullMessage("assistant", [], opened.id, "message", opened.model))
+        self.close("end_turn")
 
     def close(self, stop_reason: str) -> None:
         """End the API message, if one is open, and count what it cost."""
@@ -240,6 +250,7 @@ class ModelOutput:
 
     @property
     def _streams(self) -> bool:
+        """Whether the SDK asked for partial messages."""
         return self.engine.session.flags.include_partial_messages and self.parent is None
 
     @property
@@ -247,7 +258,7 @@ class ModelOutput:
         return [self._prompt_uuid] if self._prompt_uuid else None
 
     def _stream(self, event: APIEvent) -> None:
-        if not self._streams:
+        if self.parent is not None or not self.engine.manner.streams_event(event, self._streams):
             return
         assert self._message is not None
         first: dict[str, Any] = {}

@@ -7,10 +7,13 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from ..wire import (
+    ENVELOPE,
+    SESSION,
     AddRules,
     CanUseTool,
     McpServerProvenance,
     PermissionDeniedMessage,
+    PermissionHint,
     PermissionRequestHookSpecificOutput,
     PermissionResultAllow,
     PermissionResultDeny,
@@ -137,7 +140,7 @@ async def _ask(engine: Engine, name: str, input: dict[str, Any], tool_use_id: st
     body = CanUseTool(
         name,
         input,
-        permission_suggestions=_suggestions(name, input),
+        permission_suggestions=_suggestions(engine.speaks, name, input),
         tool_use_id=tool_use_id if persona.tool_use_id else None,
         **(_explanation(name, input) if persona.narrates else {}),
     )
@@ -235,9 +238,14 @@ def set_mode(engine: Engine, mode: str) -> None:
         engine.send(StatusMessage(status=None, permission_mode=mode, **engine.session.stamp()))
 
 
-def _suggestions(name: str, input: dict[str, Any]) -> list[PermissionUpdate] | None:
+def _suggestions(dialect: str, name: str, input: dict[str, Any]) -> list[PermissionUpdate] | None:
+    if dialect == SESSION.name:
+        pattern = _subject(input)
+        return [AddRules([PermissionRule(name, pattern)], "allow", "session")] if pattern else []
     if name in WANT_A_PERSON:
         return None
+    if dialect == ENVELOPE.name:
+        return [PermissionHint("allow", f"Let {name} run")]
     if name in EDITS:
         return [SetMode("acceptEdits", "session")]
     command = input.get("command")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from .engine import Engine, Refused, StreamClosed, TimedOut
 from .mcp import abandon, call_tool, connect, connect_all, read_resource
 from .permissions import rules, set_mode
 from .session import MODELS, new_id
-from .turns import AGENTS, ALIASES, COMMANDS
+from .turns import AGENTS, ALIASES, COMMANDS, announce
 
 __all__ = ["handle"]
 
@@ -93,12 +94,20 @@ def _initialize(engine: Engine, request: wire.Request, body: wire.Initialize) ->
     """Answer, and connect to the in-process servers; no turn begins before that is done."""
     engine.session.setup = body
     engine.hold()
+    announces = engine.manner.init == "opening"
+    # It comes after the answer, even if there is no server to wait for.
+    ready = partial(engine.defer, partial(_announce, engine)) if announces else engine.release
     first = engine.session.persona.meets_servers_first
     if first:
-        connect_all(engine, engine.release)
-    engine.send(wire.Answer(request.id, _welcome(engine), pending=()))
+        connect_all(engine, ready)
+    engine.send(wire.Answer(request.id, _welcome(engine), pending=None if announces else ()))
     if not first:
-        connect_all(engine, engine.release)
+        connect_all(engine, ready)
+
+
+def _announce(engine: Engine) -> None:
+    announce(engine)
+    engine.release()
 
 
 def _welcome(engine: Engine) -> wire.InitializeResult:

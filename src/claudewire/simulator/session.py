@@ -120,6 +120,7 @@ class SimulatedSession:
         if self.history:
             self._take_up_costs()
         self.results: int = 0
+        self.announced: bool = False
         self.turns: int = 0
         self.exit_status: int = 0
 

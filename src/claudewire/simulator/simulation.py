@@ -11,10 +11,13 @@ from msgspec.structs import replace
 from ..wire import (
     AUTO,
     DIALECTS,
+    ENVELOPE,
     MODERN,
     SESSION,
     Answer,
     EndOfStream,
+    ErrorInfo,
+    ErrorMessage,
     Event,
     Failure,
     Noise,
@@ -101,6 +104,8 @@ class SimulatedProcess(Engine):
             handle(self, understood)
         elif isinstance(understood, EndOfStream):
             self.end_input()
+        elif isinstance(understood, Noise) and self.speaks in (SESSION.name, ENVELOPE.name):
+            self.send(ErrorMessage(error=ErrorInfo("invalid_request", understood.reason)))
         elif isinstance(understood, Noise):
             text, reason = understood.head.decode("utf-8", "replace"), understood.reason
             self.warn(f"Error parsing streaming input line: {text}: SyntaxError: {reason}")

@@ -7,8 +7,12 @@ import traceback
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from ..wire import (
+    SESSION,
+    ErrorInfo,
+    ErrorMessage,
     InformationalMessage,
     InitMcpServer,
     InitMessage,
@@ -18,6 +22,7 @@ from ..wire import (
     SessionCreatedMessage,
     TaskNotificationOrigin,
     TextBlock,
+    UnknownSystemMessage,
     UserMessage,
     nullable,
 )
@@ -26,7 +31,7 @@ from .engine import Engine, Interrupted
 from .model_output import API_ERRORS, PROMPT, EndTurn
 from .session import SimulatedSession, new_uuid
 
-__all__ = ["AGENTS", "ALIASES", "COMMANDS", "init_message", "run_turn"]
+__all__ = ["AGENTS", "ALIASES", "COMMANDS", "announce", "init_message", "run_turn"]
 
 COMMANDS = ["compact", "context", "cost", "clear", "init", "review"]
 ALIASES = {"clear": ["reset", "new"]}
@@ -36,6 +41,7 @@ REJECTED = (
     "a file edit, the new_string was NOT written to the file). STOP what you are doing and wait "
     "for the user to tell you how to proceed."
 )
+ABORTED = ("aborted_streaming", "aborted_tools")
 STOPPED = (
     f"{REJECTED} Correction to the text above: this call was stopped while running, not refused "
     "before it ran. It may have run in part or in full, and its changes may have been written."
@@ -57,7 +63,7 @@ async def run_turn(engine: Engine, scenario: Scenario, prompt: UserMessage | Non
     end = await _play(engine, chat, scenario)
     for message in chat.taken[1:]:
         engine.tell_progress(message, "completed")
-    engine.send(_finished(engine, chat, end, started))
+    _finish(engine, chat, end, _finished(engine, chat, end, started))
     engine.tell_progress(prompt, "completed")
     if not engine.prompts:
         engine.set_state("idle")
@@ -146,13 +152,50 @@ def _notify(engine: Engine) -> None:
 
 def _announce(engine: Engine, chat: Chat) -> None:
     """Send what a turn begins with."""
-    session = engine.session
-    if session.turns == 0 and engine.speaks == "session":
+    session, prompt, manner = engine.session, chat.prompt, engine.manner
+    if prompt is not None and prompt.raw.get("type") == "session.create":
         engine.send(SessionCreatedMessage(session_id=session.id))
+    if manner.init == "turn" or not session.announced:
+        announce(engine, prompt)
     session.turns += 1
-    engine.send(init_message(session, chat.prompt))
-    if chat.prompt is not None and session.flags.replay_user_messages:
-        engine.send(session.replay_of(chat.prompt))
+    if prompt is not None and (manner.echoes or session.flags.replay_user_messages):
+        echo = session.replay_of(prompt)
+        engine.send(replace(echo, is_replay=None) if manner.echoes else echo)
+
+
+def announce(engine: Engine, prompt: UserMessage | None = None) -> None:
+    """Describe the session."""
+    init, session = init_message(engine.session, prompt), engine.session
+    if engine.speaks == SESSION.name:
+        init = replace(
+            init, tool_descriptions={name: f"Simulates {name}" for name in init.tools or ()}
+        )
+    session.announced = True
+    engine.send(init)
+
+
+def _finish(engine: Engine, chat: Chat, end: EndTurn, result: ResultMessage) -> None:
+    """Tell that the turn is over, and how, in the way of the dialect."""
+    how, text = engine.manner.errors, end.error or chat.last_text
+    if result.is_error and how == "system":
+        data = {"type": "system", "subtype": "error", "error": text, **engine.session.stamp()}
+        engine.send(UnknownSystemMessage(subtype="error", data=data))
+    elif result.is_error and how == "failed":
+        subtype = "error_during_execution" if result.subtype == "success" else result.subtype
+        result = replace(result, subtype=subtype, errors=[text], result=None)
+    if engine.manner.stops:
+        _stop(engine, chat, end, result)
+    engine.send(result)
+
+
+def _stop(engine: Engine, chat: Chat, end: EndTurn, result: ResultMessage) -> None:
+    """End a turn by a message that says that the model has stopped, or by an error."""
+    if result.is_error and end.terminal_reason not in ABORTED:
+        text = end.error or chat.last_text
+        engine.send(ErrorMessage(error=ErrorInfo(result.api_error_type or result.subtype, text)))
+    elif not engine.say_last("end_turn"):
+        chat.model.end_silently()
+        engine.say_last("end_turn")
 
 
 def init_message(session: SimulatedSession, prompt: UserMessage | None = None) -> InitMessage:
@@ -191,14 +234,19 @@ def _interrupted(chat: Chat) -> EndTurn:
     if tool is not None:
         if not chat.tool_runs:
             chat.deny(tool)
-        words = STOPPED if chat.tool_runs else REJECTED
+        told = STOPPED if chat.tool_runs else REJECTED
         meta = {"non_execution_kind": "user-rejected"}
-        chat.tool_result(tool.id, words, True, "User rejected tool use", meta)
+        chat.tool_result(tool.id, told, True, "User rejected tool use", meta)
     chat.model.close("end_turn")
     what = " for tool use" if tool is not None else ""
-    chat.as_user(TextBlock(f"[Request interrupted by user{what}]"))
+    words = f"[Request interrupted by user{what}]"
+    if chat.engine.manner.notes_interrupts:
+        chat.as_user(TextBlock(words))
+    elif chat.engine.manner.stops:
+        chat.model.text(words)  # the model has to stop, or the turn would not end
+        chat.model.close("end_turn")
     error = f"[ede_diagnostic] result_type=user stop_reason={chat.model.stop_reason}"
-    reason = "aborted_streaming" if tool is None else "aborted_tools"
+    reason = ABORTED[0] if tool is None else ABORTED[1]
     return EndTurn("error_during_execution", error, reason)
 
 

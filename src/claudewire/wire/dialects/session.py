@@ -283,10 +283,12 @@ def _write_response(obj: Object, context: WriteContext) -> Object:
     if context.request is not None and _is_callback(context.request):
         return _write_decision(obj, context.request)
     response = obj["response"]
+    if context.sender is Role.CLI and response["subtype"] == "error":
+        return {**obj, "request_id": response["request_id"]}  # the document has only the place
     payload = _rename_payload(response.get("response", {}), _inverse(_PAYLOAD))
     flat = {**obj, **response, "response": payload}
     del flat["subtype"]
-    if response["subtype"] == "error" or context.sender is Role.CLIENT or not _flat(flat):
+    if context.sender is Role.CLIENT or not _flat(flat):
         return obj
     return flat
 
