@@ -39,10 +39,10 @@ FLOWS = {
 }
 """What each client can do; what it cannot is in the README beside it."""
 
-_END = "no message has the stop_reason end_turn, which ends a turn"
+_RESULT = "a result follows the message that ends a turn; the document has no result"
 
 OPEN: dict[tuple[str, str], tuple[str, bool]] = {
-    **{("004", flow): (_END, True) for flow in FLOWS["004"].split() if flow != "open"},
+    **{("004", flow): (_RESULT, False) for flow in FLOWS["004"].split() if flow != "open"},
 }
 """Which flows do not hold yet, what is seen instead, and whether it would hang."""
 
