@@ -120,14 +120,12 @@ async def test_the_session_stays_the_same_whatever_a_user_message_names() -> Non
 
 
 @pytest.mark.shows("004-40")
-@pytest.mark.parametrize("wanted", [True, False])
-async def test_each_user_message_is_echoed_where_it_is_wanted(wanted: bool) -> None:
+async def test_each_user_message_is_echoed() -> None:
     async def play(chat: Chat) -> None:
         if chat.text == "first":
             await chat.use("Bash", MAKE)
 
-    argv = ["--replay-user-messages"] if wanted else []
-    talk = Talk(SimulatedCLI(play, argv=argv, dialect="envelope"), dialect="envelope")
+    talk = Talk(SimulatedCLI(play, dialect="envelope"), dialect="envelope")
     await talk.say(UserMessage.of("first"))
     id, _ = await talk.request(CanUseTool)
     await talk.say(UserMessage.of("meanwhile"))
@@ -136,7 +134,7 @@ async def test_each_user_message_is_echoed_where_it_is_wanted(wanted: bool) -> N
     await talk.turn("afterwards")
     assert await talk.end() == 0
     echoes = [it.text for it in only(talk.heard, UserMessage) if not tool_results([it])]
-    assert echoes == (["first", "meanwhile", "afterwards"] if wanted else [])
+    assert echoes == ["first", "meanwhile", "afterwards"]
 
 
 # --- stdout and stderr ----------------------------------------------------------------------------

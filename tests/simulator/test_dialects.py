@@ -220,7 +220,7 @@ async def test_in_the_program_the_environment_chooses_the_dialect() -> None:
         assert await talk.end() == 0
 
 
-# --- what a CLI of another dialect does differently ------------------------------------------------
+# --- what a CLI of another dialect does differently -----------------------------------------------
 
 
 async def alone(dialect: str, scenario: Scenario, *argv: str) -> Talk:

@@ -273,8 +273,7 @@ class Chat:
         """Take in queued prompts: the model reads them together with the tool's result."""
         for message in self.engine.take_queued():
             self.session.remember("user", message.text)
-            if self.session.flags.replay_user_messages:
-                self.emit(self.session.replay_of(message))
+            self.engine.echo(message)
             self.engine.tell_progress(message, "started")
             self.absorbed.append(message)
             self.taken.append(message)

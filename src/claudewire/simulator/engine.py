@@ -452,14 +452,20 @@ class Engine(ABC):
         if self._held is not None:
             self._held.append(message)
         elif message.should_query is False:
-            if self.session.flags.replay_user_messages:
-                self.send(self.session.replay_of(message))
+            self.echo(message)
             self.session.remember("user", message.text)
         else:
             if self._turn is None:
                 self.set_state("running")
             self.tell_progress(message, "queued")
             self.wake_up(message)
+
+    def echo(self, prompt: UserMessage) -> None:
+        """Repeat a prompt, if the dialect always does so or a flag asks for it."""
+        if self.manner.echoes:
+            self.send(replace(self.session.replay_of(prompt), is_replay=None))
+        elif self.session.flags.replay_user_messages:
+            self.send(self.session.replay_of(prompt))
 
     def resume(self, answer: Answer | Failure) -> None:
         """Resume the task that waits for this answer."""

@@ -152,15 +152,14 @@ def _notify(engine: Engine) -> None:
 
 def _announce(engine: Engine, chat: Chat) -> None:
     """Send what a turn begins with."""
-    session, prompt, manner = engine.session, chat.prompt, engine.manner
+    session, prompt = engine.session, chat.prompt
     if prompt is not None and prompt.raw.get("type") == "session.create":
         engine.send(SessionCreatedMessage(session_id=session.id))
-    if manner.init == "turn" or not session.announced:
+    if engine.manner.init == "turn" or not session.announced:
         announce(engine, prompt)
     session.turns += 1
-    if prompt is not None and (manner.echoes or session.flags.replay_user_messages):
-        echo = session.replay_of(prompt)
-        engine.send(replace(echo, is_replay=None) if manner.echoes else echo)
+    if prompt is not None:
+        engine.echo(prompt)
 
 
 def announce(engine: Engine, prompt: UserMessage | None = None) -> None:
