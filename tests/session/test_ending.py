@@ -133,6 +133,20 @@ async def test_an_unsolicited_turn_that_falls_silent_is_set_aside() -> None:
         await session.close()
 
 
+async def test_an_init_belongs_to_the_unsolicited_turn_that_follows_it() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    init, words = saying.init(), saying.text()
+    with anyio.fail_after(LONG):
+        await peer.say(init)
+        await soon(lambda: init in session.notices)
+        await peer.say(words)
+        turn = await anext(session.unsolicited)
+        await soon(lambda: turn.messages == (init, words))
+        assert init not in session.notices
+        await session.close()
+
+
 async def test_a_result_that_is_repeated_ends_nothing() -> None:
     peer = Peer()
     session = await opened(peer)

@@ -537,6 +537,9 @@ class Core:
         self.subscriptions.tell(UnreadLimitReached(count))
 
     def _turn_started(self, turn: AnyTurn) -> None:
+        for message in turn.messages:  # an `init`, which looked like a notice
+            with suppress(ValueError):
+                self.notices.remove(message)
         self.unsolicited.put(turn)
         self.subscriptions.tell(TurnStarted(turn))
         self.changed.notify()
