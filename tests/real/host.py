@@ -51,7 +51,7 @@ class Host:
     ) -> None:
         self.transport = transport
         self.folder = folder
-        self.connection = Connection(Role.CLIENT)
+        self.connection = Connection(Role.CLIENT, dialect="modern")
         self.events: list[Event] = []
         self._looked_at = 0
         self.reactions: dict[type, Reaction] = {

@@ -96,7 +96,7 @@ def test_a_simulated_cli_plays_a_function_a_file_and_a_text(pytester: pytest.Pyt
 
     async def test_the_rest(simulated_cli, talk):
         cli = simulated_cli(
-            hi, version="2.0.76", dialect="legacy", faults="exit(3)@3", env={}, cwd="/"
+            hi, version="2.0.76", dialect="legacy", faults="exit(3)@4", env={}, cwd="/"
         )
         assert await talk(cli, "x") == ["Hi!"]
         assert await cli.wait() == 3

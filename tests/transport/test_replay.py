@@ -699,14 +699,14 @@ async def test_typed_messages_of_a_replay_are_those_of_the_recording_byte_for_by
     recording = told(
         (">", initialize),
         ("<", '{"type":"control_response","response":{"subtype":"success","request_id":"r1"}}'),
-        (">", PROMPT),
+        (">", {**PROMPT, "session_id": ""}),
         (
             "<",
             '{ "type" : "assistant","message":{"role":"assistant","content":[]},"x":"\\u00e9"}',
         ),
         ("<", '{"subtype":"success","num_turns":1,"type":"result"}'),
     )
-    replay, client = ReplayTransport(recording), Connection(Role.CLIENT)
+    replay, client = ReplayTransport(recording), Connection(Role.CLIENT, dialect="modern")
     cli = Connection(Role.CLI)
     events = []
     with anyio.fail_after(SOON):
