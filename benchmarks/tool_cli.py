@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from typing import Any
+from uuid import uuid4
 
 SESSION = "0b0e7a34-6c1f-4d0e-9a53-6f0f6f1f8a11"
 
@@ -50,7 +51,7 @@ def result() -> bytes:
             "session_id": SESSION,
             "total_cost_usd": 0.0,
             "usage": usage,
-            "uuid": "5a3f0a54-0d56-4b53-8c6c-3f4f5f9b2b10",
+            "uuid": str(uuid4()),
         }
     )
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
@@ -159,6 +160,20 @@ async def test_a_result_that_is_repeated_ends_nothing() -> None:
         await peer.hear_prompt()
         await peer.say(ended, saying.result("second"))
         assert (await second).text == "second"
+        await session.close()
+
+
+@pytest.mark.parametrize("words", [(), ("second",)])
+async def test_a_turn_ends_although_all_results_have_the_same_uuid(words: tuple[str, ...]) -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(LONG):
+        for prompt in ("one", "two", "three"):
+            turn = session.send(prompt)
+            await peer.hear_prompt()
+            ended = msgspec.structs.replace(saying.result(prompt), uuid="always-the-same")
+            await peer.say(*map(saying.text, words), ended)
+            assert (await turn).result is not None
         await session.close()
 
 

@@ -104,6 +104,8 @@ class Conversation:
         self._result_is_missing = False
         """Set when a turn has ended without its result, which may still come."""
         self._last_result: ResultMessage | None = None
+        self._spoken_before: int = 0
+        """How often there had been output at the last result."""
 
     # --- facts -----------------------------------------------------------------------------------
 
@@ -296,17 +298,22 @@ class Conversation:
             self._finish(turn, self._last_result, merged=True)
 
     def _of_result(self, result: ResultMessage) -> None:
-        last, self._last_result = self._last_result, result
-        if last is not None and result.uuid is not None and result.uuid == last.uuid:
-            return  # it was repeated
-        if self._result_is_missing and not self._is_named(result):
-            self._result_is_missing = False
+        is_repeated = self._is_repeated(result)
+        self._last_result, self._spoken_before = result, self.spoken
+        if is_repeated or (self._result_is_missing and not self._is_named(result)):
+            self._result_is_missing = is_repeated and self._result_is_missing
             if (turn := self.active) is not None:
                 self.ending = late(turn, result)
             return
         self.answered = self._answered(result)
         for index, turn in enumerate(self.answered):
             self._finish(turn, result, merged=index > 0)
+
+    def _is_repeated(self, result: ResultMessage) -> bool:
+        """Whether it may be the last one again; some CLIs give the same uuid to all."""
+        last = self._last_result
+        is_same = last is not None and result.uuid is not None and result.uuid == last.uuid
+        return is_same and self.spoken == self._spoken_before
 
     def _finish(self, turn: AnyTurn, result: ResultMessage, *, merged: bool) -> None:
         self._sent.pop(turn.uuid, None)
