@@ -30,7 +30,6 @@ from claudewire.wire import (
     InitMessage,
     Interrupt,
     InterruptResult,
-    LocalProtocolError,
     ModelInfo,
     PermissionResultAllow,
     PermissionResultDeny,
@@ -282,33 +281,6 @@ def test_a_permission_is_asked_for_with_a_callback(talk: Talk) -> None:
     assert talk.cli_says(request) == Said(EXAMPLES["001-ex-15"], request)
 
 
-@pytest.mark.shows("001-51")
-@pytest.mark.parametrize(
-    ("rule", "short"),
-    [
-        (
-            AddRules([PermissionRule("Read", "/etc/*")], "deny", "userSettings"),
-            {"type": "read", "action": "deny", "pattern": "/etc/*", "scope": "user"},
-        ),
-        (
-            AddRules([PermissionRule("Edit", "src/**")], "ask", "projectSettings"),
-            {"type": "edit", "action": "ask", "pattern": "src/**", "scope": "project"},
-        ),
-        (
-            AddRules([PermissionRule("Bash", "ls *")], "allow", "localSettings"),
-            {"type": "bash", "action": "allow", "pattern": "ls *", "scope": "local"},
-        ),
-    ],
-)
-def test_a_suggestion_has_type_action_pattern_and_scope(
-    talk: Talk, rule: AddRules, short: dict[str, str]
-) -> None:
-    body = CanUseTool("Bash", LS, permission_suggestions=[rule])
-    said = talk.cli_says(Request(id="cb-1", body=body))
-    assert said.wire["request"]["permission_suggestions"] == [short]
-    assert said.heard.body.permission_suggestions == [rule]
-
-
 @pytest.mark.shows("001-52")
 @pytest.mark.parametrize("path", [None, "/private/tmp"])
 def test_the_blocked_path_is_always_written_and_may_be_null(talk: Talk, path: str | None) -> None:
@@ -361,20 +333,6 @@ def test_a_decision_about_another_tool_use_is_noticed(talk: Talk) -> None:
     talk.cli_asks(BASH)
     heard = talk.client_says(Answer("ask-1", PermissionResultAllow(tool_use_id="other"))).heard
     assert heard.body.tool_use_id != heard.request.body.tool_use_id
-
-
-@pytest.mark.shows("001-53")
-def test_a_callback_is_owed_a_response_with_its_own_id(talk: Talk) -> None:
-    for id in ("cb-1", "cb-2"):
-        talk.cli_asks(BASH, id)
-    with pytest.raises(LocalProtocolError):
-        talk.client.send(Answer("cb-3", PermissionResultAllow(LS)))
-    assert set(talk.client.owed) == {"cb-1", "cb-2"}
-    said = talk.client_says(Answer("cb-2", PermissionResultAllow(LS)))
-    assert said.wire["type"] == "callback.response"
-    assert said.wire["response"]["request_id"] == "cb-2"
-    assert set(talk.client.owed) == set(talk.cli.asked) == {"cb-1"}
-    assert not talk.settled
 
 
 # --- what the CLI says ---------------------------------------------------------------------------
@@ -488,12 +446,6 @@ def test_every_error_subtype_ends_the_turn_with_an_error(talk: Talk, subtype: st
     assert not heard.ok
     assert talk.client.their_state is State.IDLE
     assert talk.client.may_end_input
-
-
-@pytest.mark.shows("001-54")
-def test_an_error_has_a_code_and_a_message(talk: Talk) -> None:
-    error = ErrorMessage(error=ErrorInfo("SESSION_NOT_FOUND", "Session not found"))
-    assert talk.cli_says(error) == Said(EXAMPLES["001-ex-16"], error)
 
 
 @pytest.mark.shows("001-60")

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.conformance.talk import EXAMPLES, Said, Step, Talk
+from tests.conformance.talk import EXAMPLES, Said, Talk
 
 from claudewire.wire import (
     Answer,
@@ -17,8 +17,6 @@ from claudewire.wire import (
     CanUseTool,
     Content,
     ContentBlockDelta,
-    ErrorInfo,
-    ErrorMessage,
     Event,
     Interrupt,
     InterruptResult,
@@ -29,8 +27,6 @@ from claudewire.wire import (
     Question,
     QuestionOption,
     Request,
-    Role,
-    State,
     StreamEvent,
     TextBlock,
     TextDelta,
@@ -355,12 +351,6 @@ def test_a_tool_that_has_ended_badly_is_reported_in_a_user_message(talk: Talk) -
     assert said.heard.content == [block]
 
 
-@pytest.mark.shows("004-44")
-def test_an_error_has_a_type_and_a_message(talk: Talk) -> None:
-    error = ErrorMessage(error=ErrorInfo("invalid_request", "Description of what went wrong"))
-    assert talk.cli_says(error) == Said(EXAMPLES["004-ex-12"], error)
-
-
 @pytest.mark.shows("004-47")
 def test_an_assistant_message_may_have_no_ids(talk: Talk) -> None:
     message = AssistantMessage(
@@ -370,30 +360,6 @@ def test_an_assistant_message_may_have_no_ids(talk: Talk) -> None:
 
 
 # --- flows ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.shows("004-46")
-def test_a_turn_with_a_permission_runs_from_the_prompt_to_the_answer(talk: Talk) -> None:
-    def step(who: Role, event: Event, state: State, *, settled: bool = False) -> Step:
-        return Step(who, event, State.READY, state, settled)
-
-    date = {"command": "date"}
-    reply = APIMessage("assistant", [TextBlock("2 + 2 = 4")], stop_reason="end_turn")
-    allow = PermissionResultAllow(date, tool_use_id="toolu_1")
-    lines = talk.run(
-        [
-            step(Role.CLIENT, UserMessage.of("What is 2+2?"), State.BUSY),
-            # The model has stopped, which ends a turn; the document goes on all the same.
-            step(Role.CLI, AssistantMessage(message=reply), State.IDLE, settled=True),
-            step(
-                Role.CLI, Request(id="req123", body=CanUseTool("Bash", date, "toolu_1")), State.IDLE
-            ),
-            step(Role.CLIENT, Answer("req123", allow), State.IDLE, settled=True),
-        ]
-    )
-    prompt, answer, asked, allowed = (EXAMPLES[f"004-ex-{number}"] for number in (13, 14, 15, 16))
-    envelope = {"type": "control_request", "message": asked}
-    assert lines == [prompt, answer, envelope, allowed]
 
 
 @pytest.mark.shows("004-50")

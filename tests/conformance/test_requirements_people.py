@@ -181,19 +181,3 @@ async def test_the_answers_are_collected_while_the_permission_is_open_and_sent_w
         SIZES["question"]: "S, L",
     }
     assert "Green" in reply.text
-
-
-@pytest.mark.shows("004-24")
-async def test_the_answers_that_go_out_are_the_ones_that_the_user_gave() -> None:
-    async def agent(chat: Chat) -> None:
-        await chat.ask([COLOUR, SIZES])
-
-    async def answer(request: QuestionRequest) -> PermissionResult:
-        return request.answer({0: "Green", 1: ["S", "L"]})
-
-    tap = Tap(SimulatedCLI(agent, dialect="envelope"))
-    with anyio.fail_after(SOON):
-        async with talking(tap, "envelope", on_question=answer) as session:
-            await session.send("go")
-    (sent,) = tap.answers
-    assert inner(sent)["updatedInput"]["answers"] == {"0": "Green", "1": ["S", "L"]}

@@ -13,17 +13,14 @@ import anyio
 import pytest
 from tests.conformance.starting import UNHURRIED, Stage, Start
 from tests.helpers import programs
-from tests.helpers.peer import SOON, Peer
 from tests.helpers.processes import PATIENCE
 from tests.helpers.real_clis import NEWEST, real_cli
-from tests.helpers.sessions import QUICK
 from tests.real.sessions import LONG, caged, open_cage
 
 import claudewire
 from claudewire import Cause, CLIError, PermissionRequest, PermissionResult, SessionState, Timeouts
 from claudewire.testing import SimulatedProgramFactory
 from claudewire.testing.cage.cage import FAKE_KEY
-from claudewire.wire import Connection, Role, SetModel, SetModelResult
 
 pytestmark = pytest.mark.anyio
 
@@ -553,33 +550,3 @@ async def test_a_session_is_ended_by_closing_stdin_and_then_with_sigterm(
             assert (await session.send("hello")).ok
     assert session.state is SessionState.CLOSED
     assert file.read_text(encoding="utf-8") == diary
-
-
-# --- requests -------------------------------------------------------------------------------------
-
-
-@pytest.mark.shows("004-51")
-async def test_whoever_asks_waits_for_the_answer() -> None:
-    """What else comes passes meanwhile."""
-    peer = Peer()
-    peer.connection = Connection(Role.CLI, dialect="envelope")
-    session = claudewire.open(transport=peer.transport, dialect="envelope", timeouts=QUICK)
-    done: list[str] = []
-    with anyio.fail_after(SOON):
-        await session.start()  # without `initialize`, which this dialect does not have
-
-        async def ask() -> None:
-            answer = await session.set_model("opus")
-            done.append(str(answer.model))
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(ask)
-            request = await peer.hear_request(SetModel)
-            turn = session.send("hello")
-            await peer.hear_prompt()
-            await peer.write(b'{"type":"result","subtype":"success","result":"hi"}\n')
-            assert (await turn).text == "hi"
-            assert done == []
-            await peer.answer(request, SetModelResult("opus"))
-        assert done == ["opus"]
-        await session.close()

@@ -105,6 +105,29 @@ def test_a_request_type_is_named_like_its_subtype(name: str) -> None:
     assert name == subtype.title().replace("_", "")
 
 
+async def test_turns_pass_while_a_request_waits_for_its_answer() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    done: list[str | None] = []
+
+    async def ask() -> None:
+        done.append((await session.set_model("opus")).model)
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            request = await peer.hear_request(wire.SetModel)
+            turn = session.send("hello")
+            await peer.hear_prompt()
+            await peer.write(b'{"type":"result","subtype":"success","result":"hi"}\n')
+            assert (await turn).text == "hi"
+            assert done == []
+            await peer.answer(request, wire.SetModelResult("opus"))
+        assert done == ["opus"]
+        peer.exit()
+        await session.close()
+
+
 @simulated_time
 async def test_a_request_waits_no_longer_than_it_was_told() -> None:
     peer = Peer()

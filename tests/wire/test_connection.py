@@ -23,6 +23,7 @@ from claudewire.wire import (
     CancelAsyncMessage,
     CanUseTool,
     Connection,
+    ContentBlockStart,
     Elicitation,
     EndOfStream,
     Event,
@@ -54,6 +55,7 @@ from claudewire.wire import (
     TaskNotificationOrigin,
     TextBlock,
     ToolResultBlock,
+    ToolUseBlock,
     UnknownRequest,
     UnknownSystemMessage,
     Usage,
@@ -756,15 +758,31 @@ def test_a_suggestion_of_a_callback_goes_back_as_it_came(dialect: str) -> None:
     assert written["response"]["response"]["updated_permissions"] == SHORT_RULES
 
 
-def test_a_rule_that_nobody_suggested_is_written_in_the_short_form_and_read_from_it() -> None:
+@pytest.mark.parametrize(
+    ("rule", "short"),
+    [
+        (
+            AddRules([PermissionRule("Bash", "git *")], "allow", "projectSettings"),
+            {"type": "bash", "action": "allow", "pattern": "git *", "scope": "project"},
+        ),
+        (
+            AddRules([PermissionRule("Read", "/etc/*")], "deny", "userSettings"),
+            {"type": "read", "action": "deny", "pattern": "/etc/*", "scope": "user"},
+        ),
+        (
+            AddRules([PermissionRule("Edit", "src/**")], "ask", "localSettings"),
+            {"type": "edit", "action": "ask", "pattern": "src/**", "scope": "local"},
+        ),
+    ],
+)
+def test_a_rule_that_nobody_suggested_is_written_in_the_short_form_and_read_from_it(
+    rule: AddRules, short: dict[str, str]
+) -> None:
     connection, cli = (Connection(role, dialect="session") for role in (Role.CLIENT, Role.CLI))
     asked = Request(id="p", body=CanUseTool("Bash", {}))
     connection.receive_data(cli.send(asked))
-    rule = AddRules([PermissionRule("Bash", "git *")], "allow", "projectSettings")
     written = connection.send(Answer("p", PermissionResultAllow({}, [rule])))
-    assert json.loads(written)["response"]["response"]["updated_permissions"] == [
-        {"type": "bash", "action": "allow", "pattern": "git *", "scope": "project"}
-    ]
+    assert json.loads(written)["response"]["response"]["updated_permissions"] == [short]
     (answer,) = cli.receive_data(written)
     assert isinstance(answer, Answer)
     assert answer.body.updated_permissions == [rule]
@@ -860,3 +878,27 @@ def test_the_text_of_a_legacy_delta_is_found_wherever_it_is(where: dict[str, Any
     assert isinstance(event, StreamEvent)
     assert event.problems == ()
     assert event.text == "hi"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "delta", "text": "hi"},
+        {"type": "delta", "delta": {"text": "hi"}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "hi"}},
+    ],
+    ids=json.dumps,
+)
+def test_the_event_of_a_legacy_stream_may_be_an_object(event: dict[str, Any]) -> None:
+    (heard,) = hear(client(), {"type": "stream", "event": event, "session_id": "s"})
+    assert isinstance(heard, StreamEvent)
+    assert heard.problems == ()
+    assert heard.text == "hi"
+    assert heard.session_id == "s"
+
+
+def test_a_tool_use_that_starts_may_be_an_object_too() -> None:
+    event = {"type": "tool_use_start", "id": "toolu_1", "name": "Bash"}
+    (heard,) = hear(client(), {"type": "stream", "event": event})
+    assert isinstance(heard, StreamEvent)
+    assert heard.event == ContentBlockStart(0, ToolUseBlock("toolu_1", "Bash", {}))

@@ -112,6 +112,9 @@ def _rename_matchers(request: Object, names: Mapping[str, str]) -> Object:
 
 def _read_stream(obj: Object) -> Object:
     name = obj.get("event")
+    if isinstance(name, dict) and name.get("type") in _OWN_EVENTS:  # its fields are inside then
+        obj = {**obj, **name, "type": "stream"}
+        name = name["type"]
     if not isinstance(name, str):
         return {**obj, "type": "stream_event"}
     event = {key: obj[key] for key in _EVENT_FIELDS if key in obj}
