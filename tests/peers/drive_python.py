@@ -130,7 +130,7 @@ def connected(**options: Any) -> Any:
 
 
 async def turn(client: Any, prompt: str) -> Any:
-    await client.query(prompt)
+    await client.query(prompt, session_id=prompt)
     async for message in client.receive_response():
         tell_message(message)
     return message

@@ -92,7 +92,8 @@ class Session {
       while (!this.prompts.length) await new Promise((resolve) => (this.wake = resolve));
       const content = this.prompts.shift();
       if (content === null) return;
-      yield { type: "user", message: { role: "user", content }, parent_tool_use_id: null };
+      const message = { role: "user", content };
+      yield { type: "user", message, parent_tool_use_id: null, session_id: content };
     }
   }
 

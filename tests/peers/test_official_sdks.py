@@ -105,17 +105,21 @@ def inits(lines: list[Line]) -> list[Line]:
 # --- the cases -----------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("000-32", "000-70")
 def test_a_single_prompt_is_answered_and_the_cli_ends(delivered: Delivered) -> None:
     lines = delivered["one_shot"]
     assert [line["kind"] for line in lines] == ["system", "assistant", "result"]
     assert results(lines) == [("success", "Hello to you.")]
 
 
+@pytest.mark.shows("000-27", "000-29", "000-30")
 def test_several_turns_in_one_session(delivered: Delivered) -> None:
     lines = delivered["turns"]
     assert [line["kind"] for line in lines] == ["system", "assistant", "result"] * 3
     assert results(lines) == [("success", "Hello to you.")] * 3
-    assert len({line["session_id"] for line in only(lines, "result")}) == 1
+    # Each prompt names a session of its own, which is for the host to know alone.
+    (session_id,) = {line["session_id"] for line in [*inits(lines), *only(lines, "result")]}
+    assert "hello" not in session_id
     costs = [line["total_cost_usd"] for line in only(lines, "result")]
     assert costs == sorted(set(costs))
 
@@ -138,6 +142,7 @@ def test_partial_messages_stream_what_the_whole_message_says(delivered: Delivere
     ]
 
 
+@pytest.mark.shows("000-35", "000-37", "000-38", "000-39", "000-40", "000-42", "000-45")
 def test_a_tool_is_allowed_with_changed_input(delivered: Delivered) -> None:
     lines = delivered["allow"]
     (asked,) = only(lines, "permission")
@@ -159,6 +164,7 @@ def test_a_tool_is_allowed_with_changed_input(delivered: Delivered) -> None:
     assert only(lines, "result")[0]["permission_denials"] == []
 
 
+@pytest.mark.shows("000-50", "000-69")
 def test_a_tool_is_denied_and_the_model_is_told_why(delivered: Delivered) -> None:
     lines = delivered["deny"]
     assert conversation(lines)[1:] == [
@@ -171,6 +177,7 @@ def test_a_tool_is_denied_and_the_model_is_told_why(delivered: Delivered) -> Non
     assert (denial["tool_name"], denial["tool_input"]) == ("Bash", {"command": "rm -rf build"})
 
 
+@pytest.mark.shows("000-52", "000-54", "000-57")
 def test_a_question_is_answered(delivered: Delivered) -> None:
     lines = delivered["question"]
     (asked,) = only(lines, "permission")
@@ -188,6 +195,7 @@ def test_a_question_is_answered(delivered: Delivered) -> None:
     ]
 
 
+@pytest.mark.shows("002-26")
 def test_hooks_see_what_happens(delivered: Delivered) -> None:
     lines = delivered["hooks"]
     hooks = only(lines, "hook")
@@ -214,6 +222,7 @@ def test_a_stop_hook_keeps_the_agent_going(delivered: Delivered) -> None:
     assert [line["num_turns"] for line in only(lines, "result")] == [2]
 
 
+@pytest.mark.shows("000-26")
 def test_a_tool_of_the_application_is_called(delivered: Delivered) -> None:
     lines = delivered["mcp"]
     (init,) = inits(lines)
@@ -227,6 +236,7 @@ def test_a_tool_of_the_application_is_called(delivered: Delivered) -> None:
     ]
 
 
+@pytest.mark.shows("000-72")
 def test_an_interrupt_stops_a_running_tool_and_the_next_turn_works(delivered: Delivered) -> None:
     lines = delivered["interrupt"]
     _, result, note, answer = conversation(lines)
@@ -268,6 +278,7 @@ def test_model_and_permission_mode_change_within_a_session(delivered: Delivered)
     assert [line["permissionMode"] for line in status] == ["acceptEdits"]
 
 
+@pytest.mark.shows("000-13")
 def test_a_session_is_resumed_and_forked(delivered: Delivered) -> None:
     lines = delivered["resume"]
     first, resumed, forked = (line["session_id"] for line in only(lines, "result"))

@@ -107,6 +107,7 @@ def before_bash(function: Callable[..., Any], **options: Any) -> Hooks:
 # --- before a tool -------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("002-26")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_tool_is_denied(version: str) -> None:
     def guard(event: PreToolUseHookInput, context: HookContext) -> HookResult:
@@ -198,6 +199,7 @@ async def test_a_matcher_of_names_is_for_these_alone(version: str) -> None:
 # --- after a tool --------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("002-26")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_context_is_added_after_a_tool(version: str) -> None:
     hooks = Hooks()
@@ -255,6 +257,7 @@ async def test_the_output_of_an_mcp_tool_is_changed(version: str) -> None:
 # --- prompts and ends ----------------------------------------------------------------------------
 
 
+@pytest.mark.shows("002-26")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_context_is_added_to_a_prompt(version: str) -> None:
     hooks = Hooks()
@@ -279,6 +282,7 @@ async def test_a_prompt_does_not_reach_the_model(version: str) -> None:
     assert cage.turns == []
 
 
+@pytest.mark.shows("002-26")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_the_model_goes_on_once_more(version: str) -> None:
     hooks = Hooks()

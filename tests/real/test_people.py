@@ -72,6 +72,7 @@ async def outcome(
 # --- permissions ---------------------------------------------------------------------------------
 
 
+@pytest.mark.shows("000-44", "000-82")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_tool_is_allowed(version: str) -> None:
     done = await outcome(version, [TOUCH, "Done."], on_permission=lambda request: request.allow())
@@ -79,6 +80,7 @@ async def test_a_tool_is_allowed(version: str) -> None:
     assert done.result.text == "Done."
 
 
+@pytest.mark.shows("000-45")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_tool_runs_with_the_changed_input(version: str) -> None:
     async def change(request: PermissionRequest) -> Any:
@@ -88,6 +90,7 @@ async def test_a_tool_runs_with_the_changed_input(version: str) -> None:
     assert done.files == {"other.txt"}
 
 
+@pytest.mark.shows("000-48", "000-49", "000-50", "000-69")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_denial_is_told_to_the_model(version: str) -> None:
     async def deny(request: PermissionRequest) -> Any:
@@ -97,6 +100,7 @@ async def test_a_denial_is_told_to_the_model(version: str) -> None:
     assert done.files == set()
     assert done.told == ["Not in this folder"]
     assert done.result.text == "Then not."
+    assert [it.tool_name for it in done.result.permission_denials or ()] == ["Bash"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -117,6 +121,7 @@ def a_rule(request: PermissionRequest) -> Any:
     return request.allow(remember="Bash(python3 -c:*)")
 
 
+@pytest.mark.shows("000-46")
 @pytest.mark.parametrize("remember", [first_suggestion, a_rule])
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_what_is_remembered_is_not_asked_again(version: str, remember: Any) -> None:
@@ -197,6 +202,7 @@ async def told_about(version: str, answer: Any) -> str:
     return told
 
 
+@pytest.mark.shows("000-52", "000-56", "000-57", "000-83")
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_one_and_several_answers_arrive(version: str) -> None:
     told = await told_about(version, lambda it: it.answer({"Colour": "Green", "Sizes": ["S", "L"]}))

@@ -23,7 +23,7 @@ from tests.seeds.documents import Document
 import claudewire
 from claudewire import sync
 
-__all__ = ["BACKENDS", "BOUND", "Host", "Hosts", "Plan", "command"]
+__all__ = ["BACKENDS", "BOUND", "TIMEOUTS", "Host", "Hosts", "Json", "Plan", "command"]
 
 BACKENDS = ("asyncio", "trio", "sync")
 
