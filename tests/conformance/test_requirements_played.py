@@ -243,8 +243,6 @@ async def test_a_tool_that_was_denied_is_not_run_and_the_user_is_told(
     (result,) = tool_results(turn)
     assert bool(result.is_error) is not allowed
     assert (told(turn) == ["not in this folder"]) is not allowed
-    denied = [it.tool_name for it in turn[-1].permission_denials]
-    assert denied == ([] if allowed else ["Write"])
     told_to_user = "I was not allowed to: not in this folder"
     assert (said(turn)[-1] == told_to_user) is not allowed
 
@@ -308,7 +306,10 @@ async def test_an_interrupt_stops_what_is_being_done(dialect: str, operation: st
     since = len(talk.heard)
     assert isinstance(await talk.ask(Interrupt()), Answer)
     turn = await talk.until_result(since)
-    assert turn[-1].is_error
+    if dialect == "session":
+        assert turn[-1].is_error
+    else:  # it has no results
+        assert "[Request interrupted by user" in turn[-1].text
     assert did == [operation]
 
     # It is really over, and not only said to be so: the session goes on with something else.

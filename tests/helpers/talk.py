@@ -29,7 +29,6 @@ from claudewire.wire import (
     McpResponse,
     PermissionResultAllow,
     Request,
-    ResultMessage,
     Role,
     ToolResultBlock,
     UserMessage,
@@ -109,7 +108,8 @@ class Talk:
             await self.listen()
 
     async def until_result(self, since: int | None = None) -> list[Any]:
-        return await self.until(lambda event: isinstance(event, ResultMessage), since)
+        """Listen until a turn is over: to its result, or to what the dialect has instead."""
+        return await self.until(self.connection.dialect.rules.ends_turn, since)
 
     async def ask(self, body: Body) -> Answer | Failure:
         """Ask the CLI for something and wait for the answer."""
@@ -128,7 +128,7 @@ class Talk:
         return answer.body
 
     async def turn(self, text: str, **fields: Any) -> list[Any]:
-        """Say something to the agent; give all that came up to the result."""
+        """Say something to the agent; give all that came up to the end of the turn."""
         since = len(self.heard)
         await self.say(UserMessage.of(text, **fields))
         return await self.until_result(since)

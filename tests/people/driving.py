@@ -20,9 +20,9 @@ from claudewire.wire import (
     Initialize,
     InitMessage,
     Interrupt,
+    Message,
     Request,
     RequestBody,
-    ResultMessage,
     Role,
     UserMessage,
 )
@@ -73,19 +73,20 @@ class Host:
         while not any(isinstance(it, Answer) and it.id == request.id for it in self.events):
             await self._read(None)
 
-    async def turn(self, prompt: str = "Go on.", *, interrupt: bool = False) -> ResultMessage:
-        """Take a turn, deciding what is asked; or interrupt it while something waits."""
-        start = len(self.events)
+    async def turn(self, prompt: str = "Go on.", *, interrupt: bool = False) -> Any:
+        """Take a turn, deciding what is asked; or interrupt it while something waits.
+
+        Returns what has ended it: its result, or what the dialect has instead.
+        """
+        start, ends_turn = len(self.events), self.connection.dialect.rules.ends_turn
         with anyio.fail_after(PATIENCE):
             await self.say(UserMessage.of(prompt))
             async with anyio.create_task_group() as tasks:
                 if interrupt:
                     tasks.start_soon(self._interrupt)
-                while not (results := self._since(start, ResultMessage)):
+                while not (ends := [it for it in self._messages(start) if ends_turn(it)]):
                     await self._read(tasks)
-        result = results[0]
-        assert isinstance(result, ResultMessage)
-        return result
+        return ends[0]
 
     async def _interrupt(self) -> None:
         """Interrupt the turn as soon as something waits for a person."""
@@ -93,8 +94,8 @@ class Host:
             await anext(changes)
         await self.say(self.connection.new_request(Interrupt()))
 
-    def _since(self, start: int, kind: type[Event]) -> list[Event]:
-        return [event for event in self.events[start:] if isinstance(event, kind)]
+    def _messages(self, start: int) -> list[Message]:
+        return [event for event in self.events[start:] if isinstance(event, Message)]
 
     async def _read(self, tasks: anyio.abc.TaskGroup | None) -> None:
         events = self.connection.receive_data(await self.transport.receive())

@@ -39,11 +39,7 @@ FLOWS = {
 }
 """What each client can do; what it cannot is in the README beside it."""
 
-_RESULT = "a result follows the message that ends a turn; the document has no result"
-
-OPEN: dict[tuple[str, str], tuple[str, bool]] = {
-    **{("004", flow): (_RESULT, False) for flow in FLOWS["004"].split() if flow != "open"},
-}
+OPEN: dict[tuple[str, str], tuple[str, bool]] = {}
 """Which flows do not hold yet, what is seen instead, and whether it would hang."""
 
 

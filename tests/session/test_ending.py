@@ -526,6 +526,27 @@ async def test_a_cli_that_does_not_even_answer_an_interrupt_has_stopped_when_it_
         await works(session, peer)
 
 
+async def test_words_with_which_an_interrupted_turn_stops_do_not_make_it_a_success() -> None:
+    peer = Peer()
+    session = await enveloped(peer)
+    turn = session.send("hello")
+    with anyio.fail_after(LONG):
+        await write(peer, said("working", None))
+
+        async def stop() -> None:
+            await peer.hear_request(Interrupt)
+            await write(peer, said("I have stopped."))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stop)
+            await session.interrupt()
+        reply = await turn
+        assert not reply.ok
+        assert reply.result.terminal_reason == "aborted_streaming"
+        assert reply.text == "I have stopped."
+        await works(session, peer)
+
+
 async def test_where_an_interrupt_is_not_answered_none_is_sent_while_nothing_runs() -> None:
     peer = Peer()
     session = await enveloped(peer)

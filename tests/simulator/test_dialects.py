@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
 import pytest
+from tests.helpers.processes import PATIENCE
 from tests.helpers.talk import Talk, bodies, calculator, hooks_say, only, program, said, told
 
+import claudewire
+from claudewire import sync
 from claudewire.simulator import ARGV, Chat, Scenario, SimulatedCLI
+from claudewire.testing import SimulatedProgramFactory
 from claudewire.wire import (
     Answer,
     AssistantMessage,
@@ -34,6 +39,7 @@ from claudewire.wire import (
 pytestmark = pytest.mark.anyio
 
 DIALECTS = ["modern", "session", "legacy", "envelope"]
+AN_HOUR = 3600.0
 
 QUESTIONS = [
     {
@@ -139,7 +145,10 @@ def types(lines: list[dict[str, Any]]) -> set[str]:
 async def test_the_application_cannot_tell_which_dialect_is_spoken(dialect: str) -> None:
     talk = await run(dialect, dialect)
     assert all(event.problems == () for event in talk.heard)
-    assert story(talk) == story(await run("modern", "modern"))
+    expected = story(await run("modern", "modern"))
+    if dialect == "envelope":  # which has no results
+        expected = [it for it in expected if it[0] != "ResultMessage"]
+    assert story(talk) == expected
     assert said(talk.heard) == ["I'll see what I can do about it.", "It is 5.", "As you like."]
     rest = told(talk.heard)
     assert rest[0] == "ran make test"
@@ -282,6 +291,45 @@ async def test_the_envelope_dialect_echoes_streams_text_hints_and_says_when_it_s
     stops = [it.raw["message"].get("stop_reason") for it in only(talk.heard, AssistantMessage)]
     assert stops[:-1] == [None] * (len(stops) - 1)
     assert stops[-1] == "end_turn"
+    assert await talk.end() == 0
+    assert isinstance(talk.heard[-2], AssistantMessage)  # and no result
+    assert only(talk.heard, ResultMessage) == []
+
+
+@pytest.mark.parametrize("dialect", ["envelope", "auto"])
+async def test_a_session_has_turns_and_interrupts_with_a_cli_that_sends_no_results(
+    dialect: str,
+) -> None:
+    async def play(chat: Chat) -> None:
+        if chat.text == "wait":
+            await chat.say("I wait.")
+            await chat.sleep(AN_HOUR)
+        await use_a_tool(chat)
+
+    cli = SimulatedCLI(play, dialect="envelope")
+    options: dict[str, Any] = {"dialect": dialect, "on_permission": lambda it: it.allow()}
+    with anyio.fail_after(PATIENCE):
+        async with claudewire.open(transport=cli, **options) as session:
+            for _ in range(2):
+                reply = await session.send("hello")
+                assert (reply.ok, reply.result.line) == (True, b"")  # made by the session
+                assert reply.text == "That is all of it, in many small pieces."
+            turn = session.send("wait")
+            await turn.started.wait()
+            await session.interrupt()
+            assert not (await turn).ok
+            assert (await session.send("hello")).ok
+
+
+@pytest.mark.parametrize("cli", ["simulated", "program"])
+def test_a_synchronous_session_has_turns_with_a_cli_that_sends_no_results(
+    cli: str, claudewire_sim: SimulatedProgramFactory
+) -> None:
+    program = cli if cli == "simulated" else claudewire_sim(dialect="envelope")
+    with sync.open(cli=program, dialect="envelope") as session:
+        for _ in range(2):
+            reply = session.send("hello").reply(timeout=PATIENCE)
+            assert (reply.ok, reply.result.line) == (True, b"")
 
 
 async def test_a_turn_whose_last_words_are_said_long_before_its_end_ends_without_words() -> None:
@@ -309,7 +357,9 @@ async def fail(chat: Chat) -> None:
 async def test_a_failed_turn_is_told_in_the_way_of_the_dialect(
     dialect: str, told: dict[str, str]
 ) -> None:
-    talk = await alone(dialect, fail)
+    talk = Talk(SimulatedCLI(fail, dialect=dialect), dialect=dialect)
+    await talk.say(UserMessage.of("hello"))
+    assert await talk.end() == 1
     lines = [it.raw for it in talk.heard]
     (line,) = [line for line in lines if told.items() <= line.items()]
     assert "API Error: 500 it broke" in str(line)

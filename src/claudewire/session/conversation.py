@@ -222,9 +222,7 @@ class Conversation:
     def _of_assistant(self, message: AssistantMessage) -> AnyTurn | None:
         turn = self._of_output(message)
         if turn is not None and self._rules().ends_turn(message):
-            ending = self.ending  # of an interrupted turn: what was asked in it, is asked no more
-            was_interrupted = ending is not None and ending.outcome is not None
-            self.ending = stopped(turn, message, is_certain=was_interrupted)
+            self.ending = stopped(turn, message, self.ending)
         return turn
 
     def _of_user(self, message: UserMessage) -> AnyTurn | None:

@@ -8,7 +8,7 @@ time; what it says before that time is over belongs to the turn.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import Error, TurnError, diagnose_result
 from ..wire import AssistantMessage, ErrorMessage, ResultMessage, SystemErrorMessage
@@ -64,8 +64,16 @@ class Ending:
     is_certain: bool = False
 
 
-def stopped(turn: AnyTurn, message: AssistantMessage, *, is_certain: bool) -> Ending:
-    """End a turn whose model says that it has stopped, in a dialect without results."""
+def stopped(turn: AnyTurn, message: AssistantMessage, before: Ending | None) -> Ending:
+    """End a turn whose model says that it has stopped, in a dialect without results.
+
+    Args:
+        turn: the turn.
+        message: the model's last one.
+        before: how the turn would have ended without it.
+    """
+    if before is not None and before.turn is turn and before.outcome is not None:
+        return replace(before, within=AFTER_STOP)  # these are the last words after an interrupt
     result = _result(
         turn,
         message.session_id,
@@ -74,7 +82,7 @@ def stopped(turn: AnyTurn, message: AssistantMessage, *, is_certain: bool) -> En
         terminal_reason="completed",
         usage=message.usage,
     )
-    return Ending(turn, result, AFTER_STOP, is_certain)
+    return Ending(turn, result, AFTER_STOP)
 
 
 def interrupted(turn: AnyTurn) -> Ending:

@@ -76,6 +76,7 @@ MANNERS = {
         system=(),
         notes_interrupts=False,
         stops=True,
+        results=False,
         errors="error",
     ),
 }
