@@ -155,6 +155,7 @@ CLIENTS = {
         "permission_remember": "34",
         "question_single": "32 37 38",
         "interrupt": "14",
+        "malformed": "45",
         "error": "44",
     },
 }

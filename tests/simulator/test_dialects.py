@@ -365,7 +365,9 @@ async def test_a_failed_turn_is_told_in_the_way_of_the_dialect(
     assert "API Error: 500 it broke" in str(line)
 
 
-@pytest.mark.parametrize("dialect", ["session", "envelope"])
+@pytest.mark.parametrize(
+    "dialect", ["session", pytest.param("envelope", marks=pytest.mark.shows("004-45"))]
+)
 async def test_a_line_that_is_not_json_is_answered_by_an_error(dialect: str) -> None:
     cli = SimulatedCLI(use_a_tool, dialect=dialect)
     await cli.send(b"not json\n")
