@@ -399,22 +399,33 @@ class Deviations(unittest.TestCase):
                 self.one(talk.close(), words)
 
     def test_messages(self) -> None:
-        image = {"type": "image", "source": {"type": "url", "media_type": "image/png", "data": ""}}
         cases: list[tuple[Json, str]] = [
             ({"type": "user", "message": {}}, "type 'user'"),
             ({"x": 1}, "type None"),
+            (prompt("hi", "session.send"), "no conversation exists"),
             (request("set_permission_mode", mode="plan"), "subtype 'set_permission_mode'"),
             ({"type": "control_request", "request": {}}, "request_id is missing"),
             ({"type": "control_request", "request_id": 1, "request": {}}, "not a string"),
             (initialize(hooks=[]), "request.hooks is not an object"),
             (initialize(system_prompt=1), "request.system_prompt is not a string"),
+        ]
+        talk = Talk().open()
+        talk.send(*(line for line, _ in cases))
+        seen = found(talk.close(), "deviation")
+        assert len(seen) == len(cases), seen
+        for (_, words), what in zip(cases, seen, strict=True):
+            with self.subTest(words):
+                assert words in what
+
+    def test_prompts(self) -> None:
+        image = {"type": "image", "source": {"type": "url", "media_type": "image/png", "data": ""}}
+        cases: list[tuple[Json, str]] = [
             ({"type": "session.create"}, "message is missing"),
             ({"type": "session.create", "message": {"role": "user"}}, "content is missing"),
             ({"type": "session.create", "message": {"role": "x", "content": ""}}, "role"),
             (prompt([{"type": "document"}]), "'document'"),
             (prompt([{"type": "text"}]), "text is missing"),
             (prompt([image]), "source.type"),
-            (prompt("hi", "session.send"), "no conversation exists"),
         ]
         for line, words in cases:
             with self.subTest(words):
@@ -443,6 +454,7 @@ class Deviations(unittest.TestCase):
         talk = Talk().open()
         talk.send(answer({"request_id": "zzz"}, behavior="allow"))
         self.one(talk.close(), "matches no callback.request")
+        talk, kind, wanted = Talk().open(), "session.create", list[str]()
         for inner, words in (
             ({"behavior": "ask"}, "behavior is 'ask'"),
             ({"behavior": "deny"}, "message is missing"),
@@ -452,10 +464,14 @@ class Deviations(unittest.TestCase):
             ({"behavior": "allow", "tool_use_id": "other"}, "tool_use_id is not the request's"),
         ):
             with self.subTest(words):
-                talk = Talk().open()
-                talk.send(prompt("flow:permission_allow"))
+                talk.send(prompt("flow:permission_allow", kind))
                 talk.send(answer(talk.next("callback.request"), **inner))
-                self.one(talk.close(), words)
+                talk.next("result")
+                kind = "session.send"
+                wanted.append(words)
+        seen = found(talk.close(), "deviation")
+        assert len(seen) == len(wanted), seen
+        assert all(words in what for words, what in zip(wanted, seen, strict=True)), seen
 
     def test_twice_and_wrong_subtype(self) -> None:
         talk = Talk().open()
