@@ -136,7 +136,8 @@ async def test_with_its_flag_the_cli_takes_json_messages_on_stdin() -> None:
         with pytest.raises(CLIError) as caught:
             await deaf.start()
     assert caught.value.cause is Cause.NO_ANSWER
-    assert start.received == b""
+    # Once its input has ended, it may begin with what it takes for a prompt.
+    assert b"control_response" not in start.received
 
 
 @pytest.mark.shows("002-4", "000-9")
