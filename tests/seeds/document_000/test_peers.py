@@ -113,7 +113,9 @@ class Cli:
         return self.process.wait(20)
 
     def log(self, kind: str) -> list[Json]:
-        entries = [json.loads(line) for line in self.log_path.read_text().splitlines()]
+        entries = [
+            json.loads(line) for line in self.log_path.read_text(encoding="utf-8").splitlines()
+        ]
         return [entry for entry in entries if entry["kind"] == kind]
 
     def deviations(self) -> list[str]:

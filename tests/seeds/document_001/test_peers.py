@@ -179,7 +179,9 @@ class Talk:
         while self.lines.get(timeout=20):
             pass
         self.process.stdout.close()
-        log = [json.loads(line) for line in Path(self.path).read_text().splitlines()]
+        log = [
+            json.loads(line) for line in Path(self.path).read_text(encoding="utf-8").splitlines()
+        ]
         os.unlink(self.path)
         return log
 
@@ -201,7 +203,7 @@ class PeersTogether(unittest.TestCase):
             environment = {**os.environ, "PEER_LOG": str(log)}
             done = subprocess.run(words, capture_output=True, timeout=60, env=environment)
             answer: Json = json.loads(done.stdout)
-            entries = [json.loads(line) for line in log.read_text().splitlines()]
+            entries = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
         assert [check for check in answer["checks"] if not check["ok"]] == []
         assert len(answer["checks"]) > 3
         assert (answer["exit"], answer["flow"]) == (0, flow)

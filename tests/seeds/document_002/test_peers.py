@@ -118,7 +118,7 @@ class Peer:
             stream.close()
 
     def log(self, kind: str) -> list[Json]:
-        lines = map(json.loads, self.path.read_text().splitlines())
+        lines = map(json.loads, self.path.read_text(encoding="utf-8").splitlines())
         return [line for line in lines if line["kind"] == kind]
 
     def deviations(self) -> list[str]:

@@ -109,7 +109,10 @@ class Run:
         return code
 
     def log(self, kind: str) -> list[Json]:
-        lines = [json.loads(text) for text in Path(self.log_path).read_text().splitlines()]
+        lines = [
+            json.loads(text)
+            for text in Path(self.log_path).read_text(encoding="utf-8").splitlines()
+        ]
         return [line for line in lines if line["kind"] == kind]
 
 
