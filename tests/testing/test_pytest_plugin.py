@@ -60,7 +60,9 @@ HI = """
 
 
 @pytest.fixture(autouse=True)
-def _inner(pytester: pytest.Pytester) -> None:
+def _inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of two tests of the same length, written in the same second, the compiled first would be run.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     pytester.makeconftest(CONFTEST)
     pytester.makefile(".toml", scenario=SCENARIO)
 
