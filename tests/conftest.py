@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import is_hypothesis_test, settings
 from tests.helpers.processes import PATIENCE
+from tests.helpers.real_clis import MIDDLE
 from tests.helpers.skips import SkipCheck
 
 from claudewire.transport.platforms import child
@@ -53,6 +54,14 @@ SLOW = (
 )
 """What `scripts/test --fast` leaves out, beside the property tests."""
 
+IN_BETWEEN = (
+    "real/test_hooks_real.py",
+    "real/test_options_real.py",
+    "real/test_people.py",
+    "real/test_tools_real.py",
+)
+"""Where `scripts/test` runs the oldest and the newest real CLI alone: each start takes a second."""
+
 MEASURED_PROGRAMS = ("simulator", "testing")
 """Whose tests start programs of ours that are to be measured as well."""
 
@@ -77,6 +86,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "unmeasured: runs without coverage")
     config.addinivalue_line("markers", "slow: left out by scripts/test --fast")
     config.addinivalue_line("markers", "real_cli: a real CLI is started")
+    config.addinivalue_line("markers", "in_between: with a CLI that scripts/test leaves out")
     config.addinivalue_line(
         "markers", "shows(*ids): the test shows these entries of conformance/requirements.toml"
     )
@@ -132,6 +142,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for name, places in (("unmeasured", UNMEASURED), ("slow", SLOW)):
                 if is_in(item, places) or is_property(item):
                     item.add_marker(name)
+            if is_in(item, IN_BETWEEN) and MIDDLE in item.name:
+                item.add_marker("in_between")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

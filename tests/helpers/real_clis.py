@@ -9,7 +9,8 @@ from claudewire.testing.cage import Cage
 ROOT = Path(__file__).resolve().parents[2]
 
 NEWEST = "2.1.325"
-VERSIONS = ("1.0.128", "2.1.17", NEWEST)
+MIDDLE = "2.1.17"
+VERSIONS = ("1.0.128", MIDDLE, NEWEST)
 
 
 def real_cli(version: str = NEWEST) -> Path:
