@@ -47,7 +47,10 @@ UNMEASURED = (
 SLOW = (
     *UNMEASURED,
     "conformance",
+    "session/test_cancellation.py",
+    "session/test_robustness.py",
     "simulator/test_faults.py",
+    "test_skips.py",
     "testing",
     "transport/test_guardian.py",
     "transport/test_process.py",
