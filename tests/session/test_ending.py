@@ -163,6 +163,26 @@ async def test_a_result_that_is_repeated_ends_nothing() -> None:
         await session.close()
 
 
+async def test_a_repeated_result_that_names_its_prompt_never_ends_another_turn() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(LONG):
+        first, second = session.send("one"), session.send("two")
+        await peer.hear_prompt()
+        ended = saying.result("first", user_message_uuid=first.uuid)
+        await peer.say(ended)
+        await first
+        await peer.hear_prompt()
+        await peer.say(ended)
+        await anyio.sleep(
+            LONG / 4
+        )  # a model may think for longer than a repeated result is doubted
+        assert not second.is_over
+        await peer.say(saying.result("second", user_message_uuid=second.uuid))
+        assert (await second).text == "second"
+        await session.close()
+
+
 @pytest.mark.parametrize("words", [(), ("second",)])
 async def test_a_turn_ends_although_all_results_have_the_same_uuid(words: tuple[str, ...]) -> None:
     peer = Peer()

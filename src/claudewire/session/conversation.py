@@ -300,7 +300,8 @@ class Conversation:
         self._last_result, self._spoken_before = result, self.spoken
         if is_repeated or (self._result_is_missing and not self._is_named(result)):
             self._result_is_missing = is_repeated and self._result_is_missing
-            if (turn := self.active) is not None:
+            # One that names the prompts of another turn cannot be that of this one.
+            if (turn := self.active) is not None and not _prompts_of(result):
                 self.ending = late(turn, result)
             return
         self.answered = self._answered(result)
@@ -311,7 +312,8 @@ class Conversation:
         """Whether it may be the last one again; some CLIs give the same uuid to all."""
         last = self._last_result
         is_same = last is not None and result.uuid is not None and result.uuid == last.uuid
-        return is_same and self.spoken == self._spoken_before
+        is_of_now = not _prompts_of(result).isdisjoint(self._sent)
+        return is_same and not is_of_now and self.spoken == self._spoken_before
 
     def _finish(self, turn: AnyTurn, result: ResultMessage, *, merged: bool) -> None:
         self._sent.pop(turn.uuid, None)
@@ -354,7 +356,7 @@ class Conversation:
 
     def _is_named(self, result: ResultMessage) -> bool:
         """Whether it says what it answers."""
-        return bool(result.origin or result.user_message_uuid or result.user_message_uuids)
+        return bool(result.origin or _prompts_of(result))
 
     def _unsolicited_one(self) -> AnyTurn:
         """The unsolicited turn that is running, else one that was overtaken, else a new one."""
@@ -441,6 +443,12 @@ class Conversation:
         else:
             self.answered = [turn]
             self._finish(turn, outcome, merged=False)
+
+
+def _prompts_of(result: ResultMessage) -> set[str]:
+    """The prompts that a result says it answers."""
+    named = (*(result.user_message_uuids or ()), result.user_message_uuid)
+    return {uuid for uuid in named if uuid}
 
 
 def _bound(unsolicited: AnyTurn) -> Ending:

@@ -462,7 +462,7 @@ class Core:
         if ending.outcome is None:
             return bool(self.conversation.held)
         assert self.link is not None
-        return ending.is_certain or not self.link.connection.owed  # somebody is being asked
+        return ending.is_certain or not self.link.connection.owed  # a handler is still deciding
 
     def _end(self, ending: Ending) -> None:
         outcome = ending.outcome

@@ -41,7 +41,7 @@ AFTER_LATE_RESULT: float = 1.0
 """Seconds for the first output of a turn, to show that a result before it belonged to another."""
 
 UNSOLICITED: float = 60.0
-"""Seconds of silence after which a turn that nobody asked for no longer keeps a prompt waiting."""
+"""Seconds of silence after which an unsolicited turn no longer keeps a prompt waiting."""
 
 UNANNOUNCED: float = 5.0
 """The same for one that did not begin with `init`, as those of all real CLIs do: a stray line."""
@@ -74,10 +74,11 @@ def stopped(turn: AnyTurn, message: AssistantMessage, before: Ending | None) -> 
     """
     if before is not None and before.turn is turn and before.outcome is not None:
         return replace(before, within=AFTER_STOP)  # these are the last words after an interrupt
-    result = _result(
-        turn,
-        message.session_id,
+    result = ResultMessage(
         subtype="success",
+        is_error=False,
+        user_message_uuid=turn.uuid,
+        session_id=message.session_id,
         stop_reason=message.stop_reason,
         terminal_reason="completed",
         usage=message.usage,
@@ -87,11 +88,10 @@ def stopped(turn: AnyTurn, message: AssistantMessage, before: Ending | None) -> 
 
 def interrupted(turn: AnyTurn) -> Ending:
     """End a turn that was interrupted, where no result is promised."""
-    result = _result(
-        turn,
-        None,
+    result = ResultMessage(
         subtype="error_during_execution",
         is_error=True,
+        user_message_uuid=turn.uuid,
         errors=["The turn was interrupted"],
         terminal_reason="aborted_streaming",
     )
@@ -110,12 +110,6 @@ def failed(turn: AnyTurn, message: ErrorMessage | SystemErrorMessage) -> Ending:
 def late(turn: AnyTurn, result: ResultMessage) -> Ending:
     """End a turn with a result that may also be the late one of the turn before."""
     return Ending(turn, result, AFTER_LATE_RESULT)
-
-
-def _result(turn: AnyTurn, session_id: str | None, **fields: object) -> ResultMessage:
-    """Make the result that the CLI does not send."""
-    known = {"is_error": False, "user_message_uuid": turn.uuid, "session_id": session_id}
-    return ResultMessage(**{**known, **fields})  # type: ignore[arg-type]
 
 
 def _code_and_text(message: ErrorMessage | SystemErrorMessage) -> tuple[str | None, str]:
