@@ -439,6 +439,22 @@ def test_turns_that_are_answered_together_have_the_same_result(books: Books) -> 
     assert second.messages[-1] is ended
 
 
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_prompt_that_was_taken_into_a_turn_ends_with_it_though_the_result_names_one(
+    books: Books, is_late: bool
+) -> None:
+    first = books.sent()
+    books.say(saying.lifecycle(first.uuid, "started"))
+    second = books.send(priority="next")
+    assert books.conversation.take() is second
+    completed = saying.lifecycle(second.uuid, "completed")
+    ended = saying.result(user_message_uuid=first.uuid)
+    books.say(saying.lifecycle(second.uuid, "started"), saying.text())
+    books.say(*((ended, completed) if is_late else (completed, ended)))
+    assert (first.merged, second.merged) == (False, True)
+    assert ended in second.messages
+
+
 def test_a_turn_that_nobody_asked_for_may_take_a_prompt_in(books: Books) -> None:
     books.say(saying.lifecycle("of another", "queued"), saying.text())
     turn = books.send(priority="next")
