@@ -398,6 +398,51 @@ def test_every_request_method_asks_the_same(name: str) -> None:
     assert here.asked == there.asked == (here.asked[0], 3)
 
 
+# --- one turn -------------------------------------------------------------------------------------
+
+
+def test_one_turn_is_interrupted_and_no_other() -> None:
+    with opened(waits_or_not) as claude:
+        first, second, third = (claude.send(text) for text in ("wait", "wait", "hello"))
+        assert next(first.iter_text()) == "I begin."
+        assert second.interrupt().outcome == "withdrawn"
+        receipt = first.interrupt(timeout=SOON)
+        assert (receipt.outcome, receipt.turn) == ("stopped", first)
+        assert receipt.still_queued == (third,)
+        assert third.reply(timeout=SOON).ok
+        assert first.interrupt().outcome == "was_over"
+
+
+def test_a_turn_is_interrupted_when_its_block_is_left() -> None:
+    with opened(waits_or_not) as claude:
+        with claude.turn("wait") as early:
+            for _ in early.iter_text():
+                break
+        with pytest.raises(KeyboardInterrupt), claude.turn("wait") as failed:
+            raise KeyboardInterrupt
+        with claude.turn("hello") as whole:
+            assert whole.reply(timeout=SOON).ok
+        assert early.is_over
+        assert failed.is_over
+        assert whole.state is TurnState.DONE
+
+
+def test_a_block_can_be_left_when_the_event_loop_has_ended() -> None:
+    own = Portal()
+    inner = async_session.Session(options(), transport=SimulatedCLI(waits))
+    claude = sync.Session(inner, own)
+    claude._start()
+    with claude.turn("wait") as turn:
+        own.end()
+    assert turn.is_over
+
+
+async def waits_or_not(chat: Chat) -> None:
+    await chat.say("I begin.")
+    if chat.text == "wait":
+        await chat.sleep(1000)
+
+
 # --- threads and event loops ----------------------------------------------------------------------
 
 

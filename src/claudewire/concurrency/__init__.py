@@ -7,7 +7,7 @@ the standard library only. Start with `signal`.
 from __future__ import annotations
 
 from .cross_thread import Latch, Mailbox, MailboxClosed, RunSoon, run_soon
-from .detached import run_detached
+from .detached import run_detached, run_to_completion
 from .functions import (
     FunctionCancelled,
     call_function,
@@ -32,4 +32,5 @@ __all__ = [
     "is_async_function",
     "run_detached",
     "run_soon",
+    "run_to_completion",
 ]

@@ -10,9 +10,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Coroutine
 from contextvars import copy_context
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["run_detached"]
+import anyio
+
+__all__ = ["run_detached", "run_to_completion"]
+
+ResultT = TypeVar("ResultT")
 
 _running: set[Any] = set()
 
@@ -50,6 +54,32 @@ def run_detached(
     task = asyncio.get_running_loop().create_task(run(), name=name)
     _running.add(task)  # the loop itself only remembers tasks weakly
     task.add_done_callback(done)
+
+
+async def run_to_completion(
+    function: Callable[[], Coroutine[Any, Any, ResultT]], name: str
+) -> ResultT:
+    """Run a function in a task of its own, which goes on if the caller is cancelled.
+
+    It has been started even if the caller was cancelled before. What it then raises is lost.
+    """
+    results: list[ResultT] = []
+    errors: list[Exception] = []
+    ended = anyio.Event()
+
+    async def run() -> None:
+        try:
+            results.append(await function())
+        except Exception as error:
+            errors.append(error)
+        finally:
+            ended.set()
+
+    run_detached(run, name, ended.set)
+    await ended.wait()
+    if errors:
+        raise errors[0]
+    return results[0]
 
 
 def _in_trio() -> bool:

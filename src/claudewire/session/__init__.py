@@ -18,11 +18,12 @@ from .events import (
     TurnStarted,
     UnreadLimitReached,
 )
-from .interrupt import Escalation, InterruptReceipt, Queued
+from .interrupt import Escalation, InterruptReceipt, Outcome, Queued
 from .pool import Pool, PooledSession, PoolStats
 from .queue import ItemQueue
 from .reply import OutputT, Reply
-from .session import DEFAULT, Priority, Session, TasksAtEnd, Timeout, check_tasks
+from .session import Priority, Session, TasksAtEnd, check_tasks
+from .timeout import DEFAULT, Timeout
 from .turn import TextPieces, Turn, TurnState
 from .watchdog import Stall, Waiting
 
@@ -33,6 +34,7 @@ __all__ = [
     "Escalation",
     "InterruptReceipt",
     "ItemQueue",
+    "Outcome",
     "OutputT",
     "Pool",
     "PoolStats",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -64,7 +64,7 @@ from .events import (
     TurnStarted,
     UnreadLimitReached,
 )
-from .interrupt import interrupt
+from .interrupt import interrupt, interrupt_turn
 from .link import Link
 from .queue import ItemQueue
 from .turn import AnyTurn, UnreadCount
@@ -125,6 +125,7 @@ class Core:
         self.spent: Error | None = None
         """Set when the session has used up its budget: then nothing more is sent."""
         self._watched: Ending | None = None
+        self._holding_back = 0
         self.cli_info: InitializeResult | None = None
         self.init_message: InitMessage | None = None
         self.cli_state: str | None = None
@@ -163,7 +164,7 @@ class Core:
 
     def settle(self) -> None:
         """Send the turns that may be sent now, and find out whether the session is busy."""
-        if self.state not in (SessionState.READY, SessionState.BUSY):
+        if self.state not in (SessionState.READY, SessionState.BUSY) or self._holding_back:
             return
         assert self.link is not None
         while self.link.is_open and (turn := self.conversation.take()) is not None:
@@ -174,6 +175,16 @@ class Core:
                 self.conversation.drop(turn, error)
         self.go(SessionState.BUSY if self.conversation.is_busy else SessionState.READY)
         self.changed.notify()
+
+    @contextmanager
+    def holding_back(self) -> Iterator[None]:
+        """Send no prompts meanwhile."""
+        self._holding_back += 1
+        try:
+            yield
+        finally:
+            self._holding_back -= 1
+            self.settle()
 
     def check(self) -> Link:
         """Return the link to the CLI.
@@ -537,6 +548,7 @@ class Core:
         self.subscriptions.tell(UnreadLimitReached(count))
 
     def _turn_started(self, turn: AnyTurn) -> None:
+        turn._stop = partial(interrupt_turn, self)
         for message in turn.messages:  # an `init`, which looked like a notice
             with suppress(ValueError):
                 self.notices.remove(message)

@@ -7,21 +7,21 @@ import os
 import warnings
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
-from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, get_args
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args
 from uuid import uuid4
 
 import anyio
 
 from ..content import Prompt, to_content
-from ..errors import Error, OptionsError, OutputError, SessionClosed, TransportClosed, TurnCancelled
+from ..errors import Error, OptionsError, OutputError, SessionClosed, TransportClosed
 from ..launch import Connect, check_transport
 from ..options import Options
 from ..people import Inbox
 from ..tracking import Ledger, TaskTable
 from ..transport import Transport
 from ..wire import (
-    CancelAsyncMessage,
     ContextUsageResult,
     Event,
     GetContextUsage,
@@ -42,11 +42,20 @@ from ..wire import (
 )
 from .core import Core
 from .events import SessionEvent, SessionState, Subscription
-from .interrupt import Escalation, InterruptReceipt, Queued, interrupt
+from .interrupt import (
+    Escalation,
+    InterruptReceipt,
+    Queued,
+    carry_out,
+    interrupt,
+    interrupt_turn,
+    withdraw,
+)
 from .reply import OutputT, Reply
 from .requests import RequestHandlers
 from .startup import options_to_resume, start_cli
-from .turn import AnyTurn, Turn, TurnState
+from .timeout import DEFAULT, Timeout
+from .turn import AnyTurn, Turn
 
 if TYPE_CHECKING:
     from ..policy import Explanation
@@ -60,16 +69,6 @@ AnswerT = TypeVar("AnswerT")
 Priority = Literal["now", "next", "later"]
 TasksAtEnd = Literal["wait", "ignore", "cancel"]
 
-
-class _Default(Enum):
-    DEFAULT = "default"
-
-
-DEFAULT: Final = _Default.DEFAULT
-"""The timeout that the session was opened with."""
-
-Timeout = float | None | Literal[_Default.DEFAULT]
-"""Seconds, None to wait without limit, or `DEFAULT`."""
 
 log: logging.Logger = logging.getLogger("claudewire.session")
 
@@ -297,11 +296,44 @@ class Session(Generic[OutputT]):
             message,
             self._core.unread,
             read_output=None if self._output is None else self._output.read,
-            withdraw=self._withdraw,
+            withdraw=partial(withdraw, self._core),
+            stop=partial(interrupt_turn, self._core),
         )
         self._core.conversation.hold(turn)
         self._core.settle()
         return turn
+
+    @asynccontextmanager
+    async def turn(
+        self,
+        prompt: Prompt,
+        *,
+        priority: Priority | None = None,
+        uuid: str | None = None,
+        **fields: Any,
+    ) -> AsyncIterator[Turn[OutputT]]:
+        """Send a prompt for the length of a block: when the block is left, the turn is interrupted.
+
+            async with claude.turn("Summarise README.md") as turn:
+                async for piece in turn.iter_text():
+                    await response.write(piece)
+
+        A turn that is over by then is left alone. Otherwise it is interrupted however the block is
+        left: by `break` or `return`, by an exception, or because its task was cancelled, as a web
+        server does when the client disconnects. Leaving waits until the turn has stopped, for up to
+        `Timeouts.interrupt`, and raises no error of its own: a turn that does not stop is logged.
+
+        Args:
+            prompt: see `send`, also for the other arguments and what is raised.
+            priority: see `send`.
+            uuid: the prompt's id on the wire; made up if not given.
+            fields: further fields of `UserMessage`.
+        """
+        turn = self.send(prompt, priority=priority, uuid=uuid, **fields)
+        try:
+            yield turn
+        finally:
+            await turn._leave()
 
     def tell(self, content: Prompt) -> None:
         """Add to the conversation without asking for an answer: the next prompt finds it there.
@@ -332,18 +364,6 @@ class Session(Generic[OutputT]):
                     raise
                 left -= 1
                 prompt = self._output.repair_prompt(error.problem)
-
-    async def _withdraw(self, turn: AnyTurn) -> bool:
-        cancelled = TurnCancelled("The turn was cancelled before it began")
-        if turn.state is TurnState.SENT:
-            answer = await self.request(CancelAsyncMessage(str(turn.uuid)))
-            if not answer.cancelled:
-                return False
-        elif turn.state is not TurnState.HELD:
-            return False
-        self._core.conversation.drop(turn, cancelled)
-        self._core.settle()
-        return True
 
     def explain_permissions(self) -> Explanation:
         """Explain which tools can ever reach a person with these options, and what shadows what."""
@@ -472,7 +492,8 @@ class Session(Generic[OutputT]):
         """Stop the running turn, and wait until it has stopped or the time is over.
 
         It works at any time: before the turn has begun, during a tool, while a permission is
-        pending. Queued prompts stay queued, unless `queued` is `cancel`.
+        pending. Queued prompts stay queued, unless `queued` is `cancel`. Another turn may be
+        running by the time of the call: `Turn.interrupt` stops a certain one, and no other.
 
         If the CLI acknowledges the interrupt but the turn does not end in time, nothing is raised:
         the receipt has `result=None`, and the turn goes on.
@@ -490,18 +511,11 @@ class Session(Generic[OutputT]):
         escalation = Escalation() if escalate is True else escalate or None
         core = self._core
         link = core.check()
-        core.keeps_held = escalation is not None and escalation.restart
+        work = partial(interrupt, core, queued=queued, timeout=seconds, escalation=escalation)
         try:
-            receipt = await interrupt(core, queued=queued, timeout=seconds, escalation=escalation)
-            if core.keeps_held and core.is_dead:
-                await self.restart()
+            return await carry_out(core, work, escalation)
         except TransportClosed:
             raise await core.reason(link) from None
-        finally:
-            core.keeps_held = False
-            if core.failure is not None and core.is_dead:
-                core.conversation.drop_held(core.failure)
-        return receipt
 
     async def wait_idle(self, *, tasks: TasksAtEnd = "wait", timeout: float | None = None) -> None:
         """Wait until the session is idle: no turn, asked for or not, and no task.

@@ -7,6 +7,7 @@ whether its messages were read or not.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import (
@@ -35,11 +36,13 @@ from ..wire import (
 )
 from .queue import ItemQueue
 from .reply import OutputT, Reply
+from .timeout import DEFAULT, Timeout
 
 if TYPE_CHECKING:
     from ..options import Unread
     from ..tracking import Totals
     from ..wire import Message
+    from .interrupt import Escalation, InterruptReceipt
 
 __all__ = ["AnyTurn", "TextPieces", "Turn", "TurnState", "UnreadCount"]
 
@@ -61,6 +64,8 @@ class TurnState(StrEnum):
     CANCELLED = "cancelled"
     """The prompt was taken back."""
 
+
+log: logging.Logger = logging.getLogger("claudewire.session")
 
 _unsolicited = count(1)
 
@@ -165,6 +170,10 @@ class UnreadCount:
         return False
 
 
+_Stop = Callable[["Turn[Any]", Timeout, "Escalation | bool"], Awaitable["InterruptReceipt"]]
+"""Stops a turn, within a timeout, perhaps by an escalation."""
+
+
 class Turn(Generic[OutputT]):
     """A prompt that was sent, or a turn that the CLI began by itself.
 
@@ -190,6 +199,7 @@ class Turn(Generic[OutputT]):
         *,
         read_output: Callable[[ResultMessage], OutputT] | None = None,
         withdraw: Callable[[Turn[Any]], Awaitable[bool]] | None = None,
+        stop: _Stop | None = None,
     ) -> None:
         self.prompt = prompt
         self.uuid: str | None = None if prompt is None else prompt.uuid
@@ -201,6 +211,7 @@ class Turn(Generic[OutputT]):
         self._unread = unread
         self._read_output = read_output
         self._withdraw = withdraw
+        self._stop = stop
         self._queue: ItemQueue[Message] = ItemQueue(on_taken=unread.remove)
         self._kept: list[Message] = []
         self._gaps: set[str | None] = set()
@@ -278,11 +289,47 @@ class Turn(Generic[OutputT]):
         """Take the prompt back, if the CLI has not begun with it.
 
         Returns:
-            whether it was taken back. A running turn is stopped by the session's `interrupt`.
+            whether it was taken back. A running turn is stopped by `interrupt`.
         """
         if self.is_over or self._withdraw is None:
             return self.state is TurnState.CANCELLED
         return await self._withdraw(self)
+
+    async def interrupt(
+        self, *, timeout: Timeout = DEFAULT, escalate: Escalation | bool = False
+    ) -> InterruptReceipt:
+        """Stop this turn and no other, and wait until it has stopped or the time is over.
+
+        A turn that the CLI has not begun with is withdrawn. One that is over is left alone, also
+        if it ends by itself at that moment: the next prompt is not sent before the CLI has dealt
+        with the interrupt. The receipt's `outcome` says which of these it was. Other prompts stay
+        queued, and what the turn has said so far can still be read.
+
+        If the caller is cancelled, the turn is interrupted nevertheless.
+
+        Args:
+            timeout: for the whole call; it has no effect with `escalate`.
+            escalate: see `Session.interrupt`.
+
+        Raises:
+            RequestTimeout: the CLI did not acknowledge, and `escalate` was not given.
+        """
+        assert self._stop is not None
+        return await self._stop(self, timeout, escalate)
+
+    async def _leave(self) -> None:
+        """Interrupt it when its block is left, whatever the reason; raise no error."""
+        if self.is_over:
+            return
+        with anyio.CancelScope(shield=True):
+            try:
+                receipt = await self.interrupt()
+                has_stopped = receipt.outcome != "not_stopped"
+            except Error as error:
+                log.debug("%r could not be interrupted: %s", self, error)
+                has_stopped = self.is_over
+        if not has_stopped:
+            log.warning("%r has not stopped when its block was left, and goes on", self)
 
     # --- called by the session -------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from ..errors import SessionClosed
@@ -23,7 +24,7 @@ from .portal import Portal, portal
 from .turn import InterruptReceipt, Reader, Subscription, Turn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from typing import Unpack
 
     from ..content import Prompt
@@ -190,6 +191,27 @@ class Session(Generic[OutputT]):
         turn = self._portal.do(self._session.send, prompt, priority=priority, uuid=uuid, **fields)
         return Turn(turn, self._portal)
 
+    @contextmanager
+    def turn(
+        self,
+        prompt: Prompt,
+        *,
+        priority: Priority | None = None,
+        uuid: str | None = None,
+        **fields: Any,
+    ) -> Iterator[Turn[OutputT]]:
+        """Send a prompt for the length of a block: when the block is left, the turn is interrupted.
+
+        with claude.turn("Summarise README.md") as turn:
+            for piece in turn.iter_text():
+                print(piece, end="")
+        """
+        turn = self.send(prompt, priority=priority, uuid=uuid, **fields)
+        try:
+            yield turn
+        finally:
+            turn._leave()
+
     def tell(self, content: Prompt) -> None:
         """Add to the conversation without asking for an answer: the next prompt finds it there."""
         self._portal.do(self._session.tell, content)
@@ -289,14 +311,7 @@ class Session(Generic[OutputT]):
         receipt = self._portal.call(
             self._session.interrupt, queued=queued, timeout=timeout, escalate=escalate
         )
-        return InterruptReceipt(
-            acknowledged=receipt.acknowledged,
-            turn=None if receipt.turn is None else Turn(receipt.turn, self._portal),
-            result=receipt.result,
-            still_queued=self._own(receipt.still_queued),
-            cancelled=self._own(receipt.cancelled),
-            steps=receipt.steps,
-        )
+        return InterruptReceipt._of(receipt, self._portal)
 
     def wait_idle(self, *, tasks: TasksAtEnd = "wait", timeout: float | None = None) -> None:
         """Wait until the session is idle: no turn, asked for or not, and no task."""

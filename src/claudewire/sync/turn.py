@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from ..session import ItemQueue, OutputT, Reply, SessionEvent, TextPieces, TurnState
+from ..errors import SessionClosed
+from ..session import (
+    DEFAULT,
+    Escalation,
+    ItemQueue,
+    Outcome,
+    OutputT,
+    Reply,
+    SessionEvent,
+    TextPieces,
+    Timeout,
+    TurnState,
+)
+from ..session import InterruptReceipt as AsyncInterruptReceipt
 from ..session import Subscription as AsyncSubscription
 from ..session import Turn as AsyncTurn
 from ..session import TurnStarted as AsyncTurnStarted
@@ -153,6 +167,18 @@ class Turn(Generic[OutputT]):
         """Take the prompt back, if the CLI has not begun with it."""
         return self._portal.call(self._turn.cancel)
 
+    def interrupt(
+        self, *, timeout: Timeout = DEFAULT, escalate: Escalation | bool = False
+    ) -> InterruptReceipt:
+        """Stop this turn and no other, and wait until it has stopped or the time is over."""
+        receipt = self._portal.call(self._turn.interrupt, timeout=timeout, escalate=escalate)
+        return InterruptReceipt._of(receipt, self._portal)
+
+    def _leave(self) -> None:
+        """Interrupt it when its block is left."""
+        with suppress(SessionClosed):  # the event loop has ended, and the session with it
+            self._portal.call(self._turn._leave)
+
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted(SessionEvent):
@@ -171,6 +197,19 @@ class InterruptReceipt:
     still_queued: tuple[Turn[Any], ...]
     cancelled: tuple[Turn[Any], ...]
     steps: tuple[str, ...]
+    outcome: Outcome
+
+    @classmethod
+    def _of(cls, receipt: AsyncInterruptReceipt, portal: Portal) -> InterruptReceipt:
+        return cls(
+            acknowledged=receipt.acknowledged,
+            turn=None if receipt.turn is None else Turn(receipt.turn, portal),
+            result=receipt.result,
+            still_queued=tuple(Turn(turn, portal) for turn in receipt.still_queued),
+            cancelled=tuple(Turn(turn, portal) for turn in receipt.cancelled),
+            steps=receipt.steps,
+            outcome=receipt.outcome,
+        )
 
 
 class Subscription(Reader[Event | SessionEvent]):

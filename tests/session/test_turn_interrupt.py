@@ -1,0 +1,564 @@
+"""One turn is interrupted and no other, whenever it is asked for; and when its block is left."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from uuid import uuid4
+
+import anyio
+import anyio.lowlevel
+import pytest
+from tests.helpers import messages as saying
+from tests.helpers.clock import simulated_time
+from tests.helpers.peer import SOON, Peer
+from tests.helpers.sessions import SOME_CLI, opened, options, same_session, simulated, soon
+
+from claudewire.errors import CLIError, RequestTimeout, TurnCancelled
+from claudewire.options import Timeouts
+from claudewire.session import Escalation, InterruptReceipt, Session, Turn, TurnState
+from claudewire.simulator.faults import KilledBy
+from claudewire.testing import Chat, SimulatedCLI
+from claudewire.transport import Launch, Transport
+from claudewire.wire import (
+    AssistantMessage,
+    CancelAsyncMessage,
+    CancelAsyncMessageResult,
+    Interrupt,
+    Request,
+    ResultMessage,
+)
+
+pytestmark = pytest.mark.anyio
+
+VERSIONS = ["1.0.128", "2.0.76", "2.1.17", "2.1.197", "2.1.325"]
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+async def endless(chat: Chat) -> None:
+    await chat.say("I begin.")
+    if chat.text != "short":
+        await chat.sleep(math.inf)
+
+
+async def has_spoken(turn: Turn) -> None:
+    async for message in turn:
+        if isinstance(message, AssistantMessage):
+            break
+
+
+class Interrupting:
+    """Interrupts a turn in a task of its own."""
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+        self.receipts: list[InterruptReceipt] = []
+
+    async def __call__(self) -> None:
+        self.receipts.append(await self.turn.interrupt())
+
+    @property
+    def receipt(self) -> InterruptReceipt:
+        (receipt,) = self.receipts
+        return receipt
+
+
+def interrupts(peer: Peer) -> int:
+    """How many interrupts a peer was sent."""
+    requests = (event for event in peer.heard if isinstance(event, Request))
+    return sum(isinstance(request.body, Interrupt) for request in requests)
+
+
+async def heard_all(peer: Peer, session: Session) -> None:
+    """Close the session, so that the peer has heard all that was sent."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(peer.hear_end)
+        await session.close()
+
+
+@asynccontextmanager
+async def talking(peer: Peer) -> AsyncIterator[Session]:
+    session = await opened(peer)
+    yield session
+    await session.close()
+
+
+async def prompted(peer: Peer, session: Session, *texts: str) -> list[Turn]:
+    """Send prompts, of which the first one runs then."""
+    turns = [session.send(text) for text in texts]
+    await peer.hear_prompt()
+    await peer.say(saying.text())
+    await turns[0].started.wait()
+    return turns
+
+
+async def sent_early(peer: Peer, session: Session) -> tuple[Turn, Turn]:
+    """Send two prompts to the CLI, which runs one, and has the other one in its queue."""
+    first = session.send("one")
+    await peer.say(saying.lifecycle(first.uuid, "started"), saying.text())
+    await first.started.wait()
+    second = session.send("two", priority="later")
+    for _ in range(2):
+        await peer.hear_prompt()
+    return first, second
+
+
+# --- whichever state it is in ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_running_turn_is_stopped_and_the_next_one_runs(version: str) -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(endless, version=version) as session:
+            turn, after = session.send("long"), session.send("short")
+            await has_spoken(turn)
+            receipt = await turn.interrupt()
+            assert receipt.outcome == "stopped"
+            assert receipt.acknowledged
+            assert receipt.turn is turn
+            assert receipt.result is (await turn).result
+            assert receipt.still_queued == (after,)
+            assert (await after).ok
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_turn_that_was_just_sent_is_stopped(version: str) -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(endless, version=version) as session:
+            turn = session.send("long")
+            receipt = await turn.interrupt()
+            assert receipt.outcome in ("stopped", "withdrawn")
+            assert turn.is_over
+            assert (await session.send("short")).ok
+
+
+async def test_a_queued_turn_is_withdrawn_and_the_running_one_goes_on() -> None:
+    peer = Peer()
+    with anyio.fail_after(SOON):
+        async with talking(peer) as session:
+            one, two, three = await prompted(peer, session, "one", "two", "three")
+            receipt = await two.interrupt()
+            assert receipt == InterruptReceipt(
+                False, two, None, (one, three), (two,), outcome="withdrawn"
+            )
+            with pytest.raises(TurnCancelled):
+                await two
+            await peer.say(saying.result())
+            assert (await one).ok
+            assert (await peer.hear_prompt()).text == "three"
+            assert interrupts(peer) == 0
+
+
+async def test_a_turn_that_has_ended_is_left_alone_and_so_is_the_one_that_runs() -> None:
+    peer = Peer()
+    with anyio.fail_after(SOON):
+        async with talking(peer) as session:
+            one, two = await prompted(peer, session, "one", "two")
+            await peer.say(saying.result("first"))
+            await peer.hear_prompt()
+            receipt = await one.interrupt()
+            assert receipt.outcome == "was_over"
+            assert receipt.result is (await one).result
+            assert not receipt.acknowledged
+            assert receipt.steps == ()
+            await peer.say(saying.result("second"))
+            assert (await two).text == "second"
+            assert interrupts(peer) == 0
+
+
+async def test_a_turn_that_was_withdrawn_stays_withdrawn() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(endless) as session:
+            _, waiting = session.send("long"), session.send("short")
+            assert await waiting.cancel()
+            assert (await waiting.interrupt()).outcome == "withdrawn"
+
+
+async def test_the_next_prompt_is_not_sent_before_the_cli_has_dealt_with_the_interrupt() -> None:
+    """The turn ends by itself while the interrupt is on its way."""
+    peer = Peer()
+    with anyio.fail_after(SOON):
+        async with talking(peer) as session:
+            one, two = await prompted(peer, session, "one", "two")
+            async with anyio.create_task_group() as tasks:
+                interrupt = Interrupting(one)
+                tasks.start_soon(interrupt)
+                request = await peer.hear_request(Interrupt)
+                await peer.say(saying.result())
+                await one
+                await anyio.wait_all_tasks_blocked()
+                assert two.state is TurnState.HELD
+                await peer.answer(request)
+                await peer.hear_prompt()
+            assert interrupt.receipt.outcome == "was_over"
+            assert interrupt.receipt.acknowledged
+            await peer.say(saying.result())
+            assert (await two).ok
+
+
+async def test_an_unsolicited_turn_is_stopped() -> None:
+    peer = Peer()
+    with anyio.fail_after(SOON):
+        session = await opened(peer)
+        await peer.say(saying.init(), saying.text())
+        turn = await anext(session.unsolicited)
+        async with anyio.create_task_group() as tasks:
+            interrupt = Interrupting(turn)
+            tasks.start_soon(interrupt)
+            await peer.acknowledge()
+            await peer.say(saying.result(is_error=True, subtype="error_during_execution"))
+        assert interrupt.receipt.outcome == "stopped"
+        await session.close()
+
+
+@simulated_time
+async def test_an_unsolicited_turn_that_another_has_taken_over_is_left_alone() -> None:
+    peer = Peer()
+    with anyio.fail_after(SOON):
+        session = await opened(peer)
+        await peer.say(saying.text())
+        unsolicited = await anext(session.unsolicited)
+        turn = session.send("hello")
+        await peer.hear_prompt()  # after a while it no longer waits
+        await peer.say(saying.lifecycle(turn.uuid, "started"), saying.text())
+        await turn.started.wait()
+        receipt = await unsolicited.interrupt()
+        assert receipt.outcome == "not_stopped"
+        assert receipt.steps == ()
+        await heard_all(peer, session)
+        assert interrupts(peer) == 1  # that of the end
+
+
+# --- in the queue of the CLI ----------------------------------------------------------------------
+
+
+async def test_a_turn_in_the_queue_of_the_cli_is_withdrawn_there() -> None:
+    peer = Peer()
+    with anyio.fail_after(SOON):
+        async with talking(peer) as session:
+            one, two = await sent_early(peer, session)
+            async with anyio.create_task_group() as tasks:
+                interrupt = Interrupting(two)
+                tasks.start_soon(interrupt)
+                request = await peer.hear_request(CancelAsyncMessage)
+                await peer.answer(request, CancelAsyncMessageResult(cancelled=True))
+            assert interrupt.receipt.outcome == "withdrawn"
+            assert interrupt.receipt.still_queued == (one,)
+            assert interrupts(peer) == 0
+
+
+async def test_a_turn_that_the_cli_does_not_give_back_is_stopped_once_it_runs() -> None:
+    peer = Peer()
+    with anyio.fail_after(SOON):
+        async with talking(peer) as session:
+            one, two = await sent_early(peer, session)
+            async with anyio.create_task_group() as tasks:
+                interrupt = Interrupting(two)
+                tasks.start_soon(interrupt)
+                request = await peer.hear_request(CancelAsyncMessage)
+                await peer.answer(request, CancelAsyncMessageResult(cancelled=False))
+                await anyio.wait_all_tasks_blocked()
+                await peer.say(saying.result(user_message_uuid=one.uuid))
+                assert (await one).ok
+                assert interrupts(peer) == 0
+                await peer.say(saying.lifecycle(two.uuid, "started"))
+                await peer.acknowledge()
+                await peer.say(saying.result(is_error=True, user_message_uuid=two.uuid))
+            assert interrupt.receipt.outcome == "stopped"
+
+
+@simulated_time
+async def test_a_turn_that_neither_comes_back_nor_begins_is_given_up_in_time() -> None:
+    peer = Peer()
+    with anyio.fail_after(SOON):
+        async with talking(peer) as session:
+            one, two = await sent_early(peer, session)
+            receipt = await two.interrupt(timeout=3)
+            assert receipt.outcome == "not_stopped"
+            assert not one.is_over
+            assert interrupts(peer) == 0
+
+
+async def test_a_turn_that_is_part_of_another_is_stopped_with_it() -> None:
+    peer = Peer()
+    with anyio.fail_after(SOON):
+        async with talking(peer) as session:
+            one, two = await sent_early(peer, session)
+            await peer.say(saying.lifecycle(two.uuid, "started"))
+            await two.started.wait()
+            async with anyio.create_task_group() as tasks:
+                interrupt = Interrupting(two)
+                tasks.start_soon(interrupt)
+                await peer.acknowledge()
+                both = [one.uuid, two.uuid]
+                await peer.say(saying.result(is_error=True, user_message_uuids=both))
+            assert interrupt.receipt.outcome == "stopped"
+            assert one.is_over
+
+
+# --- when the session is ending, or the CLI does not react ----------------------------------------
+
+
+async def test_after_a_failure_there_is_nothing_to_stop_and_no_error() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(endless, faults=[KilledBy(9, at=5)]) as session:
+            turn = session.send("long")
+            with pytest.raises(CLIError):
+                await turn
+            assert (await turn.interrupt()).outcome == "was_over"
+
+
+async def test_a_cli_that_dies_of_it_has_stopped_the_turn() -> None:
+    peer = Peer()
+    with anyio.fail_after(SOON):
+        session = await opened(peer)
+        turn = session.send("hello")
+        await peer.say(saying.text())
+        await turn.started.wait()
+        async with anyio.create_task_group() as tasks:
+            interrupt = Interrupting(turn)
+            tasks.start_soon(interrupt)
+            await peer.hear_request(Interrupt)
+            peer.exit(1)
+        assert interrupt.receipt.outcome == "was_over"
+        with pytest.raises(CLIError):
+            await turn
+        await session.close()
+
+
+async def test_while_the_session_is_closed_its_end_is_waited_for() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(endless) as session:
+            turn = session.send("long")
+            await has_spoken(turn)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(session.close)
+                await soon(lambda: session.state == "closing")
+                receipt = await turn.interrupt()
+            assert receipt.outcome == "was_over"
+
+
+@simulated_time
+async def test_an_interrupt_that_is_not_acknowledged_is_an_error_and_the_next_prompt_may_go() -> (
+    None
+):
+    peer = Peer()
+    with anyio.fail_after(SOON):
+        async with talking(peer) as session:
+            one, two = await prompted(peer, session, "one", "two")
+            with pytest.raises(RequestTimeout, match=r"within 0\.5 s"):
+                await one.interrupt(timeout=0.5)
+            await peer.say(saying.result())
+            await peer.hear_prompt()
+            assert two.state is TurnState.SENT
+
+
+async def test_with_an_escalation_another_cli_goes_on_with_the_queue() -> None:
+    peer = Peer()
+
+    async def connect(launch: Launch) -> Transport:
+        argv = same_session(launch)
+        return SimulatedCLI(endless, argv=argv) if argv else peer.transport
+
+    with anyio.fail_after(SOON):
+        session = Session(options(cli=SOME_CLI), transport=connect)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(peer.welcome)
+            await session.start()
+        turn, after = session.send("long"), session.send("short")
+        await peer.say(saying.init(session_id=str(uuid4())), saying.text())
+        await turn.started.wait()
+        receipt = await turn.interrupt(escalate=Escalation(step_timeout=0.03, restart=True))
+        assert receipt.steps[-1] == "kill"
+        assert receipt.outcome == "stopped"
+        assert (await after).ok
+        await session.close()
+
+
+# --- callers that are cancelled -------------------------------------------------------------------
+
+
+async def test_a_caller_that_is_cancelled_has_interrupted_nevertheless() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(endless) as session:
+            turn = session.send("long")
+            await has_spoken(turn)
+            with anyio.CancelScope() as scope:
+                try:
+                    scope.cancel()
+                    await anyio.lowlevel.checkpoint()
+                finally:
+                    await turn.interrupt()
+            assert not (await turn).ok
+            assert (await session.send("short")).ok
+
+
+async def test_what_is_left_to_do_is_done_without_the_caller() -> None:
+    """A CLI that has not begun with the prompt has to be interrupted once more."""
+    peer = Peer()
+    with anyio.fail_after(SOON):
+        async with talking(peer) as session:
+            turn = session.send("one")
+            with anyio.CancelScope() as scope:
+                scope.cancel()
+                await turn.interrupt()
+            assert scope.cancelled_caught
+            await peer.acknowledge()
+            await peer.say(saying.init())
+            await peer.acknowledge()
+            await peer.say(saying.result(is_error=True))
+            assert not (await turn).ok
+
+
+# --- blocks ---------------------------------------------------------------------------------------
+
+
+async def test_a_turn_that_has_ended_in_its_block_is_left_alone() -> None:
+    peer = Peer()
+    with anyio.fail_after(SOON):
+        session = await opened(peer)
+        async with session.turn("one") as turn:
+            await peer.hear_prompt()
+            await peer.say(saying.result())
+            assert (await turn).ok
+        await heard_all(peer, session)
+        assert interrupts(peer) == 0
+
+
+async def test_leaving_the_block_early_stops_the_turn() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(endless) as session:
+            async with session.turn("long") as turn:
+                await has_spoken(turn)
+            assert turn.is_over
+            assert not (await turn).ok
+            rest = [message async for message in turn]  # what was not read can still be read
+            assert isinstance(rest[-1], ResultMessage)
+            assert (await session.send("short")).ok
+
+
+async def test_an_error_in_the_block_stops_the_turn_and_is_raised() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(endless) as session:
+            turns: list[Turn] = []
+
+            async def fail() -> None:
+                async with session.turn("long") as turn:
+                    turns.append(turn)
+                    await has_spoken(turn)
+                    raise ZeroDivisionError
+
+            with pytest.raises(ZeroDivisionError):
+                await fail()
+            assert turns[0].is_over
+
+
+async def test_a_queued_turn_is_withdrawn_when_its_block_is_left() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(endless) as session:
+            running = session.send("long")
+            async with session.turn("short") as turn:
+                pass
+            assert turn.state is TurnState.CANCELLED
+            assert not running.is_over
+
+
+async def test_a_cancelled_scope_stops_the_turn_of_its_block() -> None:
+    """As Starlette does when the client disconnects."""
+    with anyio.fail_after(SOON):
+        async with simulated(endless) as session:
+            turns: list[Turn] = []
+            async with anyio.create_task_group() as tasks:
+
+                async def respond() -> None:
+                    async with session.turn("long") as turn:
+                        turns.append(turn)
+                        async for _ in turn:
+                            pass
+
+                tasks.start_soon(respond)
+                await soon(lambda: turns and turns[0].messages)
+                tasks.cancel_scope.cancel()
+            assert turns[0].is_over
+            assert (await session.send("short")).ok
+
+
+async def test_a_generator_that_is_closed_stops_its_turn() -> None:
+    async def pieces(session: Session) -> AsyncGenerator[str, None]:
+        async with session.turn("long") as turn:
+            async for piece in turn.iter_text():
+                yield piece
+
+    with anyio.fail_after(SOON):
+        async with simulated(endless) as session:
+            async with aclosing(pieces(session)) as stream:
+                assert await anext(stream) == "I begin."
+                (turn,) = session.turns
+            assert turn.is_over
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_task_that_is_cancelled_twice_stops_the_turn_all_the_same() -> None:
+    peer = Peer()
+    with anyio.fail_after(SOON):
+        session = await opened(peer)
+
+        async def respond() -> None:
+            async with session.turn("one"):
+                await asyncio.sleep(math.inf)
+
+        task = asyncio.create_task(respond())
+        await peer.hear_prompt()
+        (turn,) = session.turns
+        await peer.say(saying.text())
+        await turn.started.wait()
+        task.cancel()
+        request = await peer.hear_request(Interrupt)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert not turn.is_over
+        await peer.answer(request)
+        await peer.say(saying.result(is_error=True))
+        assert not (await turn).ok
+        await session.close()
+
+
+async def test_a_failed_session_is_no_further_error_when_the_block_is_left() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(endless, faults=[KilledBy(9, at=5)]) as session:
+            with pytest.raises(CLIError):
+                async with session.turn("long") as turn:
+                    await turn
+            assert turn.state is TurnState.FAILED
+
+
+@simulated_time
+async def test_a_cli_that_does_not_stop_keeps_nobody_in_the_block(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    peer = Peer()
+    with anyio.fail_after(SOON):
+        session = await opened(peer, timeouts=Timeouts(interrupt=3))
+        start = anyio.current_time()
+        async with session.turn("one") as turn:
+            await peer.say(saying.text())
+            await turn.started.wait()
+        assert anyio.current_time() - start == pytest.approx(3)
+        assert not turn.is_over
+        assert "has not stopped when its block was left" in caplog.text
+        await session.close()
+
+
+async def test_a_prompt_that_is_not_valid_raises_where_the_block_begins() -> None:
+    async with simulated(endless) as session:
+        with pytest.raises(ValueError, match="use tell"):
+            async with session.turn("one", should_query=False):
+                raise AssertionError
+        assert session.turns == ()
