@@ -12,7 +12,7 @@ import inspect
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from itertools import pairwise
@@ -116,15 +116,21 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 SECTION = re.compile(r"^(Args|Attributes|Raises|Returns|Yields|Example):$", re.MULTILINE)
 WIDTH = 96
 MANY_FIELDS = 20
-PLAIN = {"EMPTY": "{}", "AUTO": '"auto"', "MAX_LINE": "256 * 2**20"}
-"""Constants that are defaults of options, as users would write them."""
+PLAIN = {"EMPTY": "{}", "MAX_LINE": "256 * 2**20"}
+"""Constants that are defaults, as users would write them where their value alone would not do."""
+CONSTANT = re.compile(r"[A-Z][A-Z_]+(\.\w+)?")
 FIELDS_HEAD = ["| | type | default | |", "|---|---|---|---|"]
+
+
+Names = Mapping[str, Any]
+"""What the names in a module stand for."""
 
 
 class Member(NamedTuple):
     name: str
     node: Function
     inherited: bool
+    names: Names
 
 
 def reference() -> str:
@@ -259,12 +265,13 @@ def class_node(thing: type[Any]) -> ast.ClassDef:
 
 def made_by(thing: type[Any]) -> str:
     """Say how one is made, if users make such objects: its docstring has the arguments then."""
-    if "Args:" in (thing.__doc__ or ""):
+    if re.search(r"Args:|^Arguments\b", inspect.getdoc(thing) or "", re.MULTILINE):
         for base in ours(thing):
             for node in class_node(base).body:
                 if isinstance(node, ast.FunctionDef) and node.name == "__init__":
-                    return signature(node, called=thing.__name__)
-    return dataclass_call(thing) if is_dataclass(thing) and not is_long(thing) else ""
+                    return signature(node, names_of(base), called=thing.__name__)
+    has_fields = hasattr(thing, "_fields") or (is_dataclass(thing) and not is_long(thing))
+    return dataclass_call(thing) if has_fields else ""
 
 
 def is_long(thing: type[Any]) -> bool:
@@ -278,24 +285,37 @@ def dataclass_call(thing: type[Any]) -> str:
         for base in reversed(ours(thing))
         for node in class_node(base).body
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
-        for default in [default_of(node)]
+        for default in [default_of(node, names_of(base))]
         if not node.target.id.startswith("_") and "ClassVar" not in ast.unparse(node.annotation)
     ]
     return call(thing.__name__, words, "", "text") if words else ""
 
 
-def default_of(node: ast.AnnAssign) -> str:
+def names_of(thing: Any) -> Names:
+    return vars(importlib.import_module(thing.__module__))
+
+
+def default_of(node: ast.AnnAssign, names: Names) -> str:
     """The default of a field as it is written, without what declares the field around it."""
     value = node.value
     if isinstance(value, ast.Call) and ast.unparse(value.func) in ("option", "field"):
         for keyword in value.keywords:
             if keyword.arg == "default":
-                return ast.unparse(keyword.value)
+                return plain(keyword.value, names)
             if keyword.arg in ("factory", "default_factory"):
                 made = ast.unparse(keyword.value)
                 return f"{made}()" if made.isidentifier() else made.removeprefix("lambda: ")
-        return ast.unparse(value.args[0]) if value.args else ""
-    return "" if value is None else ast.unparse(value)
+        return plain(value.args[0], names) if value.args else ""
+    return "" if value is None else plain(value, names)
+
+
+def plain(default: ast.expr, names: Names) -> str:
+    """Write a default as a user would: a private constant as its value."""
+    text = ast.unparse(default)
+    if text in PLAIN or not CONSTANT.fullmatch(text):
+        return PLAIN.get(text, text)
+    value = eval(text, dict(names))
+    return repr(value) if type(value) in (str, int, float) else text
 
 
 def ours(thing: type[Any]) -> list[type[Any]]:
@@ -309,10 +329,12 @@ def members(thing: type[Any]) -> Iterator[Member]:
         for node in class_node(base).body:
             if not isinstance(node, Function):
                 continue
-            if node.name.startswith("_") or node.name in seen or not ast.get_docstring(node):
+            is_private = node.name.startswith("_") and node.name != "__call__"
+            if is_private or node.name in seen or not ast.get_docstring(node):
                 continue
             seen.add(node.name)
-            yield Member(node.name, node, base is not thing and base in shared_bases())
+            inherited = base is not thing and base in shared_bases()
+            yield Member(node.name, node, inherited, names_of(base))
 
 
 @cache
@@ -332,9 +354,10 @@ def method(member: Member) -> str:
     if is_property(member.node):
         return f"`{member.name}: {returned(member.node)}`: {prose(doc)}\n"
     if "\n\n" not in doc:
-        call = f"{head_of(member.node)}({', '.join(arguments(member.node.args))})"
+        call = f"{head_of(member.node)}({', '.join(arguments(member.node.args, member.names))})"
         return f"`{call.replace('def ', '')} -> {returned(member.node)}`: {prose(doc)}\n"
-    return f"#### {member.name}\n\n{signature(member.node)}\n\n{prose(doc)}\n"
+    title = "calling it" if member.name == "__call__" else member.name
+    return f"#### {title}\n\n{signature(member.node, member.names)}\n\n{prose(doc)}\n"
 
 
 def brief(member: Member) -> str:
@@ -377,17 +400,14 @@ def described_fields(thing: type[Any]) -> str:
                         "",
                         *FIELDS_HEAD,
                     ]
-                rows.append(field_row(node, told[node.target.id]))
+                rows.append(field_row(node, told[node.target.id], names_of(base)))
     table = rows if rows and not rows[0].startswith("|") else [*FIELDS_HEAD, *rows]
     return "\n".join(table).strip() + "\n" if rows else ""
 
 
-def field_row(node: ast.AnnAssign, told: str) -> str:
+def field_row(node: ast.AnnAssign, told: str, names: Names) -> str:
     assert isinstance(node.target, ast.Name)
-    kind, default = (
-        f"`{ast.unparse(node.annotation)}`",
-        PLAIN.get(default_of(node), default_of(node)),
-    )
+    kind, default = f"`{ast.unparse(node.annotation)}`", default_of(node, names)
     cells = [f"`{node.target.id}`", kind, f"`{default}`" if default else "", told]
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
@@ -398,14 +418,16 @@ def field_row(node: ast.AnnAssign, told: str) -> str:
 def signatures(function: Any) -> str:
     """Write a function, or each of its overloads, as in its source, without its body."""
     nodes = [source_of(it) for it in get_overloads(function) or [function]]
-    return "\n\n".join(signature(node) for node in nodes if isinstance(node, Function))
+    names = names_of(function)
+    return "\n\n".join(signature(node, names) for node in nodes if isinstance(node, Function))
 
 
-def signature(node: Function, called: str = "") -> str:
+def signature(node: Function, names: Names, called: str = "") -> str:
     """Write a function as in its source, without its body."""
+    words = [*arguments(node.args, names)]
     if called:
-        return call(called, [*arguments(node.args)], "", "text")
-    return call(head_of(node), [*arguments(node.args)], f" -> {returned(node)}: ...", "python")
+        return call(called, words, "", "text")
+    return call(head_of(node), words, f" -> {returned(node)}: ...", "python")
 
 
 def call(head: str, words: list[str], tail: str, language: str) -> str:
@@ -419,26 +441,26 @@ def head_of(node: Function) -> str:
     return f"{'async ' if isinstance(node, ast.AsyncFunctionDef) else ''}def {node.name}"
 
 
-def arguments(given: ast.arguments) -> Iterator[str]:
+def arguments(given: ast.arguments, names: Names) -> Iterator[str]:
     """Yield each argument as it is written, without `self`."""
     positional = [*given.posonlyargs, *given.args]
     defaults = [*[None] * (len(positional) - len(given.defaults)), *given.defaults]
     for index, (argument, default) in enumerate(zip(positional, defaults, strict=True)):
         if index or argument.arg not in ("self", "cls"):
-            yield written(argument, default)
+            yield written(argument, names, default)
     if given.vararg:
-        yield f"*{written(given.vararg)}"
+        yield f"*{written(given.vararg, names)}"
     elif given.kwonlyargs:
         yield "*"
     for argument, default in zip(given.kwonlyargs, given.kw_defaults, strict=True):
-        yield written(argument, default)
+        yield written(argument, names, default)
     if given.kwarg:
-        yield f"**{written(given.kwarg)}"
+        yield f"**{written(given.kwarg, names)}"
 
 
-def written(argument: ast.arg, default: ast.expr | None = None) -> str:
+def written(argument: ast.arg, names: Names, default: ast.expr | None = None) -> str:
     hint = "" if argument.annotation is None else f": {ast.unparse(argument.annotation)}"
-    return f"{argument.arg}{hint}" + ("" if default is None else f" = {ast.unparse(default)}")
+    return f"{argument.arg}{hint}" + ("" if default is None else f" = {plain(default, names)}")
 
 
 def returned(node: Function) -> str:

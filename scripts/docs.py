@@ -1,7 +1,8 @@
-"""Check the documents: links, snippets, and that the API reference is what the docstrings say.
+"""Check the documents: links, snippets, and that what is made from the source is up to date.
 
 Every relative link has to lead to a file, and to a heading if it names one; every Python snippet
-has to be Python. With `--write` the reference is written first.
+has to be Python. The API reference is made of docstrings, and a fence whose info is the path of a
+file in this project shows that file. With `--write` both are written first.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from scripts.api_reference import reference
 ROOT = Path(__file__).resolve().parent.parent
 
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SHOWN_FILE = re.compile(
+    r"^```python (?P<path>(?:examples|tests)/[\w/]+\.py)\n(?P<code>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]+))?\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
@@ -69,16 +74,37 @@ def outdated_reference() -> Iterator[str]:
         yield "docs/api.md: not what the docstrings say; `scripts/docs --write` makes it anew"
 
 
+def with_files(text: str) -> str:
+    """Fill in the files that a page shows."""
+
+    def shown(fence: re.Match[str]) -> str:
+        code = (ROOT / fence["path"]).read_text(encoding="utf-8")
+        return f"```python {fence['path']}\n{code}```"
+
+    return SHOWN_FILE.sub(shown, text)
+
+
+def outdated_files(text: str) -> Iterator[str]:
+    if text != with_files(text):
+        yield "1: a file that it shows has changed; `scripts/docs --write` copies it"
+
+
+def write() -> None:
+    (ROOT / "docs" / "api.md").write_text(reference(), encoding="utf-8")
+    for path in documents():
+        path.write_text(with_files(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
 def main() -> int:
     if "--write" in sys.argv[1:]:
-        (ROOT / "docs" / "api.md").write_text(reference(), encoding="utf-8")
+        write()
     problems = 0
     for problem in outdated_reference():
         print(problem)
         problems += 1
     for path in documents():
         text = path.read_text(encoding="utf-8")
-        for problem in [*bad_snippets(text), *dead_links(text, path)]:
+        for problem in [*bad_snippets(text), *outdated_files(text), *dead_links(text, path)]:
             print(f"{path.relative_to(ROOT)}:{problem}")
             problems += 1
     print(f"{len(documents())} documents, {problems} problems")

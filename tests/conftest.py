@@ -31,6 +31,7 @@ PYTHON_IGNORES = {signal.SIGPIPE, signal.SIGXFSZ}
 UNMEASURED = (
     "conformance/test_requirements_sessions.py",
     "docs",
+    "examples",
     "peers",
     "people/test_many_pending.py",
     "real",

@@ -1,9 +1,10 @@
 """Makes modules out of the Python in the documents, so that type checkers can read it.
 
-A fence with a file name is a module already. The snippets of a page are one module together, in
-their order. Where a snippet awaits something, it goes from there on into an async function: what it
-defines before that, the following snippets can use. No line is changed but for its indentation, and
-every line knows where it stands on the page.
+A fence with a file name is a module already; if the name has a folder, it is a file of this
+project, which is checked where it is, or a program for another library. The snippets of a page are
+one module together, in their order. Where a snippet awaits something, it goes from there on into an
+async function: what it defines before that, the following snippets can use. No line is changed but
+for its indentation, and every line knows where it stands on the page.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ class Module(NamedTuple):
 
 def modules() -> Iterator[Module]:
     for page in PAGES:
-        python = [fence for fence in fences(page) if fence.language == "python"]
+        python = [
+            fence for fence in fences(page) if fence.language == "python" and "/" not in fence.info
+        ]
         for fence in python:
             if fence.info:
                 yield Module(fence.info, page, [*lines_of(fence)])

@@ -2,7 +2,8 @@
 
 A `python` fence with a file name is a whole program. One without is a snippet; the snippets of a
 page are run in their order, and what one has defined the next can use. The `text` fence that
-follows either of them is all that it prints. Other fences with a file name are files.
+follows either of them is all that it prints. Other fences with a file name are files. What has a
+folder in its name is a file of this project with tests of its own, or is for another library.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ PAGES = (
     "limits.md",
     "errors.md",
     "deployment.md",
+    "faq.md",
     "people.md",
     "policies.md",
     "inbox.md",
@@ -62,7 +64,7 @@ class Shown(NamedTuple):
 
 def shown(page: str) -> Iterator[Shown]:
     for fence, after in pairwise([*fences(page), Fence(page, 0, "", "", "")]):
-        if fence.language == "python":
+        if fence.language == "python" and "/" not in fence.info:
             yield Shown(fence, after.code if after.language == "text" else "")
 
 
@@ -77,7 +79,7 @@ def run(arguments: list[str], page: str, place: Path, stdin: str = "") -> str:
     folder = place / "work"
     folder.mkdir()
     for fence in fences(page):
-        if "." in fence.info:
+        if "." in fence.info and "/" not in fence.info:
             (folder / fence.info).write_text(fence.code, encoding="utf-8")
     kept = {name: it for name, it in os.environ.items() if not name.startswith("CLAUDE")}
     done = subprocess.run(
@@ -184,7 +186,7 @@ def test_the_tables_of_answers_have_every_way_to_answer(
 
 def test_the_table_of_loggers_is_complete() -> None:
     source = "".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
-    told = {names(name)[0] for name, _ in table("cookbook.md", "| logger | what it logs |")}
+    told = {names(name)[0] for name, _ in table("deployment.md", "| logger | what it logs |")}
     assert told == {*re.findall(r'getLogger\("([\w.]+)"\)', source)}
 
 

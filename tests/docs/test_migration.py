@@ -1,18 +1,25 @@
-"""The tables for those who come from the official SDK: every name of ours exists."""
+"""The page for those who come from the official SDK: our programs run, our names exist.
+
+`tests/peers` runs the programs for the official SDK, and compares its names with the tables.
+"""
 
 from __future__ import annotations
 
 import inspect
 import pkgutil
 import re
+import sys
+import sysconfig
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
+from tests.docs.migration_page import PAGE, RUNNER, outputs, pairs, write
 from tests.docs.protocol_examples import names, tables
 
 import claudewire
 
-PAGE = "migration.md"
+SIMULATED = Path(sysconfig.get_path("scripts")) / "claudewire-sim"
 OBJECTS = {
     "claude": claudewire.Session,
     "turn": claudewire.Turn,
@@ -32,8 +39,22 @@ def exists(path: str) -> bool:
     first, _, attribute = path.partition(".")
     if first in OBJECTS:
         owner = OBJECTS[first]
-        return hasattr(owner, attribute) or f"self.{attribute}" in inspect.getsource(owner)
+        bases = [it for it in owner.__mro__ if it.__module__.startswith("claudewire.")]
+        source = "".join(map(inspect.getsource, bases))
+        return hasattr(owner, attribute) or f"self.{attribute}" in source
     return pkgutil.resolve_name(path) is not None
+
+
+def test_our_programs_print_what_the_page_says(tmp_path: Path) -> None:
+    them = [*pairs()]
+    programs = write([pair.ours for pair in them], tmp_path)
+    printed = outputs(
+        [sys.executable, "-W", "error", RUNNER, SIMULATED, *programs],
+        tmp_path,
+        CLAUDE_CODE_PATH=str(SIMULATED),
+        CLAUDEWIRE_SIM_SCENARIO=str(tmp_path / "scenario.toml"),
+    )
+    assert printed == [pair.output for pair in them]
 
 
 @pytest.mark.parametrize("path", sorted({name for span in spans() for name in NAME.findall(span)}))

@@ -1,4 +1,4 @@
-"""What the documents show passes mypy in strict mode and pyright, as it stands.
+"""What the documents show, and the examples, pass mypy in strict mode and pyright, as they stand.
 
 A line that shows a mistake ends with the comment in `MISTAKE`; both have to find it.
 """
@@ -17,6 +17,7 @@ import pytest
 from tests.docs.modules import Module, modules
 
 ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
 SOON = 300
 MISTAKE = "# a type checker finds this, too"
 MYPY_LINE = re.compile(r"(?P<file>[^:\n]+):(?P<line>\d+): error: (?P<message>.*)")
@@ -58,7 +59,12 @@ def mypy(folder: Path) -> Iterator[tuple[str, int, str]]:
 
 
 def pyright(folder: Path) -> Iterator[tuple[str, int, str]]:
-    settings = {"typeCheckingMode": "standard", "pythonVersion": "3.11"}
+    # mypy checks the examples together with the rest of the project.
+    settings = {
+        "include": [str(folder), str(EXAMPLES)],
+        "typeCheckingMode": "standard",
+        "pythonVersion": "3.11",
+    }
     (folder / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
     python = f"--pythonpath={sys.executable}"
     report = run(folder, "pyright", f"--project={folder}", python, "--outputjson")
@@ -73,8 +79,13 @@ def mistakes(module: Module) -> Iterator[int]:
             yield number
 
 
+def place(name: str, line: int) -> str:
+    return MODULES[name].place(line) if name in MODULES else f"{EXAMPLES.name}/{name}:{line}"
+
+
 def test_no_two_files_have_the_same_name() -> None:
     assert len(MODULES) == len([*modules()])
+    assert {*MODULES}.isdisjoint(path.name for path in EXAMPLES.glob("*.py"))
 
 
 @pytest.mark.parametrize("check", [mypy, pyright])
@@ -86,7 +97,7 @@ def test_the_documents_have_no_type_errors_but_those_they_show(
         found.setdefault((name, line), message)
     meant = {(name, line) for name, module in MODULES.items() for line in mistakes(module)}
     wrong = [
-        f"{MODULES[name].place(line)}: {message[:200]}"
+        f"{place(name, line)}: {message[:200]}"
         for (name, line), message in found.items()
         if (name, line) not in meant
     ]

@@ -285,6 +285,12 @@ async def test_output() -> None:
     assert (await turn("{ output = { n = 1 } }"))[-1].structured_output == {"n": 1}
 
 
+async def test_strings_in_output_are_filled_in_however_deep() -> None:
+    use = '{ use = "Read", input = {}, result = "milk" }, '
+    got = await turn(use + '{ output = { notes = [{ text = "{prompt}: {result}", line = 1 }] } }')
+    assert got[-1].structured_output == {"notes": [{"text": "go: milk", "line": 1}]}
+
+
 @pytest.mark.parametrize(
     ("limit", "subtype"), [("max_turns", "error_max_turns"), ("budget", "error_max_budget_usd")]
 )

@@ -44,6 +44,7 @@ from ..wire import (
     RequestBody,
     State,
 )
+from .wire_logger import WireLogger
 
 __all__ = ["Link", "LinkOwner", "Responder"]
 
@@ -147,6 +148,7 @@ class Link:
         responder: answers the requests of the CLI.
         timeouts: of which `exit` and `drain` are for the end of the link.
         argv: how the CLI was started, for evidence.
+        name: the name of the session, for the log of the wire.
     """
 
     def __init__(
@@ -158,6 +160,7 @@ class Link:
         *,
         timeouts: Timeouts | None = None,
         argv: tuple[str, ...] = (),
+        name: str = "",
     ) -> None:
         self.connection = connection
         self.status: int | None = None
@@ -177,6 +180,7 @@ class Link:
         self._responder = responder
         self._timeouts = timeouts or Timeouts()
         self._evidence = EvidenceLog(argv, getattr(transport, "pid", None))
+        self._wire_log = WireLogger(name)
         self._outgoing: deque[bytes] = deque()
         self._writing = Signal()
         self._written = Signal()
@@ -232,6 +236,7 @@ class Link:
         data = self.connection.send(event)
         if data:
             self._evidence.note_sent(data)
+            self._wire_log.sent(data)
             self._outgoing.append(data)
             self._unwritten += len(data)
         self._writing.notify()
@@ -453,6 +458,7 @@ class Link:
 
     def _take(self, events: list[Event]) -> None:
         self._evidence.note_received(events)
+        self._wire_log.received(events)
         for event in events:
             special = _SPECIAL.get(type(event))
             try:
@@ -489,6 +495,7 @@ class Link:
         with suppress(TransportClosed):
             while data := await self._transport.receive_stderr():
                 text = self._evidence.note_stderr(data)
+                self._wire_log.heard(text)
                 try:
                     self._owner.heard(text)
                 except Exception:

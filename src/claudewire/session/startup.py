@@ -59,6 +59,7 @@ async def _open_link(core: Core, handlers: RequestHandlers, options: Options) ->
             handlers,
             timeouts=options.timeouts,
             argv=connected.argv,
+            name=handlers.name,
         )
         if options.patience is not None:
             core.watchdog = Watchdog(core, options.patience)

@@ -43,7 +43,14 @@ Scenario = Callable[["Chat"], Awaitable[None]]
 
 
 class ToolOutcome(NamedTuple):
-    """The outcome of a tool use: whether it ran, with which input, and what the model was told."""
+    """The outcome of a tool use.
+
+    Attributes:
+        allowed: whether the tool was allowed to run.
+        input: what it was called with, as it was allowed.
+        text: what the model was told: the result, the error, or why it was denied.
+        is_error: whether the model was told that it failed; also if it was denied.
+    """
 
     allowed: bool
     input: dict[str, Any]

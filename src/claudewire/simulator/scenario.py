@@ -259,7 +259,16 @@ async def _fail(chat: Chat, step: Mapping[str, Any], result: str) -> None:
 
 
 async def _output(chat: Chat, step: Mapping[str, Any], result: str) -> None:
-    chat.output(step["output"])
+    chat.output(_filled_in(step["output"], chat, result))
+
+
+def _filled_in(value: Any, chat: Chat, result: str) -> Any:
+    """Fill in all strings of a value."""
+    if isinstance(value, dict):
+        return {name: _filled_in(each, chat, result) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_filled_in(each, chat, result) for each in value]
+    return filled(value, chat, result) if isinstance(value, str) else value
 
 
 async def _stop(chat: Chat, step: Mapping[str, Any], result: str) -> None:

@@ -1,0 +1,55 @@
+"""The wire in `logging`: each line that is sent or received, and stderr, without secrets."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from ..errors import Redactor
+from ..wire import Event
+
+__all__ = ["WireLogger"]
+
+LINE = 10_000
+"""How many characters of a line are logged: a line may hold a whole image."""
+
+log: logging.Logger = logging.getLogger("claudewire.wire")
+
+
+class WireLogger:
+    """Logs what goes over one link, at the level DEBUG.
+
+    The level is looked up for every line, so the log can be turned on and off while a session runs.
+
+    Args:
+        session: the name of the session, which stands before each line.
+    """
+
+    def __init__(self, session: str = "") -> None:
+        self._session = session
+        # One for all lines, so that a secret has the same placeholder in each of them.
+        self._redact: Redactor | None = None
+
+    def sent(self, data: bytes) -> None:
+        """Log a line to the CLI."""
+        if log.isEnabledFor(logging.DEBUG):
+            self._write(">", data.decode("utf-8", "replace"))
+
+    def received(self, events: Iterable[Event]) -> None:
+        """Log the lines that events were made of."""
+        if log.isEnabledFor(logging.DEBUG):
+            for event in events:
+                self._write("<", event.line.decode("utf-8", "replace"))
+
+    def heard(self, stderr: str) -> None:
+        """Log what the CLI wrote to stderr."""
+        if log.isEnabledFor(logging.DEBUG):
+            for line in stderr.splitlines():
+                self._write("!", line)
+
+    def _write(self, direction: str, line: str) -> None:
+        if line := line.strip():
+            self._redact = self._redact or Redactor()
+            text = self._redact(line)
+            shown = text if len(text) <= LINE else f"{text[:LINE]}… ({len(text)} characters)"
+            log.debug("%s %s %s", self._session, direction, shown)
