@@ -7,6 +7,7 @@ import os
 import signal
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,10 @@ UNMEASURED = (
     "test_house.py",
     "wire/test_schema.py",
 )
-"""What covers nothing alone and takes long while it is measured; so do all property tests."""
+"""What covers nothing alone and takes long while it is measured.
+
+So do all property tests, and most tests on trio.
+"""
 
 SLOW = (
     *UNMEASURED,
@@ -58,13 +62,12 @@ SLOW = (
 )
 """What `scripts/test --fast` leaves out, beside the property tests."""
 
-IN_BETWEEN = (
-    "real/test_hooks_real.py",
-    "real/test_options_real.py",
-    "real/test_people.py",
-    "real/test_tools_real.py",
-)
-"""Where `scripts/test` runs the oldest and the newest real CLI alone: each start takes a second."""
+EVERY_VERSION = ("real/test_fidelity.py", "real/test_real_cli.py", "real/test_recordings.py")
+"""Where `scripts/test` runs every real CLI. Elsewhere it runs the oldest and the newest alone:
+each start takes a second."""
+
+MEASURED_ON_TRIO = ("concurrency", "transport")
+"""Whose code depends on the event loop. Elsewhere the tests on asyncio run the same lines."""
 
 MEASURED_PROGRAMS = ("simulator", "testing")
 """Whose tests start programs of ours that are to be measured as well."""
@@ -131,13 +134,22 @@ def _patience() -> Iterator[None]:
         yield
 
 
-def is_in(item: pytest.Item, places: Iterable[str]) -> bool:
-    place = item.path.relative_to(HERE)
-    return any(place.is_relative_to(it) for it in places)
+def is_in(item: pytest.Item, places: tuple[str, ...]) -> bool:
+    return _is_below(item.path, places)
+
+
+@cache  # thousands of tests are in a few files
+def _is_below(path: Path, places: tuple[str, ...]) -> bool:
+    return any(path.is_relative_to(HERE / it) for it in places)
 
 
 def is_property(item: pytest.Item) -> bool:
     return isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
+
+
+def is_on_trio(item: pytest.Item) -> bool:
+    callspec = getattr(item, "callspec", None)
+    return callspec is not None and "trio" in callspec.id
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -146,8 +158,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for name, places in (("unmeasured", UNMEASURED), ("slow", SLOW)):
                 if is_in(item, places) or is_property(item):
                     item.add_marker(name)
-            if is_in(item, IN_BETWEEN) and MIDDLE in item.name:
+            if is_on_trio(item) and not is_in(item, MEASURED_ON_TRIO):
+                item.add_marker("unmeasured")
+            if is_in(item, ("real",)) and MIDDLE in item.name and not is_in(item, EVERY_VERSION):
                 item.add_marker("in_between")
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Keep the name of a test readable where a value has thousands of letters."""
+    return f"{val[:60]}..." if isinstance(val, str) and len(val) > 100 else None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -180,7 +199,7 @@ def judge(item: pytest.Item) -> str:
     """Who finds out whether something is wrong in a test: see conformance/check.py."""
     if item.get_closest_marker("real_cli") is not None:
         return "real CLI"
-    return next((name for place, name in JUDGES.items() if is_in(item, [place])), "own double")
+    return next((name for place, name in JUDGES.items() if is_in(item, (place,))), "own double")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
