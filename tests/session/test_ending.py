@@ -379,16 +379,26 @@ async def test_a_system_error_that_nothing_follows_fails_the_turn(
         await session.close()
 
 
-async def test_the_cause_of_an_error_is_found() -> None:
+@pytest.mark.parametrize(
+    ("code", "message", "cause"),
+    [
+        (
+            "SESSION_NOT_FOUND",
+            "No conversation found with session ID: 1",
+            Cause.SESSION_NOT_FOUND,
+        ),
+        ("overloaded_error", "Overloaded", Cause.OVERLOADED),
+    ],
+)
+async def test_the_cause_of_an_error_is_found(code: str, message: str, cause: Cause) -> None:
     peer = Peer()
     session = await opened(peer)
     turn = session.send("hello")
     with anyio.fail_after(LONG):
-        error = {"code": "SESSION_NOT_FOUND", "message": "No conversation found with session ID: 1"}
-        await write(peer, {"type": "error", "error": error})
+        await write(peer, {"type": "error", "error": {"code": code, "message": message}})
         with pytest.raises(TurnError) as caught:
             await turn
-        assert caught.value.cause is Cause.SESSION_NOT_FOUND
+        assert caught.value.cause is cause
         await session.close()
 
 

@@ -33,7 +33,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..errors import Error, LocalProtocolError, TurnCancelled, TurnError
+from ..errors import Cause, Error, LocalProtocolError, TurnCancelled, TurnError
 from ..wire import (
     AssistantMessage,
     CanUseTool,
@@ -269,7 +269,7 @@ class Conversation:
         turn = self._running()
         if message.state == "idle" and turn is not None and not turn.was_asked_for:
             # Nothing more will come for it, and other turns wait for its end.
-            self.drop(turn, TurnError(IDLE_WITHOUT_RESULT))
+            self.drop(turn, TurnError(IDLE_WITHOUT_RESULT, cause=Cause.NO_ANSWER))
         return turn
 
     def _of_lifecycle(self, message: CommandLifecycleMessage) -> AnyTurn | None:

@@ -432,7 +432,7 @@ class Core:
         with anyio.move_on_after(RESULT_FOLLOWS_WITHIN):
             await turn.finished.wait()
         if not turn.is_over and self.cli_state == "idle" and self.conversation.current is turn:
-            self.conversation.drop(turn, TurnError(IDLE_WITHOUT_RESULT))
+            self.conversation.drop(turn, TurnError(IDLE_WITHOUT_RESULT, cause=Cause.NO_ANSWER))
             self.settle()
 
     def _note_result(self, result: ResultMessage) -> None:
@@ -526,7 +526,8 @@ class Core:
 
     def _reason(self) -> Error:
         if self.restarting:
-            return TurnError("The CLI was restarted before it had answered this turn")
+            text = "The CLI was restarted before it had answered this turn"
+            return TurnError(text, cause=Cause.EXITED)
         if self.link is None or self.link.is_closing:
             return SessionClosed("The session was closed")
         evidence = self.link.evidence()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..errors import Error, TurnError, diagnose_result
+from ..errors import Error, TurnError, diagnose_result, status_of
 from ..wire import AssistantMessage, ErrorMessage, ResultMessage, SystemErrorMessage
 from .turn import AnyTurn
 
@@ -101,7 +101,9 @@ def interrupted(turn: AnyTurn) -> Ending:
 def failed(turn: AnyTurn, message: ErrorMessage | SystemErrorMessage) -> Ending:
     """End a turn after an error that no result follows."""
     code, text = _code_and_text(message)
-    found = diagnose_result(ResultMessage(subtype="error", errors=[text]))
+    found = diagnose_result(
+        ResultMessage(subtype="error", errors=[text], api_error_status=status_of(code))
+    )
     reported = f"The CLI reported an error: {text}" + (f" ({code})" if code else "")
     error = TurnError(reported, cause=found.cause, code=code, advice=found.advice)
     return Ending(turn, error, AFTER_ERROR)
