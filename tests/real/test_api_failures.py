@@ -11,7 +11,7 @@ from claudewire.testing.api import APIReply, APIScript, APIStatus
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
-FAILURES = {
+FAILURES: dict[str, tuple[APIStatus | APIReply, Cause]] = {
     "bad": (APIStatus(400, message="messages.3 is wrong"), Cause.INVALID_REQUEST),
     "broken": (APIStatus(500), Cause.SERVER_ERROR),
     "busy": (APIStatus(529, message="Overloaded"), Cause.OVERLOADED),
