@@ -156,7 +156,10 @@ def test_the_table_of_errors_is_complete() -> None:
 
 def test_the_table_of_causes_is_complete() -> None:
     rows = table("errors.md", "| cause | what it means | what to do |")
-    assert [cause.strip("*") for cause, _, _ in rows] == [cause.value for cause in Cause]
+    marks = {True: " ↻", False: ""}
+    assert [cause for cause, _, _ in rows] == [
+        f"*{cause.value}*{marks[cause.retryable]}" for cause in Cause
+    ]
 
 
 def test_the_table_of_patience_says_what_there_is() -> None:
