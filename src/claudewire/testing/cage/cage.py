@@ -25,6 +25,8 @@ from pathlib import Path
 
 import msgspec
 
+# Not offered by its package: it matters only to who changes the environment of a process.
+from ...transport.platforms.marks import MARK
 from ..api import TURN, APIRequest, APIScript, ScriptSource
 from .launcher import Plan
 from .warden import REQUESTS, SCRIPT, CageError, dismiss_wardens
@@ -33,7 +35,7 @@ __all__ = ["FAKE_KEY", "Cage", "CageError"]
 
 FAKE_KEY = "sk-ant-api03-this-key-is-fake-and-opens-nothing"
 
-_KEPT = ("PATH", "LANG", "TERM")
+_KEPT = ("PATH", "LANG", "TERM", MARK)
 _QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "DISABLE_TELEMETRY": "1",

@@ -7,6 +7,7 @@ locked file, named after its process id, identifies it.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import select
@@ -16,6 +17,9 @@ import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
+
+# Not offered by its package: it matters only to who changes the environment of a process.
+from ...transport.platforms.marks import MARK
 
 __all__ = ["REQUESTS", "SCRIPT", "CageError", "dismiss_wardens", "network", "post_warden"]
 
@@ -123,6 +127,7 @@ def be_warden(folder: Path, program: int, outside: int, report: Callable[[str], 
     """Run as the warden of a program until it has ended; then end this process."""
     try:
         os.setsid()
+        take_off_mark()
         with signed_in(folder), open(os.pidfd_open(program), "rb", buffering=0) as watch:
             stand_watch(folder, watch.fileno(), report)
             end_the_rest(outside)
@@ -131,6 +136,20 @@ def be_warden(folder: Path, program: int, outside: int, report: Callable[[str], 
         report(f"error {error}")
     finally:
         os._exit(0)
+
+
+def take_off_mark() -> None:
+    """Be no process of the program: whoever ends that one with all that it has started stays out.
+
+    The environment that this process was started with is changed in its memory, where `/proc`
+    shows it.
+    """
+    variables = ctypes.POINTER(ctypes.c_void_p).in_dll(ctypes.CDLL(None), "environ")
+    for address in iter(variables):
+        if address is None:
+            return
+        if ctypes.string_at(address).startswith(f"{MARK}=".encode()):
+            ctypes.memset(address, ord("_"), len(MARK))
 
 
 def let_go_of_files(kept: int, log: Path) -> None:
