@@ -31,7 +31,7 @@ from claudewire.transport.platforms import process_table as module
 from claudewire.transport.platforms.child import _exists
 from claudewire.transport.platforms.exit_watcher import PidfdWatcher, ThreadWatcher
 from claudewire.transport.platforms.guardian import guardian
-from claudewire.transport.platforms.marks import MARK, find_marked, with_mark
+from claudewire.transport.platforms.marks import PROCESS_MARK, find_marked, with_mark
 from claudewire.transport.platforms.process_table import (
     ProcessInfo,
     SharedTable,
@@ -289,18 +289,18 @@ class Clock:
 
 
 def test_a_mark_is_added_to_those_that_we_have_ourselves(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(MARK, raising=False)
-    assert with_mark({"A": "b"}, "m-1") == {"A": "b", MARK: "m-1"}
-    monkeypatch.setenv(MARK, "o-7")
-    assert with_mark({}, "m-1") == {MARK: "o-7 m-1"}
+    monkeypatch.delenv(PROCESS_MARK, raising=False)
+    assert with_mark({"A": "b"}, "m-1") == {"A": "b", PROCESS_MARK: "m-1"}
+    monkeypatch.setenv(PROCESS_MARK, "o-7")
+    assert with_mark({}, "m-1") == {PROCESS_MARK: "o-7 m-1"}
 
 
 def test_a_mark_is_found_with_all_that_descend_from_it() -> None:
     outer, inner = "outer-1", "outer-1 inner-12"
     argv = shell("echo ready; exec sleep 1000")
     with (
-        subprocess.Popen(argv, env={**ENV, MARK: outer}, stdout=subprocess.PIPE) as one,
-        subprocess.Popen(argv, env={**ENV, MARK: inner}, stdout=subprocess.PIPE) as two,
+        subprocess.Popen(argv, env={**ENV, PROCESS_MARK: outer}, stdout=subprocess.PIPE) as one,
+        subprocess.Popen(argv, env={**ENV, PROCESS_MARK: inner}, stdout=subprocess.PIPE) as two,
     ):
         try:
             for each in (one, two):

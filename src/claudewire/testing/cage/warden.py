@@ -18,9 +18,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
-# Not offered by its package: it matters only to who changes the environment of a process.
-from ...transport.platforms.marks import MARK
-
 __all__ = ["REQUESTS", "SCRIPT", "CageError", "dismiss_wardens", "network", "post_warden"]
 
 SCRIPT = "script.json"
@@ -44,12 +41,13 @@ def network() -> int:
     return os.stat("/proc/thread-self/ns/net").st_ino
 
 
-def post_warden(folder: Path, outside: int) -> str:
+def post_warden(folder: Path, outside: int, mark: str) -> str:
     """Start a warden for this process; return the URL of its API.
 
     Args:
         folder: the folder of the cage.
         outside: the network that this process has left.
+        mark: the variable that the processes of the program have, and the warden must not have.
 
     Raises:
         CageError: it could not start.
@@ -62,7 +60,7 @@ def post_warden(folder: Path, outside: int) -> str:
         if os.fork() == 0:
             report = _Report(write)
             let_go_of_files(write, folder / _LOG)
-            be_warden(folder, program, outside, report)
+            be_warden(folder, program, outside, mark, report)
         os._exit(0)
     os.close(write)
     os.waitpid(child, 0)
@@ -123,11 +121,13 @@ class _Report:
             self.file = None
 
 
-def be_warden(folder: Path, program: int, outside: int, report: Callable[[str], None]) -> NoReturn:
+def be_warden(
+    folder: Path, program: int, outside: int, mark: str, report: Callable[[str], None]
+) -> NoReturn:
     """Run as the warden of a program until it has ended; then end this process."""
     try:
         os.setsid()
-        take_off_mark()
+        forget_variable(mark)
         with signed_in(folder), open(os.pidfd_open(program), "rb", buffering=0) as watch:
             stand_watch(folder, watch.fileno(), report)
             end_the_rest(outside)
@@ -138,18 +138,17 @@ def be_warden(folder: Path, program: int, outside: int, report: Callable[[str], 
         os._exit(0)
 
 
-def take_off_mark() -> None:
-    """Be no process of the program: whoever ends that one with all that it has started stays out.
+def forget_variable(name: str) -> None:
+    """Remove a variable from the environment that `/proc` shows of this process.
 
-    The environment that this process was started with is changed in its memory, where `/proc`
-    shows it.
+    By the mark in it the warden would be taken for a process of its program, and be ended with it.
     """
     variables = ctypes.POINTER(ctypes.c_void_p).in_dll(ctypes.CDLL(None), "environ")
     for address in iter(variables):
         if address is None:
             return
-        if ctypes.string_at(address).startswith(f"{MARK}=".encode()):
-            ctypes.memset(address, ord("_"), len(MARK))
+        if ctypes.string_at(address).startswith(f"{name}=".encode()):
+            ctypes.memset(address, ord("_"), len(name))
 
 
 def let_go_of_files(kept: int, log: Path) -> None:

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 from .process_table import ProcessInfo, Table
 
-__all__ = ["MARK", "Marked", "find_marked", "with_mark"]
+__all__ = ["PROCESS_MARK", "Marked", "find_marked", "with_mark"]
 
-MARK = "CLAUDEWIRE_PROCESS"
+PROCESS_MARK = "CLAUDEWIRE_PROCESS"
 """The variable. Its value has the marks of all that a process descends from, the nearest last."""
 
-_PREFIX = f"{MARK}=".encode()
+_PREFIX = f"{PROCESS_MARK}=".encode()
 _LONGEST = 2**20
 """Bytes of an environment that are looked at."""
 _KERNEL = 2
@@ -32,8 +32,8 @@ are inherited, and do not change."""
 
 def with_mark(env: Mapping[str, str], mark: str) -> dict[str, str]:
     """Return an environment with one more mark: this process may itself have some."""
-    outer = os.environ.get(MARK)
-    return {**env, MARK: f"{outer} {mark}" if outer else mark}
+    outer = os.environ.get(PROCESS_MARK)
+    return {**env, PROCESS_MARK: f"{outer} {mark}" if outer else mark}
 
 
 class Marked(NamedTuple):
