@@ -41,7 +41,7 @@ from claudewire.hooks import (
     tell_user,
 )
 from claudewire.hooks.events import EVENTS
-from claudewire.hooks.hook import FAILED
+from claudewire.hooks.hook import FAILED, NONSENSE
 from claudewire.simulator import Chat, SimulatedCLI
 from claudewire.wire import (
     HOOK_EVENTS,
@@ -119,14 +119,54 @@ def saying(event: str, said: object, **options: Any) -> Hooks:
     return Hooks.of({event: Hook(lambda _: said, **options)})
 
 
+def own(event: str, **fields: Any) -> dict[str, Any]:
+    """What only one event has, as the official SDK writes it."""
+    return {"hookSpecificOutput": {"hookEventName": event, **fields}}
+
+
+BLOCKED_WITHOUT_REASON = {"decision": "block", "reason": "Blocked by a hook."}
+
+
+class Unwritable:
+    """Something that JSON does not have."""
+
+
 # --- what can be said at which event -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("event", HOOK_EVENTS)
-async def test_each_event_can_be_answered_in_its_own_ways_and_no_others(event: str) -> None:
-    said = {name: await answered(saying(event, it), event) for name, it in RESULTS.items()}
-    # A result that does not fit is a failure, after which the CLI goes on without the hook.
-    assert {name: output for name, output in said.items() if output} == expected(event)
+async def test_each_event_can_be_answered_in_its_own_ways_and_no_others(
+    event: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    said: dict[str, dict[str, Any]] = {}
+    for name, result in RESULTS.items():
+        caplog.clear()
+        output = await answered(saying(event, result), event)
+        if not caplog.records:  # those that do not fit are logged
+            said[name] = output
+    assert said == expected(event)
+
+
+def blocked(event: str, why: str) -> dict[str, Any]:
+    """What the CLI is told at an event that is blocked; nothing if it cannot be."""
+    blocks = json.dumps(expected(event).get("block", {})).replace("why", why)
+    told: dict[str, Any] = json.loads(blocks)
+    return told
+
+
+@pytest.mark.parametrize("event", HOOK_EVENTS)
+@pytest.mark.parametrize("said", [True, "deny", {"permissionDecision": "deny"}, HookResultError])
+async def test_an_invalid_result_blocks_what_can_be_blocked_whatever_was_asked_for(
+    event: str, said: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    def contradict(_: object) -> HookResult:
+        return allow() & deny("no")
+
+    hook = Hook(contradict if said is HookResultError else lambda _: said, on_failure="continue")
+    told = await answered(Hooks.of({event: hook}), event)
+    goes_on = "stop_hook_active" in INPUTS[event]  # to block it is to go on
+    assert told == ({} if goes_on else blocked(event, NONSENSE))
+    assert "HookResultError" in caplog.text
 
 
 @pytest.mark.parametrize("event", HOOK_EVENTS)
@@ -185,8 +225,36 @@ async def test_a_result_that_does_not_fit_its_event_is_a_failure(
         ("UserPromptSubmit", set_fields(session_title=5), "cannot be written"),
         ("PreToolUse", change_input({"x": object()}), "cannot be written"),
         ("PreToolUse", "allow", "returns None, a result"),
-        ("PreToolUse", {"decision": "block"}, "returns None, a result"),
-        ("PreToolUse", HookOutput(decision=5), "cannot be written"),  # type: ignore[arg-type]
+        ("PreToolUse", {"decison": "block"}, "no 'decison' in the result of a hook; did you mean"),
+        ("PreToolUse", {"permissionDecision": "deny"}, "There is no 'permissionDecision' in the"),
+        ("PreToolUse", {"x": 1}, "no 'x' in the result of a hook; it can have continue, decision"),
+        ("PreToolUse", {1: 1}, "There is no 1 in the result of a hook"),
+        ("PreToolUse", {"decision": "deny"}, "decision must be one of block, approve, not 'deny'"),
+        ("PreToolUse", {"continue": "no"}, "continue must be True or False, not 'no'"),
+        ("PreToolUse", {"async_": 1}, "async must be True or False, not 1"),
+        ("PreToolUse", {"systemMessage": 5}, "cannot be written"),
+        ("PreToolUse", {"async_": True, "decision": "block"}, "With `async` the CLI goes on"),
+        ("PreToolUse", {"hookSpecificOutput": 5}, "must be a dictionary, not 5"),
+        (
+            "PreToolUse",
+            own("PreToolUse", permissionDecision="no"),
+            "permissionDecision must be one",
+        ),
+        ("PreToolUse", own("PreToolUse", permisionDecision="deny"), "mean 'permissionDecision'?"),
+        ("PreToolUse", own("PostToolUse"), "the output for PostToolUse, and the event is PreTool"),
+        ("PreToolUse", own("PreToolUse", updatedInput=[]), "cannot be written"),
+        (
+            "PreToolUse",
+            {"decision": "block", **own("PreToolUse", permissionDecision="allow")},
+            "cannot say both deny and allow",
+        ),
+        ("SessionEnd", own("SessionEnd", additionalContext="x"), "has no hookSpecificOutput"),
+        ("SessionEnd", {"decision": "block"}, "SessionEnd cannot be answered with block"),
+        ("PermissionRequest", own("PermissionRequest", decision="deny"), "must be a dictionary"),
+        ("PermissionRequest", own("PermissionRequest", decision={}), "behavior must be one of"),
+        ("PreToolUse", HookOutput(decision="deny"), "must be one of approve, block, not 'deny'"),
+        ("PostToolUse", change_output(Unwritable()), "cannot be written"),
+        ("PreToolUse", HookOutput(decision=5), "must be one of approve"),  # type: ignore[arg-type]
         (
             "PreToolUse",
             HookOutput(hook_specific_output=StopHookSpecificOutput("x")),
@@ -197,8 +265,100 @@ async def test_a_result_that_does_not_fit_its_event_is_a_failure(
 async def test_it_says_what_is_wrong_with_a_result(
     event: str, result: object, problem: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert await answered(saying(event, result), event) == {}
+    await answered(saying(event, result), event)
+    assert "HookResultError" in caplog.text
     assert problem in caplog.text
+
+
+DENIED = {"permissionDecision": "deny", "permissionDecisionReason": "why"}
+
+
+@pytest.mark.parametrize(
+    ("event", "given", "told"),
+    [
+        ("PreToolUse", {}, {}),
+        ("PreToolUse", {"continue_": True, "decision": None}, {}),
+        ("PreToolUse", own("PreToolUse", **DENIED), own("PreToolUse", **DENIED)),
+        ("PreToolUse", {"hookSpecificOutput": DENIED}, own("PreToolUse", **DENIED)),
+        ("PreToolUse", {"decision": "block", "reason": "why"}, own("PreToolUse", **DENIED)),
+        (
+            "PreToolUse",
+            {"decision": "block", "reason": "why", **own("PreToolUse", **DENIED)},
+            own("PreToolUse", permissionDecision="deny", permissionDecisionReason="why"),
+        ),
+        ("PreToolUse", {"decision": "approve"}, own("PreToolUse", permissionDecision="allow")),
+        (
+            "PreToolUse",
+            own("PreToolUse", permissionDecision="allow", updatedInput={"command": "pwd"}),
+            own("PreToolUse", permissionDecision="allow", updatedInput={"command": "pwd"}),
+        ),
+        (
+            "PreToolUse",
+            own("PreToolUse", permissionDecision="ask", additionalContext="x"),
+            own("PreToolUse", permissionDecision="ask", additionalContext="x"),
+        ),
+        (
+            # A CLI that is only told to stop would run the tool first.
+            "PreToolUse",
+            {"continue_": False, "stopReason": "why"},
+            {"continue": False, "stopReason": "why", **own("PreToolUse", **DENIED)},
+        ),
+        (
+            "PostToolUse",
+            {"continue": False, "systemMessage": "!", "suppressOutput": True},
+            {
+                "continue": False,
+                "stopReason": "Stopped by a hook.",
+                "systemMessage": "!",
+                "suppressOutput": True,
+            },
+        ),
+        (
+            "PostToolUse",
+            {"decision": "block", "reason": "why", **own("PostToolUse", additionalContext="x")},
+            {"decision": "block", "reason": "why", **own("PostToolUse", additionalContext="x")},
+        ),
+        ("UserPromptSubmit", {"decision": "block"}, BLOCKED_WITHOUT_REASON),
+        ("UserPromptSubmit", {"decision": "approve", "reason": "why"}, {}),
+        ("Stop", {"decision": "block", "reason": "why"}, {"decision": "block", "reason": "why"}),
+        ("Stop", {"async_": True, "asyncTimeout": 5}, {"async": True, "asyncTimeout": 5}),
+        ("Notification", {"systemMessage": "x"}, {"systemMessage": "x"}),
+        ("SessionEnd", own("SessionEnd"), {}),
+        (
+            "SessionStart",
+            {"hook_specific_output": {"additional_context": "x", "session_title": "y"}},
+            own("SessionStart", additionalContext="x", sessionTitle="y"),
+        ),
+        (
+            "PermissionRequest",
+            own("PermissionRequest", decision={"behavior": "deny", "message": "why"}),
+            own("PermissionRequest", decision={"behavior": "deny", "message": "why"}),
+        ),
+        (
+            "PermissionRequest",
+            own("PermissionRequest", decision={"behavior": "deny", "interrupt": True}),
+            own(
+                "PermissionRequest",
+                decision={"behavior": "deny", "message": "Stopped by a hook.", "interrupt": True},
+            ),
+        ),
+        (
+            "PermissionRequest",
+            own("PermissionRequest", decision={"behavior": "allow", "updatedInput": {"a": 1}}),
+            own("PermissionRequest", decision={"behavior": "allow", "updatedInput": {"a": 1}}),
+        ),
+        ("PermissionRequest", own("PermissionRequest"), {}),
+        (
+            "Elicitation",
+            own("Elicitation", action="accept", content={"a": 1}),
+            own("Elicitation", action="accept", content={"a": 1}),
+        ),
+    ],
+)
+async def test_a_dictionary_of_the_official_sdk_is_understood(
+    event: str, given: dict[str, Any], told: dict[str, Any]
+) -> None:
+    assert await answered(saying(event, given), event) == told
 
 
 async def test_results_are_joined() -> None:
@@ -594,7 +754,7 @@ async def test_a_failing_hook_is_logged_and_not_told_to_the_model(
     assert said["hookSpecificOutput"] == {
         "hookEventName": "PreToolUse",
         "permissionDecision": "deny",
-        "permissionDecisionReason": FAILED,
+        "permissionDecisionReason": NONSENSE if kind == "gives rubbish" else FAILED,
     }
     (record,) = caplog.records
     assert (record.name, record.levelno) == ("claudewire.hooks", logging.ERROR)
@@ -603,7 +763,7 @@ async def test_a_failing_hook_is_logged_and_not_told_to_the_model(
     assert ("did not return within 0.02 s" in caplog.text) == (kind == "hangs")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS[:-1])
 async def test_a_failing_hook_has_said_nothing_if_it_was_to_continue(
     kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:

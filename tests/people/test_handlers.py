@@ -6,9 +6,11 @@ import functools
 import logging
 import threading
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 from tests.people.asking import SOON, permission
 
@@ -129,18 +131,85 @@ async def test_a_handler_that_forgets_to_return_has_given_its_only_answer(
     assert allows(await answer_of(plainly if run_in_thread else slowly))
 
 
+NOT_AN_ANSWER = "is not an answer to a permission; return what `request.allow(…)`"
+
+
+@dataclass
+class OfficialAllow:
+    """As the official SDK has it."""
+
+    behavior: str = "allow"
+    updated_input: dict[str, Any] | None = None
+    updated_permissions: list[Any] | None = None
+
+
+@dataclass
+class OfficialDeny:
+    """As the official SDK has it."""
+
+    behavior: str = "deny"
+    message: str = ""
+    interrupt: bool = False
+
+
 @pytest.mark.parametrize(
-    "returned", [True, False, None, "allow", 1, {"behavior": "allow"}, PermissionRequest]
+    ("returned", "logged"),
+    [
+        (True, NOT_AN_ANSWER),
+        (False, NOT_AN_ANSWER),
+        (None, NOT_AN_ANSWER),
+        ("allow", NOT_AN_ANSWER),
+        (1, NOT_AN_ANSWER),
+        (PermissionRequest, NOT_AN_ANSWER),
+        (OfficialAllow, NOT_AN_ANSWER),
+        ({}, NOT_AN_ANSWER),
+        ({"allow": True}, NOT_AN_ANSWER),
+        ({"behavior": True}, NOT_AN_ANSWER),
+        ({"behavior": "allowed"}, NOT_AN_ANSWER),
+        ({"behaviour": "allow"}, NOT_AN_ANSWER),
+        ({"behavior": "allow", "input": {}}, "A decision has no 'input'"),
+        ({"behavior": "allow", "updatedInput": 5}, "is not a decision: Expected `object"),
+        (OfficialAllow(updated_permissions=[{"rules": []}]), "is not a decision"),
+        (OfficialAllow(behavior="maybe"), NOT_AN_ANSWER),
+    ],
 )
 async def test_a_handler_that_returns_nonsense_has_said_no(
-    returned: Any, caplog: pytest.LogCaptureFixture
+    returned: Any, logged: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     def decide(request: PermissionRequest) -> Any:
         return returned
 
     answer = await answer_of(decide)
     assert answer == PermissionResultDeny(FAILED, tool_use_id="toolu_1")
-    assert "is not an answer to a permission; return what `request.allow(…)`" in caplog.text
+    assert logged in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("returned", "answer"),
+    [
+        ({"behavior": "deny", "message": "no"}, PermissionResultDeny("no")),
+        (
+            {"behavior": "deny", "message": "no", "interrupt": True},
+            PermissionResultDeny("no", True),
+        ),
+        (OfficialDeny(message="no"), PermissionResultDeny("no", False)),
+        ({"behavior": "allow"}, PermissionResultAllow({"command": "make"})),
+        (
+            {"behavior": "allow", "updatedInput": {"command": "pwd"}},
+            PermissionResultAllow({"command": "pwd"}),
+        ),
+        (OfficialAllow(), PermissionResultAllow({"command": "make"})),
+        (
+            OfficialAllow(updated_input={"command": "pwd"}),
+            PermissionResultAllow({"command": "pwd"}),
+        ),
+    ],
+)
+async def test_a_handler_may_return_what_the_official_sdk_sends(
+    returned: Any, answer: PermissionResultAllow | PermissionResultDeny
+) -> None:
+    given = await answer_of(lambda request: returned)
+    assert given == msgspec.structs.replace(answer, tool_use_id="toolu_1")
 
 
 async def test_a_handler_that_makes_two_answers_and_returns_none_has_said_no() -> None:

@@ -128,7 +128,7 @@ async def test_what_is_no_answer_is_refused_and_the_request_still_waits() -> Non
     inbox, request = Inbox(), permission()
 
     def act() -> None:
-        for nonsense in (True, "allow", None, {"behavior": "allow"}):
+        for nonsense in (True, "allow", None, {"behavior": "allowed"}):
             with pytest.raises(TypeError, match="is not an answer to a permission"):
                 inbox.answer("1", nonsense)
         request.deny("no")

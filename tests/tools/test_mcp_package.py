@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from claudewire.tools import ServerHost, ToolServer, as_server
+from claudewire.tools import ServerHost, ToolServer, as_server, tool
 from claudewire.tools.mcp_package import MountedConnection, MountedServer
 from claudewire.tools.server import SdkServer
 from claudewire.wire import McpMessage, McpResponse, Request
@@ -454,3 +454,28 @@ def test_low_level_and_high_level_servers_are_known() -> None:
     assert not isinstance(high, SdkServer)
     with pytest.raises(TypeError, match="5 is not a server of the `mcp` package"):
         as_server(5)
+
+
+def mcp_type(name: str) -> Any:
+    return getattr(import_module("mcp.types"), name)
+
+
+async def test_a_function_may_return_what_a_server_of_the_package_does() -> None:
+    words = mcp_type("TextContent")(type="text", text="no")
+    failed = mcp_type("CallToolResult")(content=[words], isError=True)
+    shown = [{"type": "text", "text": "no"}]
+    assert await called(failed) == {"content": shown, "isError": True}
+    assert await called(words) == {"content": shown, "isError": False}
+    assert await called([words, "and"]) == {
+        "content": [*shown, {"type": "text", "text": "and"}],
+        "isError": False,
+    }
+
+
+async def called(value: Any) -> Message:
+    @tool
+    def give() -> Any:
+        """Give it."""
+        return value
+
+    return await give.call({})

@@ -724,6 +724,21 @@ class Struct(msgspec.Struct):
         ),
         ({"content": [text("raw")]}, shown(text("raw"))),
         ({"content": [text("raw")], "isError": True}, shown(text("raw"), error=True)),
+        ({"content": [text("raw")], "is_error": True}, shown(text("raw"), error=True)),
+        ({"content": [text("raw")], "is_error": False}, shown(text("raw"))),
+        ({"content": "raw", "is_error": True}, shown(text("raw"), error=True)),
+        ({"content": ["raw", IMAGE], "is_error": True}, shown(text("raw"), IMAGE, error=True)),
+        ({"is_error": True}, shown(error=True)),
+        (
+            {"content": [], "structured_content": {"a": 1}, "is_error": True, "_meta": {"b": 2}},
+            shown(error=True, structuredContent={"a": 1}, _meta={"b": 2}),
+        ),
+        (
+            {"is_error": True, "code": 5},
+            shown(
+                text('{"is_error":true,"code":5}'), structuredContent={"is_error": True, "code": 5}
+            ),
+        ),
         ({"content": "x"}, shown(text('{"content":"x"}'), structuredContent={"content": "x"})),
         ({"content": [1]}, shown(text('{"content":[1]}'), structuredContent={"content": [1]})),
     ],
@@ -752,6 +767,7 @@ async def test_a_file_is_read_and_its_kind_guessed(tmp_path: Path) -> None:
     ("value", "words"),
     [
         (b"bytes", "The tool failed: a tool cannot return bytes; return a ToolFile"),
+        ({"content": [], "is_error": "no"}, "The tool failed: is_error must be True or False"),
         (OpaqueThing(), "The tool failed: a `OpaqueThing` cannot be written as JSON"),
     ],
 )

@@ -15,7 +15,7 @@ from ..concurrency import call_function, check_function, function_name
 from ..errors import OptionsError
 from ..wire import BaseHookInput, HookOutput, UnknownHookInput
 from .events import EventKind
-from .results import block, to_output
+from .results import HookResultError, block, to_output
 
 if TYPE_CHECKING:
     from ..session import Session
@@ -33,6 +33,7 @@ MAX_TIMEOUT: Final = 1_000_000.0
 """In seconds. The CLI counts milliseconds, and a timer of much longer than that rings at once."""
 
 FAILED: Final = "A hook of the application failed, so this was blocked."
+NONSENSE: Final = "A hook of the application returned an invalid result, so this was blocked."
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,14 @@ class Hook:
     Attributes:
         function: called with its input and, if it takes a second argument, a `HookContext`. A plain
             function runs in a thread of its own. It returns None for no result, a result such as
-            `deny("…")`, or the `HookOutput` itself.
+            `deny("…")`, the `HookOutput` itself, or a dictionary as the official SDKs have it.
         matcher: for which tools, or what else the event is matched by; None for all.
         timeout: how many seconds it may take. After that it has failed.
-        on_failure: what follows if it raises, takes too long or returns something impossible.
-            `continue`: as if it had no result. `block`: what the event is about is prevented, also
-            by the CLI if it gets no answer; a CLI that cannot do that is refused. `block_here`: the
-            same without the CLI's help, with any CLI.
+        on_failure: what follows if it raises or takes too long. `continue`: as if it had no result.
+            `block`: what the event is about is prevented, also by the CLI if it gets no answer; a
+            CLI that cannot do that is refused. `block_here`: the same without the CLI's help, with
+            any CLI. An invalid result blocks in any case, at every event that can be blocked but
+            Stop and SubagentStop.
         show_error: whether the model is told which exception was raised.
     """
 
@@ -124,8 +126,8 @@ def _check_function(kind: EventKind, hook: Hook) -> bool:
         return False
     if not _takes(signature, 1) and not _takes(signature, 2):
         raise OptionsError(
-            f"A hook is called with its input and, if it takes one, a HookContext; "
-            f"{hook.name}{signature} cannot be called that way"
+            f"A hook is called with its input and, if it takes one, a HookContext, which has the "
+            f"tool_use_id, too; {hook.name}{signature} cannot be called that way"
         )
     _check_annotation(kind, hook, signature)
     return _wants_context(signature)
@@ -183,7 +185,7 @@ async def run_hook(
             # A limiter of its own: it never waits until other functions have returned.
             limiter = anyio.CapacityLimiter(1)
             returned = await call_function(hook.function, *arguments, limiter=limiter)
-            return to_output(returned, kind, event)
+            return _read(returned, kind, event)
     except Exception as failure:
         error = failure
     finally:
@@ -191,8 +193,21 @@ async def run_hook(
     return _failed(kind, hook, event, error)
 
 
+def _read(returned: object, kind: EventKind, event: Any) -> HookOutput:
+    """Read what a hook returned. Whatever is wrong with it is a `HookResultError`."""
+    try:
+        return to_output(returned, kind, event)
+    except HookResultError:
+        raise
+    except Exception as error:
+        raise HookResultError(f"{returned!r} cannot be read: {error}") from error
+
+
 def _failed(kind: EventKind, hook: Hook, event: Any, error: Exception | None) -> HookOutput:
-    blocks = _blocks(kind, hook, event)
+    # What it meant is not known; a guard may have meant no.
+    is_invalid = isinstance(error, HookResultError)
+    must_block = is_invalid and kind.blocking is not None and not kind.keeps_going
+    blocks = must_block or _blocks(kind, hook, event)
     log.error(
         "The hook %s %s at %s; %s",
         hook.name,
@@ -203,7 +218,8 @@ def _failed(kind: EventKind, hook: Hook, event: Any, error: Exception | None) ->
     )
     if not blocks:
         return HookOutput()
-    told = f"{FAILED} ({_words(error)})" if hook.show_error else FAILED
+    told = NONSENSE if is_invalid else FAILED
+    told = f"{told} ({_words(error)})" if hook.show_error else told
     return to_output(block(told), kind, event)
 
 

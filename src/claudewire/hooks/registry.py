@@ -48,7 +48,7 @@ GRACE: Final = 10
 """Seconds that the CLI waits longer than we do, so that a timeout is noticed here first."""
 
 InputT = TypeVar("InputT")
-Said = HookResult | HookOutput | None
+Said = HookResult | HookOutput | Mapping[str, Any] | None
 SaidT = TypeVar("SaidT", bound=Said | Awaitable[Said])
 
 

@@ -237,8 +237,14 @@ def to_output(
         return _checked(returned, kind)
     if isinstance(returned, HookResult):
         return _checked(_written(kind, event, returned), kind)
+    if isinstance(returned, Mapping):
+        from .dictionaries import read_dictionary  # which imports this module
+
+        result, rest = read_dictionary(returned, kind)
+        return _checked(msgspec.structs.replace(_written(kind, event, result), **rest), kind)
     raise HookResultError(
-        f"A hook returns None, a result such as allow(), or a HookOutput, not {returned!r}"
+        "A hook returns None, a result such as allow(), a HookOutput, or a dictionary of the "
+        f"official SDK, not {returned!r}"
     )
 
 
@@ -249,6 +255,13 @@ def _checked(output: HookOutput, kind: EventKind) -> HookOutput:
         told = type(specific).__struct_config__.tag
         if told != kind.name:
             raise HookResultError(f"This is the output for {told}, and the event is {kind.name}")
+    for value, words in (
+        (output.decision, ("approve", "block")),
+        (getattr(specific, "permission_decision", None), ("allow", "deny", "ask", "defer")),
+        (getattr(specific, "action", None), ("accept", "decline", "cancel")),
+    ):
+        if value is not None and value not in words:
+            raise HookResultError(f"A decision must be one of {', '.join(words)}, not {value!r}")
     try:
         msgspec.convert(msgspec.to_builtins(output), HookOutput)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:

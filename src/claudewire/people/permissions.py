@@ -6,13 +6,15 @@
         return request.deny("Only reading is allowed here.")
 
 An answer is what `allow` or `deny` returns, or a `PermissionResultAllow` or `PermissionResultDeny`
-made by hand; never True or False, which would be too easy to give by accident.
+made by hand, also as the dictionary that goes over the wire; never True or False, which would be
+too easy to give by accident.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -93,6 +95,10 @@ class ToolPending(Pending[PermissionResult]):
 
     def _fitted(self, answer: object) -> PermissionResult:
         """Check that something is a decision, and have an allow say what the tool runs with."""
+        if is_dataclass(answer) and not isinstance(answer, type):
+            answer = asdict(answer)  # the official SDK's answers are dataclasses
+        if isinstance(answer, Mapping):
+            answer = _from_mapping(answer)
         if not isinstance(answer, PermissionResultAllow | PermissionResultDeny):
             raise TypeError(f"{answer!r} is not an answer to a {self.kind}; {self._advice()}")
         whole = self._completed(answer)
@@ -221,9 +227,29 @@ def _title(body: CanUseTool) -> str:
     return f"{name}: {line}" if line else name
 
 
-PermissionHandler = Callable[
-    [PermissionRequest], PermissionResult | Awaitable[PermissionResult | None] | None
-]
+def _from_mapping(given: Mapping[str, Any]) -> object:
+    """Read a decision as it is on the wire, or as the official SDKs have it.
+
+    Raises:
+        TypeError: it is not a decision.
+    """
+    kinds = {"allow": PermissionResultAllow, "deny": PermissionResultDeny}
+    kind = kinds.get(str(given.get("behavior")))
+    if kind is None:
+        return given
+    names = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
+    wire = {names.get(key, key): value for key, value in given.items() if value is not None}
+    if unknown := wire.keys() - {"behavior", *names.values()}:
+        raise TypeError(f"A decision has no {', '.join(map(repr, unknown))}: {given!r}")
+    try:
+        return msgspec.convert(wire, kind)
+    except msgspec.ValidationError as error:
+        raise TypeError(f"{given!r} is not a decision: {error}") from None
+
+
+Returned = PermissionResult | Mapping[str, Any] | None
+
+PermissionHandler = Callable[[PermissionRequest], Returned | Awaitable[Returned]]
 """Decides whether a tool may run: a function or a coroutine function.
 
 A plain function is called in a thread, so it may block, on `input()` for example.

@@ -166,8 +166,15 @@ class ToolError(Error):
         self.content: Sequence[Any] = content
 
 
-_RAW = {"_meta", "content", "isError", "structuredContent"}
-"""The fields of a result that is already in the format of MCP."""
+_RAW = {
+    "_meta": "_meta",
+    "content": "content",
+    "isError": "isError",
+    "is_error": "isError",
+    "structuredContent": "structuredContent",
+    "structured_content": "structuredContent",
+}
+"""The fields of a result that is in the format of MCP, or of the official SDK, and their names."""
 
 
 def error_result(text: str) -> Result:
@@ -192,8 +199,9 @@ def to_result(value: Any, *, wrap: bool = False) -> Result:
         return {"content": _blocks(value.content), "isError": True}
     if isinstance(value, ToolResult):
         return _full(value)
+    value = _from_mcp(value)
     if _is_raw(value):
-        return {"isError": False, **value}
+        return _raw(value)
     if _is_content(value) or _has_content(value):
         return {"content": _blocks(value), "isError": False}
     return _data(value, wrap=wrap)
@@ -276,12 +284,43 @@ def _source(source: Source, name: str) -> Block | None:
     return None
 
 
+def _from_mcp(value: Any) -> Any:
+    """Write an object of the `mcp` package, a result or content, as the dict that it stands for."""
+    parts = value if isinstance(value, list | tuple) else [value]
+    if not any(map(_is_of_mcp, parts)):
+        return value
+    written = [_dumped(part) if _is_of_mcp(part) else part for part in parts]
+    if isinstance(value, list | tuple) or _is_block(written[0]):
+        return {"content": written, "isError": False}
+    return {key: it for key, it in written[0].items() if key in _RAW}
+
+
+def _is_of_mcp(value: Any) -> bool:
+    # The newer line of the package has its types in a package of their own.
+    package = type(value).__module__.partition(".")[0]
+    return package in ("mcp", "mcp_types") and hasattr(value, "model_dump")
+
+
+def _dumped(value: Any) -> dict[str, Any]:
+    dumped: dict[str, Any] = value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return dumped
+
+
 def _is_raw(value: Any) -> TypeGuard[Result]:
-    """Whether it is a result in the format of MCP already."""
-    if not isinstance(value, dict) or "content" not in value or not value.keys() <= _RAW:
+    """Whether it is a result already: it says whether it is an error, or all of it is content."""
+    if not isinstance(value, dict) or not value or not value.keys() <= _RAW.keys():
         return False
-    content = value["content"]
+    if "isError" in value or "is_error" in value:
+        return True
+    content = value.get("content")
     return isinstance(content, list) and all(map(_is_block, content))
+
+
+def _raw(value: Result) -> Result:
+    result = {_RAW[key]: it for key, it in value.items()}
+    if not isinstance(result.setdefault("isError", False), bool):
+        raise TypeError(f"is_error must be True or False, not {result['isError']!r}")
+    return {**result, "content": _blocks(result.get("content", ()))}
 
 
 def _is_block(value: Any) -> bool:
