@@ -14,7 +14,6 @@ from claudewire.options import Options, Timeouts
 from claudewire.people import PermissionHandler, PermissionRequest, PermissionResult
 from claudewire.session import Session
 from claudewire.testing import Chat, SimulatedCLI
-from claudewire.transport import Launch
 
 SOME_CLI = [sys.executable]
 """A program that is there, where none is to be started."""
@@ -38,12 +37,6 @@ def simulated(
 ) -> Session:
     changes = {} if on_permission is None else {"on_permission": on_permission}
     return Session(options(**changes), transport=SimulatedCLI(scenario, **cli))
-
-
-def same_session(launch: Launch) -> list[str]:
-    """The argument that makes a CLI without a memory have the conversation that is resumed."""
-    resumed = [it.partition("=")[2] for it in launch.argv if it.startswith("--resume=")]
-    return [f"--session-id={id}" for id in resumed]
 
 
 async def opened(peer: Peer, **changes: Any) -> Session:

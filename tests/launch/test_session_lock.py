@@ -16,7 +16,7 @@ import pytest
 from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.processes import ended, killed_in_the_end
-from tests.helpers.sessions import SOME_CLI, echo, opened, options, same_session
+from tests.helpers.sessions import SOME_CLI, echo, opened, options
 
 from claudewire.errors import Cause, CLIError, Error, SessionClosed
 from claudewire.launch import Claim, claim_for
@@ -354,6 +354,7 @@ async def test_a_session_that_fails_lets_go(cache: Path) -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.filterwarnings("ignore:The CLI at the other end of a transport")
 async def test_another_conversation_than_the_one_to_resume_is_an_error(cache: Path) -> None:
     wanted, given = new_id(), new_id()
     peer = Peer()
@@ -378,6 +379,7 @@ async def test_another_conversation_than_the_one_to_resume_is_an_error(cache: Pa
 
 
 @pytest.mark.anyio
+@pytest.mark.filterwarnings("ignore:The CLI at the other end of a transport")
 async def test_what_is_resumed_is_confirmed_once_and_may_change_later(cache: Path) -> None:
     wanted, cleared = new_id(), new_id()
     peer = Peer()
@@ -404,8 +406,3 @@ async def test_a_session_that_is_closed_before_it_began_holds_nothing(kept: Open
         with pytest.raises(Error):
             await failing.start()  # there is no such conversation
     assert locks() == []
-
-
-def test_a_cli_without_a_memory_can_be_told_its_session() -> None:
-    id = new_id()
-    assert same_session(Launch(("claude", f"--resume={id}"), {})) == [f"--session-id={id}"]

@@ -24,7 +24,7 @@ from tests.helpers.cancellation import (
     open_files,
 )
 from tests.helpers.peer import SOON
-from tests.helpers.sessions import SOME_CLI, echo, options, same_session, simulated
+from tests.helpers.sessions import SOME_CLI, echo, options, simulated
 
 from claudewire.errors import Error, SessionClosed
 from claudewire.options import Timeouts
@@ -232,7 +232,7 @@ def test_a_close(backend: str, how: str, busy: bool) -> None:
 
 async def connect(launch: Launch) -> Transport:
     await anyio.lowlevel.checkpoint()
-    return SimulatedCLI(agent, argv=same_session(launch))
+    return SimulatedCLI(agent)
 
 
 @ways
@@ -272,7 +272,7 @@ def test_an_interrupt_that_escalates(backend: str, how: str) -> None:
     clis: list[SimulatedCLI] = []
 
     async def connect_deaf(launch: Launch) -> Transport:
-        clis.append(Deaf(agent, argv=same_session(launch)))
+        clis.append(Deaf(agent))
         return clis[-1]
 
     async def try_it(cancel: Cancel) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer, Through
-from tests.helpers.sessions import SOME_CLI, never, opened, options, same_session, simulated, soon
+from tests.helpers.sessions import SOME_CLI, never, opened, options, simulated, soon
 
 from claudewire.errors import CLIError, RequestTimeout, SessionClosed, TurnCancelled
 from claudewire.session import Escalation, InterruptReceipt, Session, TurnState
@@ -404,7 +404,7 @@ async def test_another_cli_may_take_its_place() -> None:
         launches.append(launch)
         if len(launches) == 1:
             return peer.transport
-        return SimulatedCLI(endless, argv=same_session(launch))
+        return SimulatedCLI(endless)
 
     session = Session(options(cli=SOME_CLI), transport=connect)
     with anyio.fail_after(SOON):

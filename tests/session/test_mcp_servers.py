@@ -260,6 +260,7 @@ async def test_a_caller_that_gives_up_leaves_no_server_behind() -> None:
     assert told == [sdk("late"), sdk("other")]
 
 
+@pytest.mark.filterwarnings("ignore:The CLI at the other end of a transport")
 async def test_what_makes_no_sense_is_refused_before_the_cli_hears_of_it() -> None:
     async def listen(cli: CLI) -> None:
         await cli.hear_end()
@@ -306,6 +307,7 @@ async def test_an_old_cli_is_not_asked_what_it_would_never_answer() -> None:
         {"tools": [ToolServer("one")], "mcp_servers": {"one": STDIO}},
     ],
 )
+@pytest.mark.filterwarnings("ignore:The CLI at the other end of a transport")
 def test_two_servers_of_one_name_are_refused_before_the_start(given: Any) -> None:
     with pytest.raises(OptionsError, match="two MCP servers called"):
         Session(options(**given), transport=Peer().transport)

@@ -48,7 +48,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"repairs": -1}, "repairs must be 0 or more, not -1"),
     ({"tell_errors": "yes"}, "tell_errors must be True or False"),
     ({"person": "terminal"}, r"person must be a function, Terminal\(\) or 'inbox'"),
-    ({"tools": [5]}, "A tool is made of a function, not of 5"),
+    ({"tools": [5]}, "a tool is made of a function, not of 5"),
     ({"tools": [add, add]}, "claudewire has a tool called add already"),
     ({"tools": [everything]}, r"it cannot take \*args; take a list instead"),
     ({"tools": ["Read"]}, "not 'Read'; names of built-in tools go into builtin_tools"),
@@ -64,7 +64,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"can_use_tool": print}, "here it is on_permission"),
     ({"timeout": 5}, r"here it is timeouts=Timeouts\(…\)"),
-    ({"transport": "simulated"}, "transport must be a Transport, or an async function"),
+    ({"transport": "simulated"}, "transport must be a Transport, or a function that makes one"),
     ({"transport": SimulatedCLI}, "transport must be an object, not the class SimulatedCLI"),
 ]
 
@@ -100,17 +100,24 @@ def test_a_setting_that_makes_no_sense_is_refused(make: Callable[[], object], wo
 
 
 @pytest.mark.parametrize(
-    ("wrong", "kind", "words"),
+    ("wrong", "words"),
     [
-        ({"scenario": "hello"}, TypeError, "an async function of a Chat, not 'hello'"),
-        ({"faults": "kill@3"}, TypeError, r"use parse_faults\('kill@3'\) to make one"),
-        ({"version": "9"}, ValueError, "No persona for CLI '9'; the versions are"),
+        ({"scenario": "hello"}, "an async function of a Chat, not 'hello'"),
+        ({"faults": "kill@3"}, r"use parse_faults\('kill@3'\) to make one"),
+        ({"faults": 5}, "faults must be a list of faults, not 5"),
+        ({"faults": ["kill@3"]}, r"faults must be a list of faults, not \['kill@3'\]"),
+        ({"version": "9"}, "No persona for CLI '9'; the versions are"),
+        ({"version": ["9"]}, r"No persona for CLI \['9'\]; the versions are"),
+        ({"argv": "--foo --bar"}, r"argv must be a list; did you mean \['--foo', '--bar'\]\?"),
+        ({"argv": [5]}, r"argv must be a list of strings, not \[5\]"),
+        ({"dialect": "klingon"}, "dialect must be one of auto, session, .*, not 'klingon'"),
+        ({"dialect": []}, "dialect must be one of auto"),
+        ({"cwd": 5}, "cwd must be a path, not 5"),
+        ({"env": "A=1"}, "env must be a mapping, not 'A=1'"),
     ],
 )
-def test_a_simulated_cli_is_refused_where_it_is_made(
-    wrong: dict[str, Any], kind: type[Exception], words: str
-) -> None:
-    with pytest.raises(kind, match=words):
+def test_a_simulated_cli_is_refused_where_it_is_made(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(claudewire.OptionsError, match=words):
         SimulatedCLI(**wrong)
 
 

@@ -13,7 +13,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import SOME_CLI, echo, options, same_session, soon
+from tests.helpers.sessions import SOME_CLI, echo, options, soon
 
 from claudewire.errors import CLIError, OptionsError, SessionClosed
 from claudewire.people import PermissionRequest, PermissionResult
@@ -66,7 +66,7 @@ class Clis:
         finally:
             self.starting -= 1
         self.launches.append(launch)
-        self.made.append(SimulatedCLI(self.scenario, argv=same_session(launch)))
+        self.made.append(SimulatedCLI(self.scenario))
         return self.made[-1]
 
     async def scenario(self, chat: Chat) -> None:

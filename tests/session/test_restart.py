@@ -13,7 +13,7 @@ import anyio.lowlevel
 import pytest
 from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import SOME_CLI, echo, options, same_session, soon
+from tests.helpers.sessions import SOME_CLI, echo, options, soon
 
 from claudewire.errors import CLIError, Error, SessionClosed, TurnError
 from claudewire.options import Timeouts
@@ -47,7 +47,7 @@ class Clis:
         if isinstance(transport, Exception):
             raise transport
         if iscoroutinefunction(transport):
-            transport = SimulatedCLI(transport, argv=same_session(launch))
+            transport = SimulatedCLI(transport)
         elif callable(transport):
             transport = transport(launch)
         taken: Transport = transport

@@ -19,7 +19,7 @@ import trio.testing
 from tests.helpers import messages as saying
 from tests.helpers.clock import options as clock_options
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import SOME_CLI, echo, opened, options, same_session, soon
+from tests.helpers.sessions import SOME_CLI, echo, opened, options, soon
 
 from claudewire.errors import TurnStalled
 from claudewire.options import Patience, Timeouts, WaitingFor
@@ -403,7 +403,7 @@ def test_it_starts_another_cli_if_told_to(real_clock: Clock) -> None:
     clis: list[Transport] = []
 
     async def connect(launch: Launch) -> Transport:
-        clis.append(SimulatedCLI(stuck, argv=same_session(launch)))
+        clis.append(SimulatedCLI(stuck))
         return clis[-1]
 
     async def test() -> None:

@@ -453,6 +453,34 @@ async def test_a_server_that_raises_or_is_gone_is_an_error_of_the_tool() -> None
     assert tool_results(talk.heard)[0].is_error
 
 
+@pytest.mark.parametrize(
+    ("rules", "allowed"),
+    [
+        (["--allowed-tools", "mcp__calc"], True),
+        (["--allowed-tools", "mcp__calc__*"], True),
+        (["--allowed-tools", "mcp__calc__a*"], True),
+        (["--allowed-tools", "mcp__calc__b*"], False),
+        (["--allowed-tools", "mcp__other__*"], False),
+        # To allow, a pattern must name the server.
+        (["--allowed-tools", "mcp__*"], False),
+        (["--allowed-tools", "*"], False),
+        (["--allowed-tools", "mcp__calc", "--disallowed-tools", "mcp__calc__*"], False),
+        (["--allowed-tools", "mcp__calc", "--disallowed-tools", "mcp__*"], False),
+        (["--allowed-tools", "mcp__calc", "--disallowed-tools", "*"], False),
+        (["--allowed-tools", "mcp__calc", "--disallowed-tools", "mcp__other__*"], True),
+    ],
+)
+async def test_a_rule_may_be_about_all_tools_of_a_server(rules: list[str], allowed: bool) -> None:
+    outcomes: list[bool] = []
+
+    async def play(chat: Chat) -> None:
+        outcomes.append((await chat.use("mcp__calc__add", {}, run=lambda _: "3")).allowed)
+
+    no = PermissionResultDeny("no")
+    await Talk(SimulatedCLI(play, argv=rules), {CanUseTool: lambda _: no}).turn("go")
+    assert outcomes == [allowed]
+
+
 async def test_a_server_is_told_when_its_answer_is_not_wanted_any_more() -> None:
     play = scene(lambda chat: chat.call("calc", "add", {}))
     talk = Talk(SimulatedCLI(play, argv=["--allowed-tools", "mcp__calc"]))

@@ -557,7 +557,7 @@ async def test_the_folder_below_home_is_the_default(tmp_path: Path) -> None:
 async def test_a_session_that_is_not_there_is_one_result_and_an_exit(
     tmp_path: Path, wanted: str
 ) -> None:
-    for env in (home(tmp_path), {}):
+    for env in (home(tmp_path), {}) if wanted != TWO else (home(tmp_path),):
         talk = Talk(SimulatedCLI(echo, env=env, argv=[f"--resume={wanted}"]))
         assert await talk.rest() == 1
         result, end = talk.heard
@@ -565,6 +565,12 @@ async def test_a_session_that_is_not_there_is_one_result_and_an_exit(
         assert wanted in result.errors[0]
         assert isinstance(end, EndOfStream)
         assert result.errors[0] in await talk.stderr()
+
+
+async def test_one_that_keeps_no_sessions_takes_up_any() -> None:
+    cli = SimulatedCLI(echo, argv=[f"--resume={TWO}"])
+    turn = await Talk(cli).turn("hello")
+    assert turn[-1].session_id == TWO
 
 
 # --- as a program ---------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import importlib
 import json
 import pkgutil
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,118 @@ def test_sessions_are_found_again_in_the_same_test(pytester: pytest.Pytester) ->
 """,
     )
     done.assert_outcomes(passed=2)
+
+
+FAILING = """
+    async def wrong(chat):
+        assert chat.text == "expected", "the prompt is another"
+        await chat.say("Hi!")
+
+    async def wrong_in_a_tool(chat):
+        def check(input):
+            assert input == {"a": 1}, "the input is another"
+        await chat.use("Read", {}, run=check)
+
+    async def open_tool(chat):
+        await chat.use("Read", {}, run=lambda input: 1 / 0)
+
+"""
+
+
+def test_what_a_scenario_asserts_is_asserted_for_the_test(pytester: pytest.Pytester) -> None:
+    done = run(
+        pytester,
+        f"""{FAILING}
+    @pytest.fixture(params=["asyncio"])
+    def anyio_backend(request):
+        return request.param
+
+    @pytest.mark.parametrize("scenario", [wrong, wrong_in_a_tool])
+    async def test_green(simulated_cli, talk, scenario):
+        await talk(simulated_cli(hi), "x")
+        await talk(simulated_cli(scenario), "x")
+
+    async def test_red(simulated_cli, talk):
+        await talk(simulated_cli(wrong), "x")
+        assert False, "it is told once"
+
+    async def test_meant_to_raise(simulated_cli, talk):
+        cli = simulated_cli(wrong, may_raise=True)
+        await talk(cli, "x")
+        assert [str(error).partition("\\n")[0] for error in cli.inner.failures] == [
+            "the prompt is another"
+        ]
+
+    async def test_a_tool_may_fail(simulated_cli, talk):
+        await talk(simulated_cli(open_tool), "x")
+
+    async def test_right(simulated_cli, talk):
+        await talk(simulated_cli(wrong), "expected")
+""",
+    )
+    done.assert_outcomes(passed=5, failed=1, errors=2)
+    done.stdout.fnmatch_lines(
+        [
+            "*ERROR at teardown of test_green*wrong*",
+            '>*assert chat.text == "expected", "the prompt is another"*',
+            "E *AssertionError: the prompt is another*",
+            "*- wire: SimulatedCLI -*",
+            '>*assert input == {"a": 1}, "the input is another"*',
+            "E *AssertionError: the input is another*",
+        ]
+    )
+    done.stdout.fnmatch_lines(["E *it is told once*"])
+
+
+def test_what_a_scenario_asserts_in_a_program_is_asserted_for_the_test(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(scenario=textwrap.dedent(FAILING))
+    done = run(
+        pytester,
+        r"""
+    import subprocess
+
+    FLAGS = ["-p", "--verbose", "--input-format=stream-json", "--output-format=stream-json"]
+    PROMPT = '{"type":"user","message":{"role":"user","content":"x"}}\n'
+
+    def start(program):
+        subprocess.run([program, *FLAGS], input=PROMPT.encode(), timeout=60, capture_output=True)
+
+    def test_green(claudewire_sim):
+        start(claudewire_sim("scenario.py:wrong"))
+
+    def test_meant_to_raise(claudewire_sim):
+        start(claudewire_sim("scenario.py:wrong", may_raise=True))
+""",
+    )
+    done.assert_outcomes(passed=2, errors=1)
+    done.stdout.fnmatch_lines(
+        [
+            "*ERROR at teardown of test_green*",
+            "E *ScenarioFailed: The scenario failed.*",
+            "E *AssertionError: the prompt is another*",
+        ]
+    )
+
+
+def test_the_contents_of_a_toml_file_may_be_one_line(pytester: pytest.Pytester) -> None:
+    done = run(
+        pytester,
+        """
+    async def test_text(simulated_cli, claudewire_sim, talk):
+        assert await talk(simulated_cli('default = "{prompt}!"'), "x") == ["x!"]
+        assert claudewire_sim('default = "x"').exists()
+
+    def test_nonsense(simulated_cli, claudewire_sim):
+        for make in (simulated_cli, claudewire_sim):
+            with pytest.raises(ValueError, match="unknown defualt; there are default"):
+                make('defualt = "x"')
+            with pytest.raises(FileNotFoundError):
+                make("a=b.toml")
+""",
+    )
+    done.assert_outcomes(passed=3)
 
 
 # --- claudewire_sim ------------------------------------------------------------------------------

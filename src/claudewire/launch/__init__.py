@@ -6,13 +6,22 @@ Here options become a command line, an environment and the `initialize` request.
 
 from __future__ import annotations
 
-from .connect import Connect, check_transport, launch_of, open_transport
+from .connect import (
+    Connect,
+    check_connect,
+    check_restart,
+    check_transport,
+    launch_of,
+    open_transport,
+)
 from .initialize import initialize_request
 from .session_lock import Claim, claim_for
 
 __all__ = [
     "Claim",
     "Connect",
+    "check_connect",
+    "check_restart",
     "check_transport",
     "claim_for",
     "initialize_request",

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import shlex
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import warnings
+import weakref
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -11,21 +15,30 @@ from typing import NamedTuple
 import anyio.to_thread
 
 from ..errors import CLINotFoundError, OptionsError
-from ..options import Options
-from ..transport import Launch, Transport, check_platform, spawn
+from ..options import DECLARATIONS, Options, configured_servers, given_options
+from ..transport import Configurable, Launch, Transport, check_platform, spawn
 from ..wire import AUTO, MODERN
 from .argv import arguments, check_length
 from .environment import environment
 from .find_cli import find_cli
 from .private_files import PrivateFiles
 
-__all__ = ["SIMULATED", "Connect", "Connected", "check_transport", "launch_of", "open_transport"]
+__all__ = [
+    "SIMULATED",
+    "Connect",
+    "Connected",
+    "check_connect",
+    "check_restart",
+    "check_transport",
+    "launch_of",
+    "open_transport",
+]
 
 SIMULATED = "simulated"
 """The name of the CLI that lives in this process."""
 
-Connect = Callable[[Launch], Awaitable[Transport]]
-"""Starts a CLI somewhere: in a container, on another machine."""
+Connect = Callable[[Launch], Transport | Awaitable[Transport]]
+"""Starts a CLI somewhere: in a container, on another machine. A function, async or not."""
 
 
 class Connected(NamedTuple):
@@ -35,7 +48,11 @@ class Connected(NamedTuple):
     argv: tuple[str, ...] = ()
 
 
-def check_transport(transport: object) -> None:
+_OF_THE_PROCESS = frozenset({"add_dirs", "cwd", "clean_env", "deny", "env", "extra_args", "remote"})
+"""Options that only a CLI heeds that is started with them, besides those that have a flag."""
+
+
+def check_transport(transport: object, options: Options) -> None:
     """Refuse what is neither a transport nor a function that makes one.
 
     Raises:
@@ -45,9 +62,68 @@ def check_transport(transport: object) -> None:
         return
     if isinstance(transport, type):
         raise OptionsError(f"transport must be an object, not the class {transport.__name__}")
-    if not all(callable(getattr(transport, name, None)) for name in ("send", "receive")):
+    if not _is_transport(transport):
         raise OptionsError(
-            f"transport must be a Transport, or an async function that makes one, not {transport!r}"
+            f"transport must be a Transport, or a function that makes one, not {transport!r}"
+        )
+    ignored = [] if _configurable(transport) else [*_for_the_start(options)]
+    if ignored:
+        warnings.warn(
+            f"The CLI at the other end of a transport is running already, so these options do not "
+            f"reach it: {', '.join(ignored)}. Start it with them; or pass a function as the "
+            "transport, which is called with the command line.",
+            stacklevel=4,
+        )
+
+
+def check_connect(connect: object) -> None:
+    """Refuse what is not a function that makes transports.
+
+    Raises:
+        OptionsError: it is not; it may be a single transport.
+    """
+    if connect is not None and (isinstance(connect, type) or not callable(connect)):
+        raise OptionsError(
+            f"A pool needs a function that makes transports, not one transport: {connect!r}"
+        )
+
+
+def _is_transport(transport: object) -> bool:
+    return not isinstance(transport, type) and all(
+        callable(getattr(transport, name, None)) for name in ("send", "receive")
+    )
+
+
+def _for_the_start(options: Options) -> Iterator[str]:
+    """Yield the options that are given and go to the CLI when it is started."""
+    for name, _ in given_options(options):
+        declared = DECLARATIONS[name]
+        by_flag = declared.all_flags and not declared.initialize
+        if name == "mcp_servers":
+            by_flag = bool(configured_servers(options))
+        if by_flag or declared.variable or name in _OF_THE_PROCESS:
+            yield name
+
+
+def _configurable(transport: object) -> Configurable | None:
+    """Find the transport that can be told how to start the CLI; others may be around it."""
+    while not isinstance(transport, Configurable):
+        transport = getattr(transport, "inner", None)
+        if transport is None:
+            return None
+    return transport
+
+
+def check_restart(transport: Transport | Connect | None) -> None:
+    """Check that another CLI can be started.
+
+    Raises:
+        OptionsError: there is only the one at the end of a transport.
+    """
+    if transport is not None and not callable(transport):
+        raise OptionsError(
+            "This session cannot be restarted: it was given a transport, which serves one CLI. "
+            "Pass a function that makes transports instead, and each CLI gets its own"
         )
 
 
@@ -61,16 +137,25 @@ async def open_transport(
         CLIError: there is no such CLI, or it cannot be started.
     """
     if transport is not None and not callable(transport):
-        return Connected(transport)
+        return Connected(transport, _configure(_unused(transport), options))
     if transport is None and options.cli == SIMULATED:
-        return _simulated(options)
+        # Only when it is asked for: most sessions talk to a real CLI.
+        from ..simulator import SimulatedCLI
+
+        dialect = MODERN.name if options.dialect == AUTO else options.dialect
+        cli = SimulatedCLI(dialect=dialect)
+        return Connected(cli, _configure(cli, options))
     if transport is None:
         check_platform()
     # It looks for files in many places, some of which may be slow.
     is_here = transport is None
     launch = await anyio.to_thread.run_sync(partial(launch_of, options, is_here=is_here))
     if transport is not None:
-        return Connected(await transport(launch), launch.argv)
+        made = transport(launch)
+        made = await made if inspect.isawaitable(made) else made
+        if not _is_transport(made):
+            raise OptionsError(f"The function in transport returned {made!r}, not a Transport")
+        return Connected(made, _configure(made, options) or launch.argv)
     timeouts = options.timeouts
     process = await spawn(launch, terminate_after=timeouts.terminate, kill_after=timeouts.kill)
     return Connected(process, launch.argv)
@@ -116,14 +201,38 @@ def _for_a_shell(command: Sequence[str], words: Sequence[str]) -> Sequence[str]:
     return tuple(map(shlex.quote, words))
 
 
-def _simulated(options: Options) -> Connected:
-    # Only when it is asked for: most sessions talk to a real CLI.
-    from ..simulator import SimulatedCLI
+_used: weakref.WeakSet[Transport] = weakref.WeakSet()
+"""The transports that sessions have, or had and closed."""
 
+
+def _unused(transport: Transport) -> Transport:
+    """Return a transport that no session has had.
+
+    Raises:
+        OptionsError: a session has closed it, or will.
+    """
+    with suppress(TypeError):  # it cannot be hashed, or has no weak references
+        if transport in _used:
+            raise OptionsError(
+                f"{transport!r} was given to a session before. A session closes its transport: "
+                "give each one of its own, or a function that makes them"
+            )
+        _used.add(transport)
+    return transport
+
+
+def _configure(transport: Transport, options: Options) -> tuple[str, ...]:
+    """Tell a transport how its CLI is started, if it can be told; return the command line.
+
+    Raises:
+        OptionsError: the options make no sense, or the CLI was started before.
+    """
+    configurable = _configurable(transport)
+    if configurable is None:
+        return ()
     with PrivateFiles() as files:
-        argv = arguments(options, files)
+        argv = ("claude", *arguments(options, files))
         env = {name: value for name, value in options.env.items() if value is not None}
-        dialect = MODERN.name if options.dialect == AUTO else options.dialect
-        cli = SimulatedCLI(argv=argv, cwd=options.cwd or ".", env=env, dialect=dialect)
-        _ = cli.engine  # reads its command line, and the files that are named there
-    return Connected(cli, ("claude", *argv))
+        cwd = None if options.cwd is None else Path(options.cwd)
+        configurable.configure(Launch(argv, env, cwd))
+    return argv

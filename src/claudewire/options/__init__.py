@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from .agents import Agent, check_agents
+from .checks import seconds, whole_number
 from .frozen import thaw
 from .limits import Patience, Timeouts, Unread, WaitingFor
 from .options import (
@@ -15,7 +16,9 @@ from .options import (
     Options,
     OptionsDict,
     OptionsWithoutOutput,
+    check_options,
     configured_servers,
+    given_options,
     hosted_servers,
     option_of,
 )
@@ -33,11 +36,15 @@ __all__ = [
     "Unread",
     "WaitingFor",
     "check_agents",
+    "check_options",
     "configured_servers",
+    "given_options",
     "hosted_servers",
     "may_ignore",
     "option_of",
     "parse_version",
+    "seconds",
     "thaw",
     "unsupported",
+    "whole_number",
 ]

@@ -15,17 +15,9 @@ from uuid import uuid4
 import anyio
 
 from ..content import Prompt, to_content
-from ..errors import (
-    Error,
-    OptionsError,
-    OutputError,
-    RequestError,
-    RequestTimeout,
-    SessionClosed,
-    TransportClosed,
-)
-from ..launch import Connect, check_transport
-from ..options import Options
+from ..errors import Error, OptionsError, OutputError, SessionClosed, TransportClosed
+from ..launch import Connect, check_restart, check_transport
+from ..options import Options, check_options
 from ..people import Inbox
 from ..tracking import Ledger, TaskTable
 from ..transport import Transport
@@ -101,8 +93,8 @@ class Session(Generic[OutputT]):
     def __init__(
         self, options: Options | None = None, *, transport: Transport | Connect | None = None
     ) -> None:
-        check_transport(transport)
-        self.options: Options = options or Options()
+        self.options: Options = check_options(options)
+        check_transport(transport, self.options)
         self._process = os.getpid()
         self._output: OutputSpec[OutputT] | None = _output_of(self.options)
         self._core = Core(self.options, transport, _restarter(self))
@@ -147,9 +139,11 @@ class Session(Generic[OutputT]):
             resume: False to start a new conversation.
 
         Raises:
+            OptionsError: the session was given a transport, which serves one CLI.
             CLIError: the new CLI cannot be used.
         """
         core = self._core
+        check_restart(core.transport)
         if core.state is SessionState.STARTING:
             # Another caller is restarting it already.
             await core.changed.until(lambda: core.state is not SessionState.STARTING)
@@ -546,13 +540,7 @@ class Session(Generic[OutputT]):
     async def _stop_tasks(self) -> None:
         for task in self.tasks.running:
             if task.reported:  # the CLI does not report the end of the others
-                try:
-                    await self.stop_task(task.id)
-                except RequestError as error:
-                    if isinstance(error, RequestTimeout):
-                        raise
-                    log.debug("The CLI has no task %s to stop: %s", task.id, error)
-                    self._core.tasks.stopped(task.id)
+                await self.stop_task(task.id)
 
     async def finish_tasks(self, tasks: TasksAtEnd, seconds: float) -> None:
         """Wait for background tasks for up to `seconds`, then stop them; see `wait_idle`."""
@@ -586,7 +574,12 @@ def _restarter(session: Session) -> Callable[[], Coroutine[Any, Any, None]]:
     this = weakref.ref(session)  # the watchdog must not keep the session alive
 
     async def restart() -> None:
-        if (session := this()) is not None:
+        if (session := this()) is None:
+            return
+        try:
             await session.restart()
+        except OptionsError as error:  # it cannot be, and the CLI is of no use
+            session._core.give_up(error)
+            raise
 
     return restart

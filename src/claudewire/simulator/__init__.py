@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from . import faults
     from .chat import Chat, Scenario, SimulatedTask, ToolOutcome
     from .demo_agent import demo_agent
-    from .engine import Engine
+    from .engine import SCENARIO_FAILED, Engine, Fault
     from .in_memory import ARGV, SimulatedCLI
     from .personas import LATEST, PERSONAS, Persona
     from .scenario import Script, ScriptError, load_scenario, script_from_toml
@@ -27,8 +27,10 @@ __all__ = [
     "ARGV",
     "LATEST",
     "PERSONAS",
+    "SCENARIO_FAILED",
     "Chat",
     "Engine",
+    "Fault",
     "Persona",
     "Scenario",
     "Script",
@@ -49,7 +51,7 @@ if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
         {
             ".chat": "Chat Scenario SimulatedTask ToolOutcome",
             ".demo_agent": "demo_agent",
-            ".engine": "Engine",
+            ".engine": "SCENARIO_FAILED Engine Fault",
             ".faults": "",
             ".in_memory": "ARGV SimulatedCLI",
             ".personas": "LATEST PERSONAS Persona",

@@ -36,6 +36,7 @@ from .manners import MANNERS, Manner
 from .session import SimulatedSession, new_uuid
 
 __all__ = [
+    "SCENARIO_FAILED",
     "Died",
     "Engine",
     "Fault",
@@ -50,6 +51,10 @@ __all__ = [
 STATE_FOR_ALL = "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS"
 STATE_FOR_THE_SDK = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 """The SDK wants to know the session's state, and not to pass it on."""
+
+
+SCENARIO_FAILED = "The scenario failed."
+"""What stands on stderr before a traceback."""
 
 
 class Interrupted(BaseException):
@@ -186,6 +191,8 @@ class Engine(ABC):
         self._tasks: list[Task] = []
         self._turn: Task | None = None
         self._last: AssistantMessage | None = None
+        self.failures: list[Exception] = []
+        """What the scenario has raised."""
         self._deferred: deque[Callable[[], None]] = deque()
         self._timer = clock  # what waiting goes by: no fault makes it jump
         self._faults = sorted(faults, key=lambda fault: fault.order)
@@ -311,6 +318,17 @@ class Engine(ABC):
     def warn(self, text: str) -> None:
         """Write a line to stderr."""
         self.act(WriteError(text.encode() + b"\n"))
+
+    def note_failure(self, error: Exception) -> None:
+        """Report what the scenario has raised: on stderr, and to the test that waits for it."""
+        from traceback import format_exception  # not before it is needed: the program starts fast
+
+        if isinstance(error, StreamClosed | Refused | TimedOut):  # it was the SDK
+            what = "The scenario was given up."
+        else:
+            what = SCENARIO_FAILED
+            self.failures.append(error)
+        self.warn(f"{what}\n{''.join(format_exception(error))}".rstrip("\n"))
 
     def exit(self, status: int) -> None:
         """End the process."""

@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 import anyio
 import anyio.lowlevel
 
-from ..errors import TransportClosed
-from ..wire import MODERN
+from ..errors import OptionsError, TransportClosed
+from ..transport import Launch
+from ..wire import AUTO, DIALECTS, MODERN
 from . import actions
 from .actions import Action
 from .chat import Scenario
@@ -41,15 +42,21 @@ PIPE = 65536
 class SimulatedCLI:
     """A simulated `claude` in memory, as a transport.
 
+    A session starts it with the command line that its options make, as it would start the real CLI.
+    One object serves one session.
+
     Args:
         scenario: what the agent does in each turn; the demo agent if not given.
-        argv: what to add to the flags of an SDK.
+        argv: flags to add to those of the session.
         version: the CLI version to play.
         dialect: the dialect to speak: `modern` is that of the real CLI, `auto` that of the SDK.
         faults: what goes wrong.
-        cwd: its working directory.
-        env: its environment, empty unless given. Sessions are kept only where
-            `CLAUDE_CONFIG_DIR` or `HOME` says.
+        cwd: its working directory, unless the options of the session name one.
+        env: its environment, empty unless given; what the options of the session set comes on top.
+            Sessions are kept only where `CLAUDE_CONFIG_DIR` or `HOME` says.
+
+    Raises:
+        OptionsError: an argument makes no sense.
     """
 
     def __init__(
@@ -63,11 +70,12 @@ class SimulatedCLI:
         cwd: str | os.PathLike[str] = ".",
         env: Mapping[str, str] | None = None,
     ) -> None:
-        _check(scenario, faults)
+        _check(scenario, faults, argv, dialect, cwd, env)
         self._simulation = Simulation(scenario, persona(version).version, dialect, faults)
+        self._more_flags = [*argv]
         self._argv = [*ARGV, *argv]
         self._cwd = os.path.abspath(cwd)
-        self._env = env or {}
+        self._env = dict(env or {})
         self._engine: Engine | None = None
         self._to_do: deque[Action] = deque()
         self._paused_until = self._stdout_held_until = -math.inf
@@ -84,6 +92,27 @@ class SimulatedCLI:
         """The engine; None if the command line was refused."""
         self._start()
         return self._engine
+
+    @property
+    def failures(self) -> tuple[Exception, ...]:
+        """What the scenario has raised, in the order of its turns. The CLI reports it, too."""
+        return () if self._engine is None else tuple(self._engine.failures)
+
+    def configure(self, launch: Launch) -> None:
+        """Start as the options of a session say.
+
+        Raises:
+            OptionsError: it was started before.
+        """
+        if self._engine is not None or self._status is not None:
+            raise OptionsError(
+                "This simulated CLI has been used before, and is over: each session needs a "
+                "SimulatedCLI of its own"
+            )
+        self._argv = [*launch.argv[1:], *self._more_flags]
+        self._cwd = os.path.abspath(launch.cwd or self._cwd)
+        self._env |= launch.env
+        self._start()
 
     async def send(self, data: bytes) -> None:
         """Write to the CLI's stdin. If the CLI does not read it, this waits as a full pipe does."""
@@ -247,9 +276,24 @@ class SimulatedCLI:
         self._changed = anyio.Event()
 
 
-def _check(scenario: object, faults: object) -> None:
+def _check(
+    scenario: object, faults: object, argv: object, dialect: object, cwd: object, env: object
+) -> None:
     """Reject now what would fail in the middle of a session."""
     if scenario is not None and not callable(scenario):
-        raise TypeError(f"scenario must be an async function of a Chat, not {scenario!r}")
+        raise OptionsError(f"scenario must be an async function of a Chat, not {scenario!r}")
     if isinstance(faults, str):
-        raise TypeError(f"faults must be a list; use parse_faults({faults!r}) to make one")
+        raise OptionsError(f"faults must be a list; use parse_faults({faults!r}) to make one")
+    if not isinstance(faults, Sequence) or not all(isinstance(it, Fault) for it in faults):
+        raise OptionsError(f"faults must be a list of faults, not {faults!r}")
+    if isinstance(argv, str):
+        raise OptionsError(f"argv must be a list; did you mean {argv.split()!r}?")
+    if not isinstance(argv, Sequence) or not all(isinstance(it, str) for it in argv):
+        raise OptionsError(f"argv must be a list of strings, not {argv!r}")
+    if dialect not in (AUTO, *DIALECTS):
+        known = ", ".join([AUTO, *DIALECTS])
+        raise OptionsError(f"dialect must be one of {known}, not {dialect!r}")
+    if not isinstance(cwd, str | os.PathLike):
+        raise OptionsError(f"cwd must be a path, not {cwd!r}")
+    if env is not None and not isinstance(env, Mapping):
+        raise OptionsError(f"env must be a mapping, not {env!r}")

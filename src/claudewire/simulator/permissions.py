@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
@@ -87,7 +88,7 @@ def _allowed_by(engine: Engine, name: str, input: dict[str, Any]) -> str | None:
         return "mode"
     if session.mode == "acceptEdits" and name in EDITS:
         return "mode"
-    if _matches_any(rules(session), name, input):
+    if _matches_any(filter(_may_allow, rules(session)), name, input):
         return "rule"
     return "other" if name in HARMLESS or name == STRUCTURED_OUTPUT else None
 
@@ -106,9 +107,22 @@ def _matches_any(rules: Any, name: str, input: dict[str, Any]) -> bool:
     return any(_matches(rule, name, input) for rule in rules or ())
 
 
+def _may_allow(rule: str) -> bool:
+    """Whether the real CLI lets a rule allow anything: a pattern must name the server."""
+    tool = rule.partition("(")[0]
+    return "*" not in tool or re.match(r"mcp__[^*]+?__", tool) is not None
+
+
+def _is_about(tool: str, name: str) -> bool:
+    """Whether the name in a rule is that of a tool, of its server, or a pattern of it."""
+    if tool == name or (tool.startswith("mcp__") and name.startswith(f"{tool}__")):
+        return True
+    return "*" in tool and fnmatchcase(name, tool)
+
+
 def _matches(rule: str, name: str, input: dict[str, Any]) -> bool:
     tool, _, content = rule.rstrip(")").partition("(")
-    if tool != name and not (tool.startswith("mcp__") and name.startswith(f"{tool}__")):
+    if not _is_about(tool, name):
         return False
     subject = _subject(input)
     if content.endswith(":*"):

@@ -87,10 +87,12 @@ def persona(version: str) -> Persona:
     """Find a persona by its version.
 
     Raises:
-        ValueError: that version was never measured.
+        OptionsError: that version was never measured.
     """
     try:
         return PERSONAS[version]
-    except KeyError:
+    except (KeyError, TypeError):  # something else than a string may have no hash
+        from ..errors import OptionsError  # not before it is needed: the program starts fast
+
         known = ", ".join(PERSONAS)
-        raise ValueError(f"No persona for CLI {version!r}; the versions are {known}") from None
+        raise OptionsError(f"No persona for CLI {version!r}; the versions are {known}") from None

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..wire import BackgroundTask, Initialize, ModelUsage, UserMessage, load
-from .flags import Flags
+from .flags import Flags, is_uuid
 from .personas import LATEST, Persona
 
 __all__ = [
@@ -135,7 +135,7 @@ class SimulatedSession:
             wanted = self.store.latest()
         if wanted is None:
             return self._new_id()
-        found = self.store.load(wanted) if self.store is not None else None
+        found = self._find(wanted)
         if found is None:
             return wanted
         self.history, self.resumed = found, True
@@ -145,6 +145,13 @@ class SimulatedSession:
         if self.store is not None:
             self.store.fork(wanted, fork)
         return fork
+
+    def _find(self, wanted: str) -> list[dict[str, Any]] | None:
+        """What was said in a session; None if there is no such session."""
+        if self.store is not None:
+            return self.store.load(wanted)
+        # One that keeps no sessions takes up any, so that a session can be restarted with it.
+        return [] if is_uuid(wanted) else None
 
     def _new_id(self) -> str:
         """The id for a new session. Sets `taken` if the requested one is in use."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import traceback
 from typing import Any
 
 import msgspec
@@ -81,7 +80,7 @@ async def _play(engine: Engine, chat: Chat, scenario: Scenario) -> EndTurn:
         chat.model.close("end_turn")
         return end
     except Exception as error:
-        engine.warn(f"The scenario failed.\n{traceback.format_exc()}")
+        engine.note_failure(error)
         words = f"{type(error).__name__}: {error}"
         return EndTurn("error_during_execution", words, "model_error")
     engine.session.remember("assistant", chat.last_text)

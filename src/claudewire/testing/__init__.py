@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         CageFactory,
         NoRecording,
         RecordingFactory,
+        ScenarioFailed,
         SimulatedCLIFactory,
         SimulatedProgramFactory,
     )
@@ -72,6 +73,7 @@ __all__ = [
     "Persona",
     "RecordingFactory",
     "Scenario",
+    "ScenarioFailed",
     "Script",
     "ScriptError",
     "ScriptedAPI",
@@ -105,7 +107,8 @@ if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
                 """,
             ".cage": "Cage CageError",
             ".fixtures": """
-                CageFactory NoRecording RecordingFactory SimulatedCLIFactory SimulatedProgramFactory
+                CageFactory NoRecording RecordingFactory ScenarioFailed SimulatedCLIFactory
+                SimulatedProgramFactory
                 """,
             ".wirelog": "Watched WireLog",
         },

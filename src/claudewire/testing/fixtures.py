@@ -11,21 +11,30 @@ import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..errors import Redact
-from ..simulator import LATEST, Scenario, SimulatedCLI, Simulation, load_scenario, script_from_toml
+from ..simulator import (
+    LATEST,
+    SCENARIO_FAILED,
+    Scenario,
+    SimulatedCLI,
+    Simulation,
+    load_scenario,
+    script_from_toml,
+)
 from ..simulator import faults as cli_faults
 from ..transport import Match, Recording, RecordingTransport, ReplayTransport, Transport
 from ..wire import Error
 from .api import ScriptSource
 from .cage import Cage
-from .wirelog import Watched, WireLog
+from .wirelog import Watched, WireLog, written_to_stderr
 
 __all__ = [
     "CageFactory",
     "NoRecording",
     "RecordingFactory",
+    "ScenarioFailed",
     "SimulatedCLIFactory",
     "SimulatedProgramFactory",
     "recording_path",
@@ -33,6 +42,10 @@ __all__ = [
 
 LONGEST_NAME = 120
 """Characters of a test's name in the name of a file: systems take 255 bytes."""
+
+
+class ScenarioFailed(Error):
+    """A scenario raised an exception in a program that `claudewire_sim` has made."""
 
 
 class SimulatedCLIFactory:
@@ -50,6 +63,7 @@ class SimulatedCLIFactory:
         self._base = base
         self._cwd = cwd
         self._config = config
+        self._made: list[SimulatedCLI] = []
 
     def __call__(
         self,
@@ -61,18 +75,21 @@ class SimulatedCLIFactory:
         faults: Sequence[cli_faults.Fault] | str = (),
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
+        may_raise: bool = False,
     ) -> Watched[SimulatedCLI]:
         """Make a simulated CLI, which is a transport.
 
         Args:
             scenario: an async function, the path of a file (relative to the test's folder), or the
-                contents of a TOML file, recognised by having more than one line.
+                contents of a TOML file, recognised by a newline or an equals sign.
             argv: more flags.
             version: the CLI version to play.
             dialect: the dialect to speak.
             faults: what goes wrong, as objects or in the notation of `parse_faults`.
             cwd: its working directory; `tmp_path` unless given.
             env: its environment.
+            may_raise: whether the scenario is meant to raise. Otherwise the test fails if it does,
+                by a failed assertion for example.
         """
         if isinstance(scenario, str | os.PathLike):
             scenario = _load(scenario, self._base)
@@ -85,7 +102,15 @@ class SimulatedCLIFactory:
             cwd=self._cwd if cwd is None else cwd,
             env={"CLAUDE_CONFIG_DIR": str(self._config)} if env is None else env,
         )
+        if not may_raise:
+            self._made.append(cli)
         return self._log.watch(cli)
+
+    def finish(self, *, passed: bool) -> None:
+        """Raise what the scenarios have raised; nothing if the test failed already."""
+        for cli in self._made if passed else ():
+            for error in cli.failures:
+                raise error
 
 
 class SimulatedProgramFactory:
@@ -104,6 +129,7 @@ class SimulatedProgramFactory:
         self._folder = folder
         self._config = config
         self._count = 0
+        self._logs: list[Path] = []
 
     def __call__(
         self,
@@ -113,16 +139,18 @@ class SimulatedProgramFactory:
         dialect: str = "auto",
         faults: str = "",
         env: Mapping[str, str] | None = None,
+        may_raise: bool = False,
     ) -> Path:
         """Make a program and return its path.
 
         Args:
             scenario: a TOML file or `file.py:function`, relative to the test's folder; or the
-                contents of a TOML file, recognised by having more than one line.
+                contents of a TOML file, recognised by a newline or an equals sign.
             version: the CLI version to play.
             dialect: the dialect to speak.
             faults: what goes wrong, in the notation of `parse_faults`.
             env: more environment variables for the program.
+            may_raise: whether the scenario is meant to raise; see `SimulatedCLIFactory`.
 
         Raises:
             ValueError: an argument is invalid.
@@ -139,6 +167,8 @@ class SimulatedProgramFactory:
         Simulation.from_env(variables)  # so that errors are raised here
         log = folder / "claude.log"
         self._log.watch_file(log)
+        if not may_raise:
+            self._logs.append(log)
         variables |= {
             "CLAUDEWIRE_SIM_LOG": str(log),
             "CLAUDE_CONFIG_DIR": str(self._config),
@@ -149,15 +179,33 @@ class SimulatedProgramFactory:
     def _file(self, scenario: str | os.PathLike[str] | None, folder: Path) -> str:
         if scenario is None:
             return ""
-        if isinstance(scenario, str) and "\n" in scenario:
+        if _is_toml(scenario):
             file = folder / "scenario.toml"
             file.write_text(scenario, encoding="utf-8")
             return str(file)
         return os.path.join(self._base, scenario)
 
+    def finish(self, *, passed: bool) -> None:
+        """Check that no scenario has raised anything, unless the test failed already.
+
+        Raises:
+            ScenarioFailed: one has; the message has its traceback.
+        """
+        for log in self._logs if passed else ():
+            for text in written_to_stderr(log):
+                if text.startswith(SCENARIO_FAILED):
+                    raise ScenarioFailed(text)
+
+
+def _is_toml(given: str | os.PathLike[str]) -> TypeGuard[str]:
+    """Whether it is the contents of a TOML file, and not the path of one or `file.py:function`."""
+    if not isinstance(given, str) or "\n" in given:
+        return isinstance(given, str)
+    return "=" in given and not given.endswith(".toml") and ".py:" not in given
+
 
 def _load(given: str | os.PathLike[str], base: Path) -> Scenario:
-    if isinstance(given, str) and "\n" in given:
+    if _is_toml(given):
         return script_from_toml(given)
     return load_scenario(os.path.join(base, given))
 

@@ -77,26 +77,36 @@ def _claudewire_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def simulated_cli(
     request: pytest.FixtureRequest, wire_log: WireLog, tmp_path: Path, _claudewire_folder: Path
-) -> SimulatedCLIFactory:
-    """Make a simulated CLI in this process: `simulated_cli(scenario)` is a transport."""
+) -> Iterator[SimulatedCLIFactory]:
+    """Make a simulated CLI in this process: `simulated_cli(scenario)` is a transport.
+
+    The test fails if the scenario raises; `simulated_cli(scenario, may_raise=True)` lets it.
+    """
     from .fixtures import SimulatedCLIFactory
 
-    return SimulatedCLIFactory(
+    made = SimulatedCLIFactory(
         wire_log, base=request.path.parent, cwd=tmp_path, config=_claudewire_folder / "config"
     )
+    yield made
+    made.finish(passed=request.node.stash.get(_PASSED, False))
 
 
 @pytest.fixture
 def claudewire_sim(
     request: pytest.FixtureRequest, wire_log: WireLog, _claudewire_folder: Path
-) -> SimulatedProgramFactory:
-    """Make a simulated CLI as a program: `claudewire_sim(scenario)` is a path to a `claude`."""
+) -> Iterator[SimulatedProgramFactory]:
+    """Make a simulated CLI as a program: `claudewire_sim(scenario)` is a path to a `claude`.
+
+    The test fails if the scenario raises; `claudewire_sim(scenario, may_raise=True)` lets it.
+    """
     from .fixtures import SimulatedProgramFactory
 
     folder = _claudewire_folder
-    return SimulatedProgramFactory(
+    made = SimulatedProgramFactory(
         wire_log, base=request.path.parent, folder=folder, config=folder / "config"
     )
+    yield made
+    made.finish(passed=request.node.stash.get(_PASSED, False))
 
 
 @pytest.fixture

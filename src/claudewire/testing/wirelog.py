@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from ..transport import Direction, Transport
 
-__all__ = ["Watched", "WireLog"]
+__all__ = ["Watched", "WireLog", "written_to_stderr"]
 
 LINES = 200
 """The lines of one wire that are kept: the cause of a failure is usually among the last."""
@@ -170,12 +170,24 @@ class WireLog:
         return [(f"wire: {name}", text) for name, text in shown if text]
 
 
-def _read(path: Path) -> Iterator[_Wire]:
+def written_to_stderr(path: Path) -> Iterator[str]:
+    """Yield what simulated CLIs have written to stderr, according to their log."""
+    for _, direction, data in _entries(path):
+        if direction == "!":
+            yield data.decode("utf-8", "backslashreplace")
+
+
+def _entries(path: Path) -> Iterator[tuple[str, str, bytes]]:
     """Read the log of simulated CLIs: each line has a process, a direction and bytes."""
-    wires: dict[str, _Wire] = {}
     text = path.read_text("ascii") if path.exists() else ""
     for line in text.split("\n")[:-1]:
         process, direction, data = line.split(" ")
+        yield process, direction, bytes.fromhex(data)
+
+
+def _read(path: Path) -> Iterator[_Wire]:
+    wires: dict[str, _Wire] = {}
+    for process, direction, data in _entries(path):
         wire = wires.setdefault(process, _Wire(f"{path.stem}, process {process}"))
-        wire.feed(direction, bytes.fromhex(data))
+        wire.feed(direction, data)
     yield from wires.values()

@@ -5,20 +5,19 @@
     await transport.aclose()      # takes a limited time, and is complete even if it is cancelled
 
 How it ends: its stdin is closed, its process group gets SIGTERM, and after a while SIGKILL. Then it
-is verified that nothing is left of the group, nor of what has left it. What the process wrote can
-still be received.
+is verified that nothing of the group is left. What the process wrote can still be received.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
-import time
 import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import anyio
 import anyio.lowlevel
@@ -28,7 +27,7 @@ from .pipes import PipeReader, PipeWriter, Readiness
 from .platforms import Child, start
 from .spawn_errors import explained
 
-__all__ = ["Launch", "ProcessTransport", "check_platform", "spawn"]
+__all__ = ["Configurable", "Launch", "ProcessTransport", "check_platform", "spawn"]
 
 log: logging.Logger = logging.getLogger("claudewire.transport")
 
@@ -52,6 +51,22 @@ class Launch:
     env: Mapping[str, str] = field(repr=False)
     cwd: Path | None = None
     cleanup: tuple[Callable[[], object], ...] = ()
+
+
+@runtime_checkable
+class Configurable(Protocol):
+    """A transport whose CLI is not started yet, and starts as the options of the session say."""
+
+    def configure(self, launch: Launch) -> None:
+        """Learn how the CLI would be started, before anything is sent.
+
+        Args:
+            launch: its command line, the variables that the options set, and its working directory.
+                Files that the command line names exist during this call only.
+
+        Raises:
+            OptionsError: the CLI was started before.
+        """
 
 
 def check_platform() -> None:
@@ -179,13 +194,7 @@ class ProcessTransport:
 
     async def send_eof(self) -> None:
         """Close its stdin, after all that was sent before. The other direction stays open."""
-        await self._note_descendants()  # for it may exit then, and leave them behind
         await self._stdin.send_eof()
-
-    async def _note_descendants(self) -> None:
-        since = time.monotonic()
-        await anyio.sleep(self._child.look_in(since))
-        self._child.note_descendants(since)
 
     async def receive(self) -> bytes:
         """Wait for some bytes; `b""` when there will be no more. None are lost if it is cancelled.
@@ -261,27 +270,24 @@ class ProcessTransport:
 
     async def _end_process(self) -> None:
         if self.is_alive:
-            await self._note_descendants()
             self._child.terminate()
             with anyio.move_on_after(self._terminate_after):
                 await self.wait()
         if self.is_alive:
             log.warning("Process %d did not end after SIGTERM; killing it", self.pid)
-            self._child.kill()
-            with anyio.move_on_after(self._kill_after):
-                await self.wait()
-        self._child.kill_group()
+        self._child.kill()
+        with anyio.move_on_after(self._kill_after):
+            await self.wait()
         self._child.release()
         with anyio.move_on_after(self._kill_after):
             await self._end_descendants()
 
     async def _end_descendants(self) -> None:
-        since, pause = time.monotonic(), _SHORTEST_PAUSE
-        await anyio.sleep(self._child.look_in(since))
-        while self._child.is_left(since):
+        pause = _SHORTEST_PAUSE
+        while self._child.is_left():
             self._child.kill()
             await anyio.sleep(pause)
-            since, pause = time.monotonic(), min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _not_killed(self) -> CLIError:
         message = f"Process {self.pid}, or a process that it has started, cannot be killed"

@@ -325,6 +325,9 @@ class RecordingTransport:
 
     Its arguments are those of `Recorder`. If the recording cannot be written, the error is raised:
     half a recording that looks whole would be worse.
+
+    Attributes:
+        inner: the transport that is recorded.
     """
 
     def __init__(
@@ -336,38 +339,38 @@ class RecordingTransport:
         redactor: Redact | bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._inner = inner
+        self.inner = inner
         self._recorder = Recorder(sink, header=header, redactor=redactor, clock=clock)
 
     async def send(self, data: bytes) -> None:
         """Write all of `data`."""
         # Recorded first: the answer may be read before `send` returns.
         self._recorder.feed(">", data)
-        await self._inner.send(data)
+        await self.inner.send(data)
 
     async def send_eof(self) -> None:
         """Close our direction: nothing more will be sent."""
         self._recorder.end(">")
-        await self._inner.send_eof()
+        await self.inner.send_eof()
 
     async def receive(self) -> bytes:
         """Wait for some bytes; `b""` when there will be no more."""
-        return self._received("<", await self._inner.receive())
+        return self._received("<", await self.inner.receive())
 
     async def receive_stderr(self) -> bytes:
         """Wait for some bytes of stderr; `b""` when there will be no more."""
-        return self._received("!", await self._inner.receive_stderr())
+        return self._received("!", await self.inner.receive_stderr())
 
     async def wait(self) -> int | None:
         """Wait until the peer has ended; return its exit status."""
-        status = await self._inner.wait()
+        status = await self.inner.wait()
         self._recorder.exit(status)
         return status
 
     async def aclose(self) -> None:
         """Finish the recording, and close the transport."""
         self._recorder.close()
-        await self._inner.aclose()
+        await self.inner.aclose()
 
     def _received(self, direction: Direction, data: bytes) -> bytes:
         if data:

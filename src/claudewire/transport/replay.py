@@ -36,6 +36,7 @@ import anyio.lowlevel
 from ..concurrency import Signal
 from ..errors import Redact, Redactor, TransportClosed
 from ..wire import Error, Lines
+from .process import Launch
 from .recording import Recording, RecordingEntry
 from .replay_compare import WIDEST, Comparison, Ids, excerpts
 
@@ -149,6 +150,9 @@ class ReplayTransport:
         self._status: int | None = None
         self._failure: ReplayMismatch | None = None
         self._changed = Signal()
+
+    def configure(self, launch: Launch) -> None:
+        """Learn how the CLI would be started; it was, with options of its own, when recorded."""
 
     # --- facts -----------------------------------------------------------------------------------
 

@@ -1,0 +1,211 @@
+"""Sessions over a transport that the application gives: what its CLI is started with."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+import claudewire
+from claudewire import OptionsError, Transport
+from claudewire.simulator.session import SimulatedSession
+from claudewire.testing import Chat, SimulatedCLI, SimulatedCLIFactory
+from claudewire.transport import Launch, Recording, RecordingTransport, ReplayTransport, memory_pair
+
+pytestmark = pytest.mark.anyio
+
+SOON = 60.0
+SESSION = "f81d4fae-7dec-41d0-a765-00a0c91e6bf6"
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+async def echo(chat: Chat) -> None:
+    await chat.say(chat.text)
+
+
+async def tidy_up(chat: Chat) -> None:
+    read = await chat.use("Read", {"file_path": "notes.txt"}, result="a plan")
+    removed = await chat.use("Bash", {"command": "rm notes.txt"})
+    await chat.say(f"{read.allowed} {removed.allowed}")
+
+
+def inside(cli: SimulatedCLI) -> SimulatedSession:
+    assert cli.engine is not None
+    return cli.engine.session
+
+
+# --- options -------------------------------------------------------------------------------------
+
+
+async def test_a_simulated_cli_is_started_with_the_options_of_the_session(tmp_path: Path) -> None:
+    cli = SimulatedCLI(tidy_up, argv=["--betas=x"], env={"A": "1", "B": "2"})
+    reply = await claudewire.run(
+        "x",
+        transport=cli,
+        model="haiku",
+        permission_mode="acceptEdits",
+        disallowed_tools=["Bash"],
+        cwd=tmp_path,
+        env={"B": "3", "C": None},
+        session_id=SESSION,
+        settings={"includeCoAuthoredBy": False},
+    )
+    session = inside(cli)
+    assert reply.text == "True False"
+    assert session.id == reply.result.session_id == SESSION
+    assert session.model.startswith("claude-haiku")
+    assert (session.mode, session.cwd) == ("acceptEdits", str(tmp_path))
+    assert dict(session.env) == {"A": "1", "B": "3"}
+    assert session.flags.betas == ("x",)
+
+
+async def test_the_same_options_do_the_same_with_an_object_a_function_and_the_one_that_is_built_in(
+    tmp_path: Path,
+) -> None:
+    async def connect(launch: Launch) -> Transport:
+        return SimulatedCLI()
+
+    (tmp_path / "notes.txt").write_text("milk", encoding="utf-8")
+    given: dict[str, Any] = {"cwd": tmp_path, "permission_mode": "bypassPermissions"}
+    ways: list[dict[str, Any]] = [
+        {"transport": SimulatedCLI()},
+        {"transport": connect},
+        {"cli": "simulated"},
+    ]
+    texts = {(await claudewire.run("List the files", **given, **way)).text for way in ways}
+    assert len(texts) == 1
+    assert "notes.txt" in texts.pop()
+
+
+async def test_a_fixture_is_started_with_the_options_of_the_session(
+    simulated_cli: SimulatedCLIFactory, tmp_path: Path
+) -> None:
+    with (tmp_path / "it.jsonl").open("wb") as file:
+        cli = simulated_cli(tidy_up)
+        reply = await claudewire.run(
+            "x", transport=RecordingTransport(cli, file), disallowed_tools=["Bash"]
+        )
+    assert reply.text == "True False"
+
+
+async def test_an_option_that_the_cli_does_not_know_is_an_error_as_with_a_real_one() -> None:
+    with pytest.raises(claudewire.CLIError, match="no-such-flag"):
+        await claudewire.run("x", transport=SimulatedCLI(echo), extra_args={"no-such-flag": None})
+
+
+async def test_options_that_do_not_reach_a_running_cli_are_named() -> None:
+    with pytest.warns(UserWarning, match="do not reach it: cwd, env, model, deny") as warned:
+        claudewire.open(
+            transport=memory_pair()[0],
+            model="opus",
+            cwd="/",
+            env={"A": "1"},
+            deny=["Bash"],
+            title="This is told in `initialize`",
+            decide_within=5,
+        )
+    assert warned[0].filename == __file__
+
+
+async def test_a_recording_was_made_with_options_of_its_own() -> None:
+    recording = Recording()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        claudewire.open(transport=ReplayTransport(recording), model="opus")
+
+
+# --- functions -----------------------------------------------------------------------------------
+
+
+async def test_a_function_need_not_be_async_and_needs_no_cli(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("PATH", "HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    launches: list[Launch] = []
+
+    def connect(launch: Launch) -> Transport:
+        launches.append(launch)
+        return SimulatedCLI(echo)
+
+    for cli in (None, "simulated", "no-such-program", ["ssh", "host", "claude"]):
+        reply = await claudewire.run("hi", transport=connect, cli=cli, model="opus")
+        assert reply.text == "hi"
+    assert [launch.argv[0].rpartition("/")[2] for launch in launches] == [
+        "claude",
+        "claude",
+        "no-such-program",
+        "ssh",
+    ]
+    assert all("--model=opus" in launch.argv for launch in launches)
+
+
+@pytest.mark.parametrize("made", [None, 5, SimulatedCLI])
+async def test_a_function_that_makes_something_else_is_named(made: Any) -> None:
+    with pytest.raises(OptionsError, match=r"The function in transport returned .*, not a Tran"):
+        await claudewire.run("hi", transport=lambda launch: made)
+
+
+async def test_a_function_that_raises_is_heard() -> None:
+    def connect(launch: Launch) -> Transport:
+        raise ConnectionError("no route to host")
+
+    with pytest.raises(ConnectionError, match="no route"):
+        await claudewire.run("hi", transport=connect)
+
+
+# --- once ----------------------------------------------------------------------------------------
+
+
+async def test_a_transport_serves_one_session() -> None:
+    cli = SimulatedCLI(echo)
+    assert (await claudewire.run("hi", transport=cli)).text == "hi"
+    with pytest.raises(OptionsError, match="was given to a session before"):
+        await claudewire.run("hi", transport=cli)
+    with pytest.raises(OptionsError, match="each session needs a SimulatedCLI of its own"):
+        await claudewire.run("hi", transport=lambda launch: cli)
+
+
+async def test_a_simulated_cli_that_was_used_by_hand_is_over() -> None:
+    cli = SimulatedCLI(echo)
+    await cli.aclose()
+    with pytest.raises(OptionsError, match="each session needs a SimulatedCLI of its own"):
+        await claudewire.run("hi", transport=cli)
+
+
+async def test_a_session_over_a_transport_cannot_be_restarted_and_goes_on() -> None:
+    with anyio.fail_after(SOON):
+        async with claudewire.open(transport=SimulatedCLI(echo)) as claude:
+            with pytest.raises(OptionsError, match="was given a transport, which serves one CLI"):
+                await claude.restart()
+            assert (await claude.ask("hi")).text == "hi"
+
+
+async def test_a_watchdog_that_cannot_restart_a_cli_ends_it() -> None:
+    async def stuck(chat: Chat) -> None:
+        await chat.sleep(3600)
+
+    patience = claudewire.Patience(first_token=0.01, action="restart")
+    with anyio.fail_after(SOON):
+        async with claudewire.open(transport=SimulatedCLI(stuck), patience=patience) as claude:
+            with pytest.raises(claudewire.TurnStalled):
+                await claude.send("hi")
+            await claude.close()
+        with pytest.raises(OptionsError, match="cannot be restarted"):
+            claude.send("hi")
+
+
+async def test_a_session_over_a_function_is_restarted_in_the_same_conversation() -> None:
+    with anyio.fail_after(SOON):
+        async with claudewire.open(transport=lambda launch: SimulatedCLI(echo)) as claude:
+            first = (await claude.ask("one")).result
+            await claude.restart()
+            second = (await claude.ask("two")).result
+            assert first.session_id == second.session_id
