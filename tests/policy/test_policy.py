@@ -85,7 +85,7 @@ def test_a_policy_never_changes() -> None:
     [
         ({"default": "maybe"}, "default cannot be 'maybe'; it is one of allow, ask, deny"),
         ({"mode": "yolo"}, "mode cannot be 'yolo'"),
-        ({"deny": "Read"}, "deny must be a list of rules, not the string 'Read'"),
+        ({"deny": "Read"}, "deny must be a list, not the string 'Read'; write ['Read']"),
         ({"ask": ["Bash("]}, "its last character"),
     ],
 )

@@ -11,6 +11,7 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
 
@@ -36,10 +37,13 @@ __all__ = [
     "environment",
     "extra_arguments",
     "function",
+    "handler",
+    "hooks",
     "inbox",
     "instance",
     "items",
     "json_object",
+    "json_schema",
     "list_of",
     "literal",
     "mapping",
@@ -48,8 +52,10 @@ __all__ = [
     "name_or_names",
     "names",
     "optional",
+    "output",
     "path",
     "paths",
+    "person",
     "plugin",
     "policy",
     "prices",
@@ -168,10 +174,24 @@ def choice(*allowed: str) -> Check:
     def check(name: str, value: Any) -> str:
         if not isinstance(value, str) or value not in allowed:
             words = ", ".join(map(repr, allowed))
-            raise OptionsError(f"{name} must be one of {words}, not {quoted(value)}")
+            hint = _meant(value, allowed)
+            raise OptionsError(f"{name} must be one of {words}, not {quoted(value)}{hint}")
         return value
 
     return check
+
+
+def _meant(value: object, words: Sequence[str]) -> str:
+    """Say which of the words may have been meant, whatever its case and its hyphens."""
+    if not isinstance(value, str):
+        return ""
+    plain = {_plain(word): word for word in words}
+    close = get_close_matches(_plain(value), plain, n=1)
+    return f"; did you mean {plain[close[0]]!r}?" if close else ""
+
+
+def _plain(word: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", word.lower())
 
 
 def literal(kind: Any) -> Check:
@@ -366,16 +386,16 @@ def _rule(name: str, rule: str) -> str:
 
 def builtin_tools(name: str, value: Any) -> Any:
     """Take the names of built-in tools, or `default` for all of them."""
-    advice = "; rules belong into allowed_tools or disallowed_tools" if "(" in str(value) else ""
+    advice = "; rules belong into allowed_tools or disallowed_tools" if "(" in repr(value) else ""
     check = _matching(_TOOL, f"is not the name of a tool{advice}")
-    return "default" if value == "default" else check(name, value)
+    return value if isinstance(value, str) and value == "default" else check(name, value)
 
 
 def skills(name: str, value: Any) -> Any:
     """Take the names of skills, or `all`."""
     form = "letters, digits, and any of . : _ - behind the first"
     check = _matching(_SKILL, f"is not the name of a skill ({form})")
-    return "all" if value == "all" else check(name, value)
+    return value if isinstance(value, str) and value == "all" else check(name, value)
 
 
 def _matching(pattern: re.Pattern[str], problem: str) -> Check:
@@ -527,6 +547,11 @@ def tools(name: str, value: Any) -> tuple[Any, ...]:
                 f"{name} are functions of this program, not {quoted(each)}; "
                 "names of built-in tools go into builtin_tools"
             )
+        if not callable(each) and not hasattr(each, "tools"):
+            raise OptionsError(
+                f"{name}: a tool is made of a function, not of {quoted(each)}; MCP servers go into "
+                "mcp_servers"
+            )
     return found
 
 
@@ -541,9 +566,13 @@ def budgets(name: str, value: Any) -> tuple[Any, ...]:
 
 def prices(name: str, value: Any) -> Any:
     """Take prices by model."""
-    from ..tracking import Price
+    from ..tracking import Price, check_amount
 
-    return mapping_of(instance(Price))(name, value)
+    table = mapping_of(instance(Price))(name, value)
+    for model, price in table.items():
+        for field in price.__struct_fields__:
+            check_amount(f"{name}[{model!r}].{field}", getattr(price, field))
+    return table
 
 
 def answer_form(name: str, value: Any) -> Any:
@@ -551,6 +580,52 @@ def answer_form(name: str, value: Any) -> Any:
     from ..people import AnswerForm
 
     return literal(AnswerForm)(name, value)
+
+
+def handler(name: str, value: Any) -> Any:
+    """Take a function that is called with a request."""
+    from ..people import check_handler
+
+    check_handler(value, name)
+    return value
+
+
+def person(name: str, value: Any) -> Any:
+    """Take a function that is called with any request, or `inbox`."""
+    if isinstance(value, str) and value != "inbox":
+        raise OptionsError(
+            f"{name} must be a function, Terminal() or 'inbox', not {quoted(value)}"
+            f"{_meant(value, ['inbox'])}"
+        )
+    return value if isinstance(value, str) else handler(name, value)
+
+
+def hooks(name: str, value: Any) -> Any:
+    """Take hooks, or a mapping from events to functions."""
+    from ..hooks import Hooks
+
+    try:
+        Hooks.of(value)
+    except OptionsError as error:
+        raise OptionsError(f"{name}: {error}") from None
+    return value
+
+
+def output(name: str, value: Any) -> Any:
+    """Take a type, or a JSON Schema."""
+    from ..schemas import OutputSpec  # it takes a while to import
+
+    OutputSpec.of(json_object(name, value) if isinstance(value, Mapping) else value)
+    return value
+
+
+def json_schema(name: str, value: Any) -> Any:
+    """Take a JSON Schema."""
+    from ..schemas import check_schema
+
+    schema = json_object(name, value)
+    check_schema(schema, name)
+    return schema
 
 
 def policy(name: str, value: Any) -> Any:

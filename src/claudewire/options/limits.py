@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Literal
 
-from .checks import choice, optional, seconds
+from .checks import choice, optional, seconds, whole_number
 
 __all__ = ["Patience", "Timeouts", "Unread", "WaitingFor"]
 
@@ -81,6 +81,8 @@ class Patience:
 
     def __post_init__(self) -> None:
         choice("warn", "interrupt", "restart")("patience.action", self.action)
+        if self.grace != 0 or isinstance(self.grace, bool):
+            seconds("patience.grace", self.grace)
         for name in ("first_token", "next_token", "tool", "person", "answer"):
             optional(seconds)(f"patience.{name}", getattr(self, name))
 
@@ -100,7 +102,7 @@ class Unread:
             comes again as a whole.
 
     Raises:
-        OptionsError: there is no such policy.
+        OptionsError: there is no such policy, or the number makes no sense.
     """
 
     high_water: int = 10_000
@@ -108,3 +110,4 @@ class Unread:
 
     def __post_init__(self) -> None:
         choice("keep", "drop_partial")("unread.policy", self.policy)
+        whole_number(1)("unread.high_water", self.high_water)

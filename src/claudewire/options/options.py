@@ -59,6 +59,7 @@ __all__ = [
     "Options",
     "OptionsDict",
     "OptionsWithoutOutput",
+    "check_options",
     "configured_servers",
     "given_options",
     "hosted_servers",
@@ -190,7 +191,7 @@ class Options:
     )
     """What the model is told in plan mode, instead of the CLI's own instructions."""
     json_schema: JSONObject | None = option(
-        None, checks.json_object, initialize=True, flags=("--json-schema",), since="2.1.17"
+        None, checks.json_schema, initialize=True, flags=("--json-schema",), since="2.1.17"
     )
     """The model answers with an object of this schema, by calling a tool."""
     verbatim_prompts: bool = option(False, boolean, since="2.1.325")
@@ -365,7 +366,7 @@ class Options:
 
     tools: Sequence[AnyTool | Callable[..., Any] | ToolServer] = option((), checks.tools)
     """Python functions that the model may call as tools, and servers that group some."""
-    hooks: Hooks | Mapping[str, Any] | None = option(None)
+    hooks: Hooks | Mapping[str, Any] | None = option(None, checks.hooks)
     """Functions that are called when something happens in the CLI."""
     allow: Sequence[str] = option((), strings)
     """Rules for tools that may be used without asking a person: `Read`, `Bash(git status:*)`.
@@ -375,17 +376,17 @@ class Options:
     deny: Sequence[str] = option((), checks.rules)
     """Rules for tools that must not be used. They also go to the CLI, as `disallowed_tools` do:
     a policy sees only what the CLI asks about, and it reads the project without asking."""
-    on_permission: PermissionHandler | None = option(None)
+    on_permission: PermissionHandler | None = option(None, checks.handler)
     """Decides whether a tool may run. Without a decision it does not."""
-    on_question: QuestionHandler | None = option(None)
+    on_question: QuestionHandler | None = option(None, checks.handler)
     """Answers questions of the model."""
-    on_plan: PlanHandler | None = option(None)
+    on_plan: PlanHandler | None = option(None, checks.handler)
     """Approves plans, or refuses them."""
-    on_elicitation: ElicitationHandler | None = option(None)
+    on_elicitation: ElicitationHandler | None = option(None, checks.handler)
     """Answers questions of MCP servers."""
-    on_dialog: DialogHandler | None = option(None)
+    on_dialog: DialogHandler | None = option(None, checks.handler)
     """Shows dialogs."""
-    person: Person | Literal["inbox"] | None = option(None)
+    person: Person | Literal["inbox"] | None = option(None, checks.person)
     """Answers everything that has no handler of its own; `"inbox"` if the inbox is watched."""
     policy: PolicyLike | None = option(None, checks.policy)
     """Decides whether tools may run, before a person is asked. `allow`, `ask`, `deny` make one."""
@@ -404,7 +405,7 @@ class Options:
 
     # --- the answer ------------------------------------------------------------------------------
 
-    output: Any = option(None)
+    output: Any = option(None, checks.output)
     """The type of the output: a dataclass, TypedDict, msgspec or pydantic type, or a schema."""
     repairs: int = option(0, whole_number(0))
     """How often `ask` and `run` ask again for output that does not match its type."""
@@ -491,6 +492,21 @@ class Options:
             return cls.from_mapping(_load(Path(path), table))
         except OptionsError as error:
             raise OptionsError(f"{os.fspath(path)}: {error}") from error
+
+
+def check_options(options: object) -> Options:
+    """Return the options, or the defaults for None.
+
+    Raises:
+        OptionsError: it is something else.
+    """
+    given = Options() if options is None else options
+    if not isinstance(given, Options):
+        kind = type(given).__name__
+        raise OptionsError(
+            f"options must be Options(…), not {kind}; pass single options as keyword arguments"
+        )
+    return given
 
 
 DECLARATIONS: dict[str, Declaration] = declarations(Options)

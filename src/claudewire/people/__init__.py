@@ -17,6 +17,7 @@ from .elicitation import (
     Field,
     Form,
 )
+from .handlers import check_handler
 from .inbox import Change, Changes, Inbox
 from .pending import AnswerError, Clock, Pending, PendingKind, PendingState
 from .permissions import (
@@ -76,6 +77,7 @@ __all__ = [
     "Suggestion",
     "Terminal",
     "allow_everything_dangerously",
+    "check_handler",
     "deny_everything",
     "form_for",
     "policy_then",

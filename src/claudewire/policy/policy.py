@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -17,7 +18,7 @@ from .paths import normal
 from .rules import Rule
 from .shell import Match
 from .tool_use import ToolUse
-from .tools import NEEDS_PERSON
+from .tools import NEEDS_PERSON, misspelt
 
 if TYPE_CHECKING:
     from .explanation import Explanation
@@ -89,17 +90,23 @@ class Policy:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
+        home, cwd = _path("home", home), _path("cwd", cwd)
         put("home", normal(os.path.abspath(home or Path.home())))
         put("cwd", None if cwd is None else self._absolute(cwd, os.getcwd()))
-        put("directories", tuple(os.fspath(directory) for directory in directories))
+        put(
+            "directories",
+            tuple(_path("directories", it) for it in _list("directories", directories)),
+        )
         put("allow", checked_rules(allow, "allow"))
         put("ask", checked_rules(ask, "ask"))
         put("deny", checked_rules(deny, "deny"))
         put("default", _one_of("default", default, get_args(Behavior)))
         put("mode", None if mode is None else _one_of("mode", mode, MODES))
-        put("case_sensitive", case_sensitive)
-        put("protect", protect)
-        put("problems", tuple(problems))
+        put("case_sensitive", _one_of("case_sensitive", case_sensitive, (True, False)))
+        put("protect", _one_of("protect", protect, (True, False)))
+        put("problems", tuple(_list("problems", problems)))
+        if not callable(realpath):
+            raise OptionsError(f"realpath must be a function, not {realpath!r}")
         put("realpath", realpath)
 
     def _absolute(self, given: str | os.PathLike[str], cwd: str) -> str:
@@ -302,18 +309,46 @@ def checked_rules(given: Iterable[str | Rule], behavior: Behavior) -> tuple[Rule
     Raises:
         OptionsError: one is not valid, or can never have an effect.
     """
-    if isinstance(given, str):
-        raise OptionsError(f"{behavior} must be a list of rules, not the string {given!r}")
-    rules = tuple(rule if isinstance(rule, Rule) else Rule.parse(rule) for rule in given)
+    rules = tuple(it if isinstance(it, Rule) else _spelled(it) for it in _list(behavior, given))
     for rule in rules:
         if behavior == "allow" and (why := rule.why_never_allows()) is not None:
             raise OptionsError(f"The rule {str(rule)!r} can never allow anything: {why}")
     return rules
 
 
-def _one_of(name: str, value: Any, values: Sequence[str]) -> Any:
-    if value not in values:
-        raise OptionsError(f"{name} cannot be {value!r}; it is one of {', '.join(values)}")
+def _spelled(text: object) -> Rule:
+    """Parse a rule, and check that it does not merely look like one about a known tool."""
+    if not isinstance(text, str):
+        raise OptionsError(f"A rule is a string such as 'Bash(git status:*)', not {text!r}")
+    tool = text.partition("(")[0].strip()
+    if (known := misspelt(tool)) is not None:
+        raise OptionsError(
+            f"The rule {text!r} is about the tool {tool}, which is not known; did you mean "
+            f"{known}? If there is such a tool, give the rule as Rule.parse({text!r})"
+        )
+    return Rule.parse(text)
+
+
+def _list(name: str, given: Any) -> Iterable[Any]:
+    if isinstance(given, str):
+        raise OptionsError(f"{name} must be a list, not the string {given!r}; write [{given!r}]")
+    if not isinstance(given, Iterable) or isinstance(given, Mapping | bytes):
+        raise OptionsError(f"{name} must be a list, not {given!r}")
+    return given
+
+
+def _path(name: str, given: Any) -> Any:
+    if given is None or (isinstance(given, str | os.PathLike) and os.fspath(given)):
+        return None if given is None else os.fspath(given)
+    raise OptionsError(f"{name} must be a path, not {given!r}")
+
+
+def _one_of(name: str, value: Any, values: Sequence[Any]) -> Any:
+    if not any(value is it or (isinstance(it, str) and value == it) for it in values):
+        close = get_close_matches(str(value), [str(it) for it in values], n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        words = ", ".join(map(str, values))
+        raise OptionsError(f"{name} cannot be {value!r}; it is one of {words}{hint}")
     return value
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 
-__all__ = ["ALIASES", "KNOWN_TOOLS", "NEEDS_PERSON", "ToolFacts", "facts"]
+__all__ = ["ALIASES", "KNOWN_TOOLS", "NEEDS_PERSON", "ToolFacts", "facts", "misspelt"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +69,12 @@ ALIASES = {"Task": "Agent"}
 def facts(tool: str) -> ToolFacts:
     """Return what is known about a tool; defaults for an unknown one."""
     return KNOWN_TOOLS.get(tool, ToolFacts())
+
+
+def misspelt(tool: str) -> str | None:
+    """Return the known tool whose name an unknown one resembles; None if it resembles none."""
+    if tool in KNOWN_TOOLS or "*" in tool or tool.startswith("mcp__"):
+        return None
+    names = {name.lower(): name for name in KNOWN_TOOLS}
+    close = get_close_matches(tool.lower(), names, n=1, cutoff=0.75)
+    return names[close[0]] if close else None

@@ -11,6 +11,7 @@ from .docstrings import Docstring
 from .encoding import to_json, to_text
 from .mismatch import SchemaMismatch, UnsupportedType
 from .output import OutputSpec
+from .validity import check_schema
 
 __all__ = [
     "Arguments",
@@ -19,6 +20,7 @@ __all__ = [
     "SchemaMismatch",
     "TypeAdapter",
     "UnsupportedType",
+    "check_schema",
     "to_json",
     "to_text",
 ]

@@ -13,6 +13,7 @@ from .adapter import TypeAdapter
 from .checker import Checker
 from .mismatch import SchemaMismatch, UnsupportedType
 from .portable import portable
+from .validity import check_schema
 
 if TYPE_CHECKING:
     from ..wire import ResultMessage
@@ -61,9 +62,10 @@ class OutputSpec(Generic[T]):
                 Schema; or a JSON Schema itself.
 
         Raises:
-            OptionsError: the type has no JSON Schema.
+            OptionsError: the type has no JSON Schema, or something is not one.
         """
         if isinstance(kind, Mapping):
+            check_schema(kind, "output")
             return OutputSpec("JSON", kind, Checker(kind).convert)
         try:
             adapter: TypeAdapter[Any] = TypeAdapter(kind)

@@ -8,15 +8,15 @@ from typing import Any
 
 from .limits import LIMIT_KEYWORDS
 
-__all__ = ["portable", "standalone"]
+__all__ = ["LISTS_OF_SCHEMAS", "MAPS_OF_SCHEMAS", "SCHEMAS", "portable", "standalone"]
 
 Schema = dict[str, Any]
 
 _DEFINITIONS = "#/$defs/"
 
-_MAPS_OF_SCHEMAS = {"$defs", "definitions", "patternProperties", "properties"}
-_LISTS_OF_SCHEMAS = {"allOf", "anyOf", "oneOf"}
-_SCHEMAS = {
+MAPS_OF_SCHEMAS = {"$defs", "definitions", "patternProperties", "properties"}
+LISTS_OF_SCHEMAS = {"allOf", "anyOf", "oneOf"}
+SCHEMAS = {
     "additionalProperties",
     "contains",
     "else",
@@ -97,15 +97,15 @@ def portable(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_known(key: str) -> bool:
-    return any(key in known for known in (_MAPS_OF_SCHEMAS, _LISTS_OF_SCHEMAS, _SCHEMAS, _VALUES))
+    return any(key in known for known in (MAPS_OF_SCHEMAS, LISTS_OF_SCHEMAS, SCHEMAS, _VALUES))
 
 
 def _value(key: str, value: Any) -> Any:
-    if key in _MAPS_OF_SCHEMAS and isinstance(value, Mapping):
+    if key in MAPS_OF_SCHEMAS and isinstance(value, Mapping):
         return {name: _schema(inner) for name, inner in value.items()}
-    if key in _LISTS_OF_SCHEMAS and isinstance(value, list):
+    if key in LISTS_OF_SCHEMAS and isinstance(value, list):
         return [_schema(inner) for inner in value]
-    return _schema(value) if key in _SCHEMAS else value
+    return _schema(value) if key in SCHEMAS else value
 
 
 def _schema(value: Any) -> Any:

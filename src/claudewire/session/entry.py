@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from ..errors import OptionsError
-from ..options import Options
+from ..content import to_content
+from ..options import check_options
 from .session import Session, check_tasks
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ..content import Prompt
     from ..launch import Connect
-    from ..options import OptionsDict, OptionsWithoutOutput
+    from ..options import Options, OptionsDict, OptionsWithoutOutput
     from ..transport import Transport
     from .reply import OutputT, Reply
     from .session import TasksAtEnd
@@ -63,13 +63,7 @@ def open(
     Raises:
         OptionsError: an option is not valid.
     """
-    given: object = Options() if options is None else options
-    if not isinstance(given, Options):
-        kind = type(given).__name__
-        raise OptionsError(
-            f"options must be Options(…), not {kind}; pass single options as keyword arguments"
-        )
-    return Session(given.replace(**changes), transport=transport)
+    return Session(check_options(options).replace(**changes), transport=transport)
 
 
 @overload
@@ -126,6 +120,7 @@ async def run(
         OutputError: the output is not of the type that was asked for.
     """
     check_tasks(tasks)
+    to_content(prompt)  # before a CLI is started for it
     async with open(options, transport=transport, **changes) as session:
         reply = await session.ask(prompt)
         await session.finish_tasks(tasks, TASKS_MAY_TAKE)

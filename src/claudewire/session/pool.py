@@ -29,7 +29,8 @@ import anyio.lowlevel
 
 from ..concurrency import Signal, run_detached
 from ..errors import OptionsError, SessionClosed
-from ..options import Options
+from ..launch import check_connect
+from ..options import Options, check_options, seconds, whole_number
 from .events import SessionState
 from .reply import OutputT
 from .session import Session
@@ -101,11 +102,12 @@ class Pool:
         idle_timeout: float | None = None,
         **changes: Unpack[OptionsDict],
     ) -> None:
-        if transport is not None and not callable(transport):
-            raise OptionsError("A pool needs a function that makes transports, not one transport")
-        if size < 0 or max_starting < 1 or (idle_timeout is not None and not idle_timeout > 0):
-            raise OptionsError("size must be 0 or more, max_starting and idle_timeout more than 0")
-        self.options: Options = (options or Options()).replace(**changes)
+        check_connect(transport)
+        whole_number(0)("size", size)
+        whole_number(1)("max_starting", max_starting)
+        if idle_timeout is not None:
+            seconds("idle_timeout", idle_timeout)
+        self.options: Options = check_options(options).replace(**changes)
         self._size = size
         self._max_starting = max_starting
         self._transport = transport

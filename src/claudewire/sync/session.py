@@ -5,7 +5,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from ..content import to_content
 from ..errors import SessionClosed
+from ..options import seconds
 from ..session import (
     DEFAULT,
     TASKS_MAY_TAKE,
@@ -410,6 +412,9 @@ def run(
         Error: see `claudewire.run`.
     """
     check_tasks(tasks)
+    to_content(prompt)  # before a CLI is started for it
+    if timeout is not None:
+        seconds("timeout", timeout)
     with open(options, transport=transport, **changes) as session:
         reply = session.ask(prompt, timeout=timeout)
         session.finish_tasks(tasks, TASKS_MAY_TAKE)

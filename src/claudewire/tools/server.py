@@ -8,12 +8,14 @@ a notification.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 from weakref import WeakSet
 
 import anyio
 
+from ..errors import OptionsError
 from .context import Send, ToolContext
 from .definition import AnyTool, Tool, tool
 
@@ -97,6 +99,20 @@ def rpc_error(id: Any, code: int, message: str) -> Message:
     return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}
 
 
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What the API accepts in the name of a tool, of which it becomes a part."""
+
+
+def _check_name(name: object) -> str:
+    if isinstance(name, str) and _NAME.fullmatch(name):
+        return name
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") if isinstance(name, str) else ""
+    raise OptionsError(
+        f"{name!r} cannot be the name of a ToolServer: it has at most 64 letters from a to z, "
+        f"digits, _ and -{f'; did you mean {plain!r}?' if _NAME.fullmatch(plain) else ''}"
+    )
+
+
 class ToolServer:
     """Tools under one name. The model sees them as `mcp__NAME__TOOL`.
 
@@ -108,6 +124,10 @@ class ToolServer:
         can_change: whether tools may be added and removed while it is used.
         logs: whether what tools log is also sent to the CLI.
         always_load: whether the model sees all its tools from the start.
+
+    Raises:
+        OptionsError: the name is not one that the model can be given, or the tools are not a list.
+        TypeError, ValueError: see `tool`.
     """
 
     def __init__(
@@ -121,7 +141,7 @@ class ToolServer:
         logs: bool = False,
         always_load: bool = False,
     ) -> None:
-        self._name = name
+        self._name = _check_name(name)
         self.version = version
         self.instructions = instructions
         self.can_change = can_change
@@ -129,6 +149,8 @@ class ToolServer:
         self.always_load = always_load
         self._tools: dict[str, AnyTool] = {}
         self._connections: WeakSet[ToolConnection] = WeakSet()
+        if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
+            raise OptionsError(f"The tools of a ToolServer must be a list, not {tools!r}")
         for each in tools:
             self._put(each)
         self._loose = ToolConnection(self)

@@ -12,7 +12,7 @@ from .budgets import Alert, Budget, BudgetWatch
 from .ledger import Ledger, UsageTracker
 from .quota import ContextWindow, RateLimit, Retry
 from .tasks import BackgroundTask, TaskTable, TaskTracker
-from .totals import Price, Totals
+from .totals import Price, Totals, check_amount
 
 __all__ = [
     "Alert",
@@ -30,4 +30,5 @@ __all__ = [
     "TaskTracker",
     "Totals",
     "UsageTracker",
+    "check_amount",
 ]

@@ -12,7 +12,7 @@ from typing import Literal
 
 from ..errors import OptionsError
 from .ledger import Ledger
-from .totals import Totals
+from .totals import Totals, check_amount
 
 __all__ = ["Alert", "Budget", "BudgetWatch", "Level", "Metric"]
 
@@ -61,13 +61,19 @@ class Budget:
     warn_at: tuple[float, ...] = (0.8,)
 
     def __post_init__(self) -> None:
-        limits = [limit for _, limit in self.limits]
+        limits = dict(self.limits)
         if not limits:
             raise OptionsError(f"The budget limits nothing; give it one of {', '.join(METRICS)}")
-        if any(not limit > 0 for limit in limits):
-            raise OptionsError("Each limit of a budget must be more than 0")
+        for metric, limit in limits.items():
+            check_amount(f"The limit {metric} of a budget", limit, least="more than 0")
+        if not isinstance(self.warn_at, tuple | list):
+            raise OptionsError(f"warn_at must be a list such as (0.8,), not {self.warn_at!r}")
+        for part in self.warn_at:
+            check_amount("Each of warn_at", part)
         if any(not 0 < part < 1 for part in self.warn_at):
             raise OptionsError(f"Each of warn_at must be between 0 and 1, not {self.warn_at}")
+        if not isinstance(self.hard, bool):
+            raise OptionsError(f"hard must be True or False, not {self.hard!r}")
         if self.per not in ("session", "turn"):
             raise OptionsError(f"per must be session or turn, not {self.per!r}")
         if self.turns is not None and self.per == "turn":

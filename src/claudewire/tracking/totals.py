@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..errors import OptionsError
 from ..wire import ModelUsage, Usage
 
-__all__ = ["NOTHING", "Price", "PriceTable", "Totals"]
+__all__ = ["NOTHING", "Price", "PriceTable", "Totals", "check_amount"]
 
 MILLION = 1_000_000
 
@@ -114,6 +116,18 @@ def _add(one: float | None, other: float | None) -> float | None:
 
 
 NOTHING = Totals()
+
+
+def check_amount(name: str, value: object, *, least: str = "0 or more") -> None:
+    """Check that something is an amount.
+
+    Raises:
+        OptionsError: it is not a number, or too small.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise OptionsError(f"{name} must be a number, not {value!r}")
+    if not (0 < value < math.inf or (value == 0 and least == "0 or more")):
+        raise OptionsError(f"{name} must be {least}, not {value!r}")
 
 
 class Price(Struct, frozen=True, gc=False):
