@@ -19,7 +19,7 @@ from claudewire import launch, people, transport
 
 NAMES = (
     "open run Session Pool SessionState Turn TurnState Reply Text Image Document",
-    "Options Timeouts Unread Patience Budget Price Agent BackgroundTask Transport",
+    "Options Timeouts Unread Patience Budget SharedBudget Price Agent BackgroundTask Transport",
     "PermissionRequest PermissionResult PermissionResultAllow PermissionResultDeny",
     "QuestionRequest PlanRequest ElicitationRequest DialogRequest Inbox Terminal",
     "deny_everything allow_everything_dangerously Policy Rule",

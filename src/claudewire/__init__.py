@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from .policy import Policy, Rule
     from .session import Pool, Reply, Session, SessionState, Turn, TurnState, open, run
     from .tools import Tool, ToolAnnotations, ToolContext, ToolError, ToolResult, ToolServer, tool
-    from .tracking import BackgroundTask, Budget, Price
+    from .tracking import BackgroundTask, Budget, Price, SharedBudget
     from .transport import Transport
     from .wire import (
         AssistantMessage,
@@ -124,6 +124,7 @@ __all__ = [
     "Session",
     "SessionClosed",
     "SessionState",
+    "SharedBudget",
     "StreamEvent",
     "SystemMessage",
     "Terminal",
@@ -178,7 +179,7 @@ if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
             ".policy": "Policy Rule",
             ".session": "Pool Reply Session SessionState Turn TurnState open run",
             ".tools": "Tool ToolAnnotations ToolContext ToolError ToolResult ToolServer tool",
-            ".tracking": "BackgroundTask Budget Price",
+            ".tracking": "BackgroundTask Budget Price SharedBudget",
             ".transport": "Transport",
             ".wire": """
                 AssistantMessage Event ImageBlock InitMessage Message RateLimitEvent ResultMessage

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import anyio
+import anyio.to_thread
 import pytest
 from tests.helpers.peer import SOON
-from tests.helpers.sessions import options
+from tests.helpers.sessions import SOME_CLI, options
 
-from claudewire import Budget, BudgetExceeded, Session, TurnState
+import claudewire
+from claudewire import Budget, BudgetExceeded, Pool, Session, SharedBudget, TurnState, sync
+from claudewire.errors import CLIError
 from claudewire.session import BudgetAlert
+from claudewire.simulator.faults import KilledBy
 from claudewire.testing import Chat, Scenario, SimulatedCLI
+from claudewire.transport import Launch, Transport
 
 pytestmark = pytest.mark.anyio
 
@@ -88,3 +93,125 @@ async def test_a_soft_limit_is_said_and_nothing_else() -> None:
                     assert (await claude.send("hi")).ok
                 said = [it.alert.level for it in events.take() if isinstance(it, BudgetAlert)]
     assert said == ["warning", "soft"]
+
+
+# --- shared budgets -------------------------------------------------------------------------------
+
+
+async def test_sessions_that_share_a_budget_use_it_together() -> None:
+    total = SharedBudget(turns=2)
+    with anyio.fail_after(SOON):
+        for _ in range(2):
+            async with limited(total) as claude:
+                assert (await claude.send("hi")).ok
+        assert total.used.turns == 2
+        with pytest.raises(BudgetExceeded, match="sessions with this budget have used 2 of 2"):
+            await limited(total).start()
+        with pytest.raises(BudgetExceeded):
+            await claudewire.run("hi", options(budgets=[total]), transport=SimulatedCLI(talk))
+    assert total.is_used_up
+
+
+async def test_sessions_at_once_begin_no_more_turns_than_they_may() -> None:
+    total = SharedBudget(turns=2)
+    outcomes: list[bool] = []
+
+    async def ask() -> None:
+        try:
+            async with limited(total) as claude:
+                outcomes.append((await claude.send("hi")).ok)
+        except BudgetExceeded:
+            outcomes.append(False)
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(ask)
+    assert sorted(outcomes) == [False, False, False, True, True]
+    assert total.used.turns == 2
+
+
+async def test_a_turn_without_a_result_does_not_count_as_a_turn() -> None:
+    total = SharedBudget(turns=1)
+    dying = SimulatedCLI(talk, faults=[KilledBy(9, at=4)])
+    with anyio.fail_after(SOON):
+        async with Session(options(budgets=[total]), transport=dying) as claude:
+            with pytest.raises(CLIError):
+                await claude.send("hi")
+        async with limited(total) as claude:
+            waiting, withdrawn = claude.send("hi"), claude.send("hi")
+            assert await withdrawn.cancel()
+            assert (await waiting).ok
+
+
+async def test_when_one_session_uses_it_up_the_turns_of_the_others_are_stopped() -> None:
+    async def wait(chat: Chat) -> None:
+        await chat.say("I wait.")
+        await chat.sleep(3600)
+
+    total = SharedBudget(calls=5)
+    with anyio.fail_after(SOON):
+        async with limited(total, scenario=wait) as other, limited(total, scenario=work_on) as one:
+            waiting, held = other.send("wait"), other.send("then this")
+            await waiting.started.wait()
+            with pytest.raises(BudgetExceeded, match="5 of 5 model calls"):
+                await one.send("go on")
+            for turn in (waiting, held):
+                with pytest.raises(BudgetExceeded, match="5 of 5 model calls"):
+                    await turn
+            with pytest.raises(BudgetExceeded, match="larger SharedBudget"):
+                other.send("more")
+            assert other.state == "ready"
+
+
+async def test_a_session_that_has_not_used_any_of_it_is_refused_too() -> None:
+    total = SharedBudget(turns=1)
+    with anyio.fail_after(SOON):
+        async with limited(total) as idle:
+            async with limited(total) as claude:
+                await claude.send("hi")
+            with pytest.raises(BudgetExceeded):
+                idle.send("hi")
+
+
+async def test_the_sessions_of_a_pool_share_a_budget() -> None:
+    total = SharedBudget(turns=2)
+
+    async def connect(launch: Launch) -> Transport:
+        return SimulatedCLI(talk)
+
+    with anyio.fail_after(SOON):
+        async with Pool(options(cli=SOME_CLI, budgets=[total]), size=1, transport=connect) as pool:
+            for _ in range(2):
+                async with pool.open() as claude:
+                    assert (await claude.send("hi")).ok
+            with pytest.raises(BudgetExceeded):
+                async with pool.open() as claude:
+                    claude.send("hi")
+
+
+async def test_blocking_sessions_share_a_budget_with_the_others() -> None:
+    total = SharedBudget(turns=2)
+
+    def ask_blocking() -> bool:
+        with sync.open(options(budgets=[total]), transport=SimulatedCLI(talk)) as claude:
+            return claude.ask("hi").ok
+
+    with anyio.fail_after(SOON):
+        async with limited(total) as claude:
+            assert await anyio.to_thread.run_sync(ask_blocking)
+            assert (await claude.send("hi")).ok
+            with pytest.raises(BudgetExceeded):
+                await anyio.to_thread.run_sync(ask_blocking)
+
+
+async def test_a_warning_is_given_once_for_all_sessions() -> None:
+    total = SharedBudget(turns=4, warn_at=(0.5,))
+    said: list[str] = []
+    with anyio.fail_after(SOON):
+        for _ in range(4):
+            async with limited(total) as claude:
+                with claude.events() as events:
+                    await claude.send("hi")
+                said += [it.alert.level for it in events.take() if isinstance(it, BudgetAlert)]
+    assert said == ["warning", "hard"]

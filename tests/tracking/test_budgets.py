@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from tests.helpers.api_messages import result, whole
 
 from claudewire.errors import OptionsError
-from claudewire.tracking import Alert, Budget, BudgetWatch, UsageTracker
+from claudewire.tracking import Alert, Budget, BudgetWatch, SharedBudget, UsageTracker
 from claudewire.tracking.budgets import METRICS
 from claudewire.wire import ModelUsage, Usage
 
@@ -139,3 +140,108 @@ def test_what_was_given_before_is_not_given_again() -> None:
 def test_a_budget_that_makes_no_sense_is_refused(fields: dict[str, Any], word: str) -> None:
     with pytest.raises(OptionsError, match=word):
         Budget(**fields)
+
+
+# --- shared budgets -------------------------------------------------------------------------------
+
+
+def test_a_shared_budget_adds_up_what_several_sessions_use() -> None:
+    shared = SharedBudget(output_tokens=30, warn_at=(0.5,))
+    watches = [BudgetWatch([shared]) for _ in range(3)]
+    ledgers = [UsageTracker() for _ in range(3)]
+    said = []
+    for watch, ledger in zip(watches, ledgers, strict=True):
+        watch.count(spend(ledger, 10), 0)
+        said.append([alert.level for alert in watch.check(ledger)])
+    assert said == [[], ["warning"], ["hard"]]
+    assert shared.used.output_tokens == 30
+    assert shared.is_used_up
+    # That it is used up, each is told once; a warning only one.
+    assert [alert.level for alert in watches[0].check(ledgers[0])] == ["hard"]
+    assert watches[0].check(ledgers[0]) == []
+    assert watches[2].check(ledgers[2]) == []
+
+
+def test_what_a_shared_budget_says_is_about_all_sessions() -> None:
+    shared = SharedBudget(output_tokens=5)
+    watch, ledger = BudgetWatch([shared]), UsageTracker()
+    watch.count(spend(ledger, 5), 0)
+    alert = watch.exhausted(ledger)
+    assert not shared.used.estimated
+    assert str(alert) == "The sessions with this budget have used 5 of 5 output tokens"
+
+
+def test_what_a_session_has_used_is_counted_once() -> None:
+    shared = SharedBudget(output_tokens=100)
+    watch, ledger = BudgetWatch([shared]), UsageTracker()
+    for _ in range(3):
+        watch.count(spend(ledger, 10), 0)
+        watch.count(ledger, 0)
+    assert shared.used.output_tokens == 30
+    assert not shared.is_used_up
+    assert watch.exhausted(ledger) is None
+
+
+def test_sessions_are_told_when_a_mark_is_passed_and_only_then() -> None:
+    shared = SharedBudget(output_tokens=100, warn_at=(0.5,))
+    one, other, told = BudgetWatch([shared]), BudgetWatch([shared]), []
+    ledger = UsageTracker()
+    other.join(lambda: told.append(shared.used.output_tokens))
+    for _ in range(10):
+        one.count(spend(ledger, 10), 0)
+    other.leave()
+    assert told == [50, 100]
+
+
+def test_turns_that_are_running_count_as_turns() -> None:
+    shared = SharedBudget(turns=2)
+    watches = [BudgetWatch([shared]) for _ in range(3)]
+    assert [watch.refusal() for watch in watches[:2]] == [None, None]
+    assert watches[2].refusal() == "All 2 turns of a shared budget are used or running"
+    watches[0].count(UsageTracker(), 0)  # its turn came to nothing
+    assert watches[2].refusal() is None
+
+
+def test_a_soft_limit_of_turns_refuses_none() -> None:
+    shared = SharedBudget(turns=1, hard=False)
+    watches = [BudgetWatch([shared]) for _ in range(3)]
+    assert [watch.refusal() for watch in watches] == [None] * 3
+
+
+def test_two_shared_budgets_are_never_the_same() -> None:
+    one, other = SharedBudget(turns=1), SharedBudget(turns=1)
+    assert one == one
+    assert one != other
+    assert len({one, other}) == 2
+    assert repr(one).startswith("SharedBudget(cost_usd=None, ")
+    assert isinstance(one, Budget)
+
+
+def test_a_shared_budget_is_not_per_turn() -> None:
+    with pytest.raises(OptionsError, match=r"use Budget\(per='turn'\)"):
+        SharedBudget(calls=1, per="turn")
+    with pytest.raises(OptionsError, match="limits nothing"):
+        SharedBudget()
+
+
+def test_threads_may_use_a_shared_budget_at_once() -> None:
+    shared = SharedBudget(output_tokens=10**9)
+
+    def use(_: int) -> None:
+        watch, ledger = BudgetWatch([shared]), UsageTracker()
+        for _ in range(200):
+            watch.count(spend(ledger, 1), 0)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(use, range(8)))
+    assert shared.used.output_tokens == 1600
+
+
+def test_while_a_turn_runs_it_is_an_estimate() -> None:
+    shared = SharedBudget(output_tokens=5)
+    watch, ledger = BudgetWatch([shared]), UsageTracker()
+    ledger.note(whole("Hm.", usage=Usage(1, 1)))
+    watch.count(ledger, 1)
+    assert shared.used.estimated
+    watch.count(spend(ledger, 5), 0)
+    assert not shared.used.estimated

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
-from ..concurrency import Signal
+from ..concurrency import Signal, run_soon
 from ..errors import (
     BudgetExceeded,
     Cause,
@@ -29,7 +29,7 @@ from ..errors import (
 )
 from ..launch import Claim, Connect, claim_for
 from ..options import Options
-from ..tracking import Alert, BudgetWatch, TaskTracker, UsageTracker
+from ..tracking import Alert, BudgetWatch, SharedBudget, TaskTracker, UsageTracker
 from ..transport import Transport
 from ..wire import (
     Answer,
@@ -80,6 +80,7 @@ NOTICES = 1000
 """How many messages that belong to no turn are kept."""
 
 NEW_BUDGET = "A new session has a new budget."
+OTHER_BUDGET = "Use a larger SharedBudget, or a new one."
 TURN_OVER = "the turn was over before a decision was made"
 
 RESULT_FOLLOWS_WITHIN: float = 5.0
@@ -169,10 +170,14 @@ class Core:
         assert self.link is not None
         while self.link.is_open and (turn := self.conversation.take()) is not None:
             assert turn.prompt is not None
+            if (refusal := self.budget.refusal()) is not None:
+                self.conversation.drop(turn, BudgetExceeded(refusal, advice=OTHER_BUDGET))
+                continue
             try:
                 self.link.post(turn.prompt)
             except Error as error:
                 self.conversation.drop(turn, error)
+        self.budget.count(self.ledger, len(self.conversation.sent))
         self.go(SessionState.BUSY if self.conversation.is_busy else SessionState.READY)
         self.changed.notify()
 
@@ -233,6 +238,8 @@ class Core:
     def attach(self, link: Link) -> None:
         """Start to use a link; or end it, if the session was closed meanwhile."""
         self.link = link
+        if self.budget.is_shared:
+            self.budget.join(partial(run_soon(), self._shared_budget_changed))
         link.start()
         if self.state is not SessionState.STARTING:
             link.close(now=True)
@@ -353,7 +360,24 @@ class Core:
         if self.conversation.is_busy is not (self.state is SessionState.BUSY):
             self.settle()
 
+    def check_shared(self) -> None:
+        """Check that no shared budget is used up, perhaps by other sessions.
+
+        Raises:
+            BudgetExceeded: one is.
+        """
+        if self.spent is None and (alert := self.budget.exhausted(self.ledger)) is not None:
+            self.spent = BudgetExceeded(str(alert), advice=OTHER_BUDGET)
+        if self.spent is not None:
+            raise self.spent.with_traceback(None)  # or it would grow with each call
+
+    def _shared_budget_changed(self) -> None:
+        """Check the budgets when another session has used some of one."""
+        if not self.is_dead:
+            self._check_budget(self.conversation.active)
+
     def _check_budget(self, turn: AnyTurn | None) -> None:
+        self.budget.count(self.ledger, len(self.conversation.sent))
         for alert in self.budget.check(self.ledger, turn=turn and turn.key):
             log.warning("%s", alert)
             self.subscriptions.tell(BudgetAlert(alert))
@@ -363,7 +387,9 @@ class Core:
     def _enforce(self, alert: Alert, turn: AnyTurn | None) -> None:
         """Stop the running turn; if the session's budget is used up, drop the held turns too."""
         if alert.budget.per == "session":
-            self.spent = error = BudgetExceeded(str(alert), advice=NEW_BUDGET)
+            is_shared = isinstance(alert.budget, SharedBudget)
+            advice = OTHER_BUDGET if is_shared else NEW_BUDGET
+            self.spent = error = BudgetExceeded(str(alert), advice=advice)
             self.conversation.drop_held(error)
             self._stop_for(error)
         elif turn is not None and not turn.is_over:
@@ -503,10 +529,12 @@ class Core:
             self.restarting = False  # it was closed in the middle of a restart
         error = self.failure or self._reason()
         self.conversation.drop_sent(error)
+        self.budget.count(self.ledger, 0)
         if self.restarting:
             self._start_over()
             return
         self.failure = error
+        self.budget.leave()
         self.claim.release()
         if not self.keeps_held:
             self.conversation.drop_held(error)

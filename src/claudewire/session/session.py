@@ -111,6 +111,7 @@ class Session(Generic[OutputT]):
         """
         if self._core.state is not SessionState.NEW:
             raise SessionClosed(f"The session cannot be started again: it is {self.state}")
+        self._core.check_shared()
         self._core.go(SessionState.STARTING)
         await self._start_cli(self.options)
         return self
@@ -284,8 +285,7 @@ class Session(Generic[OutputT]):
             raise ValueError("should_query=False asks for no answer: use tell() instead")
         if not self._core.is_starting:
             self._core.check()
-        if self._core.spent is not None:
-            raise self._core.spent
+        self._core.check_shared()
         if self.options.verbatim_prompts:
             fields = {"client_composed": True, **fields}
         message = UserMessage.of(

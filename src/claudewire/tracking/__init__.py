@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .assembler import Assembler
 from .blocks import LiveBlock
-from .budgets import Alert, Budget, BudgetWatch
+from .budgets import Alert, Budget, BudgetWatch, SharedBudget
 from .ledger import Ledger, UsageTracker
 from .quota import ContextWindow, RateLimit, Retry
 from .tasks import BackgroundTask, TaskTable, TaskTracker
@@ -26,6 +26,7 @@ __all__ = [
     "Price",
     "RateLimit",
     "Retry",
+    "SharedBudget",
     "TaskTable",
     "TaskTracker",
     "Totals",
