@@ -27,6 +27,8 @@ RULES: dict[str, Any] = {
     "deny": ["Bash(rm:*)", "Edit(src/secrets/**)"],
 }
 
+BYPASS = {"permissions": {"defaultMode": "bypassPermissions"}}
+
 
 # --- deciding ------------------------------------------------------------------------------------
 
@@ -216,6 +218,8 @@ def test_questions_and_plans_that_can_never_come_are_an_error(handler: str, tool
     [
         ({"permission_mode": "bypassPermissions"}, "in the mode bypassPermissions the CLI decides"),
         ({"permission_mode": "dontAsk"}, "in the mode dontAsk the CLI decides by its own rules"),
+        ({"settings": BYPASS}, "in the mode bypassPermissions the CLI decides"),
+        ({"settings": json.dumps(BYPASS)}, "in the mode bypassPermissions the CLI decides"),
         ({"permission_prompts": "none"}, "permission_prompts is none"),
     ],
 )
@@ -225,6 +229,19 @@ def test_a_policy_that_could_never_be_asked_is_an_error(changes: dict[str, Any],
     with pytest.raises(OptionsError, match=f"allow, ask and deny would never be asked: {why}"):
         Session(options(allow=["Read"], **changes))
     Session(options(allow=["Read"], accept_shadowed=True, **changes))
+
+
+def test_settings_that_name_a_mode_in_which_nothing_is_asked_are_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps(BYPASS), encoding="utf-8")
+    for given in (BYPASS, json.dumps(BYPASS), file, str(file)):
+        with pytest.raises(OptionsError, match="in the mode bypassPermissions the CLI allows"):
+            Session(options(on_permission=decide, settings=given))
+        with pytest.raises(OptionsError, match="policy would never be asked"):
+            Session(options(policy=Policy(**RULES), settings=given))
+        Session(options(on_permission=decide, settings=given, permission_mode="default"))
+    # What is on another machine cannot be looked at.
+    Session(options(on_permission=decide, settings=str(file), remote=True))
 
 
 def test_a_tool_that_is_denied_but_not_asked_about_is_warned_of(

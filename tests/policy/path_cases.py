@@ -241,14 +241,6 @@ EXCEPTIONS = [
     ),
     PathLine("@cwd/src/deep/x.py", "ask", "taken out", ["Edit(src/**)", "Edit(!src/deep/**)"]),
     PathLine("@cwd/src/deep/x.py", "ask", "in any order", ["Edit(!src/deep/**)", "Edit(src/**)"]),
-    PathLine(
-        "@cwd/.env",
-        "deny",
-        "to deny there is no exception",
-        ["Read"],
-        ["Read(!.env)", "Read(.env)"],
-        "Read",
-    ),
 ]
 
 PATH_LINES = [

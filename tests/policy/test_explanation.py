@@ -138,25 +138,24 @@ def test_rules_that_the_cli_never_asks_about_are_shown() -> None:
 
 
 def test_notes_tell_of_rules_that_mean_less_than_they_seem() -> None:
-    policy = Policy(["Write(a)"], deny=["Glob(b)", "Read(!c)"], problems=["the file was odd"])
+    policy = Policy(["Write(a)"], deny=["Glob(b)"], problems=["the file was odd"])
     assert policy.explain().notes == (
         "`Glob(b)` counts for Glob alone, and the CLI knows only Read(…)",
         "`Write(a)` counts for Write alone, and the CLI knows only Edit(…)",
-        "`Read(!c)` has no effect: an exception only restricts what is allowed",
         "the file was odd",
     )
 
 
 def test_an_explanation_can_be_read() -> None:
-    policy = Policy(["Read", "Bash(ls:*)"], deny=["Bash", "Read(!c)"])
+    policy = Policy(["Read", "Bash(ls:*)"], deny=["Bash"], problems=["it was odd"])
     text = str(policy.explain(tools=["Bash", "Write"], hooks=True))
     assert text.splitlines()[0] == "Who decides, one after the other:"
     assert "  1. hooks, which may deny, allow or ask" in text
-    assert "  6. this policy: 2 rules that deny, 0 that ask, 2 that allow; else ask" in text
+    assert "  6. this policy: 1 rules that deny, 0 that ask, 2 that allow; else ask" in text
     assert "  Bash                 never     `Bash` denies it" in text
     assert "  Write                always    no rule is about it" in text
     assert "Rules without an effect:\n  allow `Bash(ls:*)`: it comes too late" in text
-    assert "Notes:\n  `Read(!c)` has no effect" in text
+    assert "Notes:\n  it was odd" in text
     assert "hooks" not in str(explain(tools=["Bash"]))
 
 

@@ -193,7 +193,7 @@ def test_every_command_is_allowed_by_a_rule_for_the_tool() -> None:
 def test_but_not_what_a_rule_that_denies_may_be_about() -> None:
     policy = make("Bash", deny=["Bash(rm:*)"])
     assert bash(policy, "ls; make > x").allows
-    for command in ("$X y", "[[ a ]]", "x (", "eval $X", "sudo $X", "f() { a; }", "a " * 6000):
+    for command in ("$X y", "[[ a < b ]]", "x (", "eval $X", "sudo $X", "f() { a; }", "a " * 6000):
         decision = bash(policy, command)
         assert decision.behavior == "ask"
         assert "not certain whether" in decision.reason
@@ -207,13 +207,12 @@ def test_a_rule_that_denies_looks_behind_many_words() -> None:
 
 
 def test_a_rule_that_denies_looks_into_a_few_shells_inside_shells() -> None:
-    """Deeper a person is asked, unless the line is too long to parse: then its words decide."""
     policy = make("Bash", deny=["Bash(rm:*)"])
     command, behaviors = "rm x", []
     for _ in range(8):
         command = f"bash -c {shlex.quote(command)}"
         behaviors.append(bash(policy, command).behavior)
-    assert behaviors == [*["deny"] * 5, *["ask"] * 2, "deny"]
+    assert behaviors == [*["deny"] * 4, *["ask"] * 4]
 
 
 @pytest.mark.parametrize("runner", ["", "command ", "command -p ", "builtin ", "time "])
@@ -250,6 +249,8 @@ def test_what_runs_other_programs_is_allowed_word_for_word(command: str, behavio
         ("mv a '~/old' \"now\"", "ask"),
         ("mv a ~/'old' now", "allow"),
         ("pack src/x 'a b'", "allow"),
+        ("pack src/* 'a b'", "allow"),  # the names begin so, whatever they are
+        ("pack src/a$X 'a b'", "allow"),
         ('pack src/x "a b"', "allow"),
         ("pack src/'x' a\\ b", "allow"),
         ("pack src/x a b", "ask"),
@@ -374,15 +375,16 @@ def test_a_command_that_is_no_text_is_not_allowed() -> None:
 
 
 def test_files_in_commands_are_denied_and_doubted() -> None:
-    policy = make("Bash", deny=["Read(.env)", "Edit(locked)", "Read(!x)"])
+    policy = make("Bash", deny=["Read(.env)", "Edit(locked)", "Read(y)"])
     assert bash(policy, "cat .env").behavior == "deny"
     assert bash(policy, "touch locked").behavior == "deny"
     assert bash(policy, "cat locked").allows
     assert bash(policy, "echo > .env").behavior == "deny"
     assert bash(policy, "cat .e*").behavior == "ask"
     assert bash(policy, "cat $X").behavior == "ask"
-    assert bash(policy, "make .env").allows
-    assert bash(policy, "[[ a ]]").behavior == "ask"
+    assert bash(policy, "make .env").behavior == "deny"
+    assert bash(policy, "ls .env").allows
+    assert bash(policy, "select a").behavior == "ask"
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .explanation import Explanation, Shadow, ToolReach, explain
     from .policy import MODES, Policy
     from .rules import Rule
+    from .settings import mode_in_settings
 
 __all__ = [
     "MODES",
@@ -38,6 +39,7 @@ __all__ = [
     "ToolReach",
     "digest",
     "explain",
+    "mode_in_settings",
 ]
 
 # Every session keeps records of decisions; most have no rules, whose grammar takes a while to load.
@@ -49,5 +51,6 @@ if not TYPE_CHECKING:
             ".explanation": "Explanation Shadow ToolReach explain",
             ".policy": "MODES Policy",
             ".rules": "Rule",
+            ".settings": "mode_in_settings",
         },
     )

@@ -304,6 +304,3 @@ def _notes(policy: Policy) -> Iterator[str]:
         if rule.path is not None and rule.tool not in ("Read", "Edit"):
             instead = "Edit" if facts(rule.tool).kind == "edit" else "Read"
             yield f"`{rule}` counts for {rule.tool} alone, and the CLI knows only {instead}(…)"
-    for rule in (*policy.deny, *policy.ask):
-        if rule.path is not None and rule.path.negated:
-            yield f"`{rule}` has no effect: an exception only restricts what is allowed"

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .paths import ResolvedPath, below, is_protected, normal, problem_of
+from .paths import (
+    LONGEST_PATH,
+    PathPattern,
+    ResolvedPath,
+    below,
+    is_protected,
+    normal,
+    problem_of,
+)
 from .rules import Rule
 from .shell import Match
 from .tools import facts
 
 __all__ = ["NO_MATCH", "FileUse", "Finding", "UseContext", "Verdict", "path_allowed", "scoped"]
 
+_OF_PROCESS = re.compile(r"/proc/(?:self|thread-self|[0-9]+)/(?:task/[0-9]+/)?(cwd|root)?")
 _NAMES = ("file_path", "notebook_path", "path", "filePath")
 
 
@@ -47,6 +57,7 @@ class UseContext:
         case_sensitive: whether file names that differ in case are different files.
         protect: whether some paths are never written without asking.
         realpath: follows symbolic links, like `os.path.realpath`.
+        is_local: whether the files are on this machine.
     """
 
     base: str
@@ -56,22 +67,38 @@ class UseContext:
     case_sensitive: bool
     protect: bool
     realpath: Callable[[str], str]
+    is_local: bool
 
     def resolve(self, path: str, cwd: str | None = None) -> ResolvedPath:
         """Find out where a path leads, seen from the working directory or another one."""
         problem = problem_of(path)
-        if problem is not None and "\0" in path:
-            return ResolvedPath(path, (), (), problem)
+        if problem is not None and (len(path) > LONGEST_PATH or "\0" in path):
+            return ResolvedPath(path[:LONGEST_PATH], (), (), problem)
         at_home = path == "~" or path.startswith("~/")
         absolute = posixpath.join(cwd or self.cwd, self.home + path[1:] if at_home else path)
         literal = normal(absolute)
+        if (process := _OF_PROCESS.match(literal)) is not None:
+            there = {"cwd": cwd or self.cwd, "root": "/"}.get(process[1] or "")
+            meant = [] if there is None else [normal(f"{there}/{literal[process.end() :]}")]
+            why = "it leads through a process, and each sees other files there"
+            return ResolvedPath(path, (), (literal, *meant), why)
         try:
-            forms = [literal, normal(self.realpath(literal)), normal(self.realpath(absolute))]
+            places = dict.fromkeys([literal, absolute])
+            forms = [literal, *(normal(self.realpath(place)) for place in places)]
         except (OSError, ValueError) as error:
             return ResolvedPath(path, (literal,), (), f"it cannot be followed: {error}")
         stripped = "/".join(part.rstrip(". ") or part for part in literal.split("/"))
         suspected = [normal(stripped), normal(literal.replace("\\", "/").strip())]
         return ResolvedPath(path, tuple(dict.fromkeys(forms)), tuple(suspected), problem)
+
+    def reaches_into(self, path: str, pattern: PathPattern, roots: Iterable[str]) -> bool:
+        """Whether there may be something in a path that a forbidding pattern is about."""
+        reach = pattern.reaches_into(path, roots)
+        if reach != "below":
+            return reach == "above"
+        # Of what is on another machine only the name can tell.
+        is_file = "." in path.rpartition("/")[2][1:]
+        return os.path.isdir(path) if self.is_local else not is_file
 
     def roots(self, rule: Rule, *, forbids: bool) -> tuple[str, ...]:
         """Return what the path of a rule is relative to."""
@@ -108,7 +135,7 @@ class UseContext:
 
 def scoped(rules: Iterable[Rule], tool: str) -> Iterator[Rule]:
     """Yield the rules that are about some uses of a tool."""
-    return (rule for rule in rules if rule.content is not None and rule.names(tool))
+    return (rule for rule in rules if rule.content is not None and rule.surely_names(tool))
 
 
 def path_allowed(

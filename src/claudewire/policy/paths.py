@@ -23,11 +23,26 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 
 from .shell import names_in
 
-__all__ = ["PathPattern", "ResolvedPath", "below", "is_protected", "normal", "problem_of"]
+__all__ = [
+    "LONGEST_PATH",
+    "PathPattern",
+    "ResolvedPath",
+    "below",
+    "is_protected",
+    "normal",
+    "problem_of",
+]
 
+
+LONGEST_PATH = 4096
+"""In characters: no system opens a longer one."""
+_LONGEST_NAME = 255
+_DEEPEST_GLOB = 40
+"""How many folders are compared with a pattern; a deeper one may be about anything."""
 
 _PROTECTED_DIRECTORIES = names_in(
     ".git .vscode .idea .husky .cargo .devcontainer .yarn .mvn .claude .ssh .gnupg .aws"
@@ -75,6 +90,8 @@ def problem_of(path: str) -> str | None:
     """Why no rule can allow a path, as far as its spelling tells; None if it is plain."""
     if not path:
         return "there is no path"
+    if len(path) > LONGEST_PATH or max(map(len, path.split("/"))) > _LONGEST_NAME:
+        return "it is too long to be a path"
     if any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in path):
         return "it contains an invisible character"
     if "\\" in path:
@@ -111,6 +128,8 @@ def fold(text: str, *, invisible: bool) -> str:
         text: a name, path or pattern.
         invisible: whether to drop invisible characters, which some file systems ignore.
     """
+    if text.isascii():
+        return text.lower()
     if invisible:
         text = "".join(char for char in text if unicodedata.category(char) != "Cf")
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
@@ -182,9 +201,14 @@ class PathPattern:
             return forbids or not self.dotted
         return forbids and re.fullmatch(r"[^/]+/\*\*", inner) is not None
 
-    def reaches_into(self, directory: str, roots: Iterable[str]) -> bool:
-        """Whether there may be something in a directory that a forbidding rule is about."""
+    def reaches_into(self, directory: str, roots: Iterable[str]) -> str:
+        """Whether there may be something in a directory that a forbidding rule is about.
+
+        `above` if the directory is above what the rule names, `below` if the rule holds at any
+        depth, and the directory is somewhere in it; else empty.
+        """
         directory = fold(directory, invisible=True)
+        reach = ""
         for root in roots:
             start = fold(climb(root, self.up), invisible=True)
             if not self._floats(self.body, forbids=True):
@@ -192,9 +216,62 @@ class PathPattern:
                 plain = re.split(r"[*?\[\\]", body, maxsplit=1)[0]
                 plain = plain if plain == body else plain.rpartition("/")[0]
                 start = f"{start.rstrip('/')}/{plain}".rstrip("/") or "/"
-            if below(start, directory) is not None or below(directory, start) is not None:
+            if below(start, directory) is not None:
+                return "above"
+            reach = "below" if below(directory, start) is not None else reach
+        return reach
+
+    def meets(self, glob: str, roots: Iterable[str], *, inside: bool) -> bool:
+        """Whether a forbidding rule may be about a name that a pattern of the shell stands for.
+
+        Args:
+            glob: an absolute path with `*` and `?`.
+            roots: what the anchor is.
+            inside: whether the names may be those of folders, which are looked into.
+        """
+        names = fold(glob, invisible=True).strip("/").split("/")
+        for root in roots:
+            start = fold(climb(root, self.up), invisible=True).strip("/")
+            body = fold(self.body, invisible=True).strip("/")
+            floats = ["**"] if self._floats(self.body, forbids=True) else []
+            parts = [*(start.split("/") if start else []), *floats, *body.split("/")]
+            if len(names) > _DEEPEST_GLOB or _meet(names, parts, inside=inside):
                 return True
         return False
+
+
+def _meet(names: list[str], parts: list[str], *, inside: bool) -> bool:
+    """Whether two lists of patterns of names may be about the same path."""
+    if not parts:
+        return True  # what is forbidden is so with all that is in it
+    if parts[0] == "**":
+        return _meet(names, parts[1:], inside=inside) or (
+            bool(names) and _meet(names[1:], parts, inside=inside)
+        )
+    if not names:
+        return inside
+    if names[0] == "**":
+        return _meet(names[1:], parts, inside=inside) or _meet(names, parts[1:], inside=inside)
+    return _overlap(names[0], parts[0]) and _meet(names[1:], parts[1:], inside=inside)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether two patterns may stand for the same name; rather yes if they are complicated."""
+    if re.search(r"[\[\\]", one + other):
+        return True
+    if "*" not in one:
+        one, other = other, one
+    if "*" in other:
+        (head, _, tail), (start, _, end) = one.partition("*"), other.partition("*")
+        ends = (tail.rpartition("*")[2], end.rpartition("*")[2])
+        return _agree(head, start) and _agree(*(it[::-1] for it in ends))
+    if "*" in one:
+        return "?" in other or re.fullmatch(_segment(one), other) is not None
+    return len(one) == len(other) and _agree(one, other)
+
+
+def _agree(one: str, other: str) -> bool:
+    return all(a == b or "?" in (a, b) for a, b in zip(one, other, strict=False))
 
 
 def below(path: str, root: str) -> str | None:
@@ -231,20 +308,22 @@ def _split(text: str) -> tuple[str, str]:
 
 @functools.lru_cache(maxsize=512)
 def _regex(body: str, floats: bool, forbids: bool) -> re.Pattern[str]:
+    """Compile a pattern; it takes linear time, as what follows `**` is taken where it is first."""
     directory = body.endswith("/")
     parts = body.strip("/").split("/")
     if parts[-1] == "**" and len(parts) > 1:
         del parts[-1]
-    pieces = ["(?:.*/)?"] if floats else []
-    for index, part in enumerate(parts):
-        last = index == len(parts) - 1
-        if part == "**":
-            pieces.append(".*" if last else "(?:.*/)?")
-        else:
-            pieces.append(_segment(part) + ("" if last else "/"))
+    blocks = [list(group) for is_any, group in groupby(parts, lambda it: it == "**") if not is_any]
+    if not blocks:
+        return re.compile(".*", re.DOTALL)
+    anchored = [not floats and parts[0] != "**", *(False for _ in blocks[1:])]
+    pieces = [
+        f"(?>{'' if is_fixed else '(?:[^/]*/)*?'}{'/'.join(map(_segment, block))}(?=/|\\Z))"
+        for is_fixed, block in zip(anchored, blocks, strict=True)
+    ]
     # What holds for a directory holds for all that is in it.
     rest = "/.*" if directory and not forbids else "(?:/.*)?"
-    return re.compile("".join(pieces) + rest, re.DOTALL)
+    return re.compile("/".join(pieces) + rest, re.DOTALL)
 
 
 _TOKEN = re.compile(
@@ -253,20 +332,25 @@ _TOKEN = re.compile(
 
 
 def _segment(part: str) -> str:
-    pieces: list[str] = []
+    """Translate the pattern of one name, with anything but a slash for its stars."""
+    pieces = [""]
     end = 0
     for token in _TOKEN.finditer(part):
-        pieces.append(re.escape(part[end : token.start()]))
-        pieces.append(_translated(token))
+        pieces[-1] += re.escape(part[end : token.start()])
+        if token["stars"]:
+            pieces.append("")
+        else:
+            pieces[-1] += _translated(token)
         end = token.end()
-    return "".join(pieces) + re.escape(part[end:])
+    pieces[-1] += re.escape(part[end:])
+    first, *more = pieces
+    middle = "".join(f"(?>[^/]*?{piece})" for piece in more[:-1])
+    return first + middle + "".join(f"[^/]*{piece}" for piece in more[-1:])
 
 
 def _translated(token: re.Match[str]) -> str:
     if token["escaped"]:
         return re.escape(token["escaped"])
-    if token["stars"]:
-        return "[^/]*"
     if token["any"]:
         return "[^/]"
     negated = token["set"][1] in "!^"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -150,7 +151,8 @@ class Policy:
             directories=tuple(self._absolute(it, base) for it in self.directories),
             case_sensitive=self.case_sensitive,
             protect=self.protect,
-            realpath=self.realpath,
+            realpath=functools.cache(self.realpath),
+            is_local=self.realpath is os.path.realpath,
         )
 
     def _decide(self, use: ToolUse) -> Decision:
@@ -168,7 +170,8 @@ class Policy:
             return Decision("ask", reason, rule, use.tool)
         if self.mode == "plan" and use.facts.kind == "edit":
             return Decision("ask", "nothing is edited unasked in the mode plan", rule, use.tool)
-        return denied or asked or Decision("allow", f"`{rule}` allows it: {why}", rule, use.tool)
+        doubt = None if use.is_spelled_out(rule) else denied or asked
+        return doubt or Decision("allow", f"`{rule}` allows it: {why}", rule, use.tool)
 
     def _by_default(self, use: ToolUse, why: str, doubt: Decision | None) -> Decision:
         """Decide about a use that no rule allows; `why` says why none does."""
@@ -245,8 +248,10 @@ class Policy:
                 system.
             extra: a settings file, or its text, as in the flag `--settings`.
             sources: which of `user`, `project` and `local` are read, as in `--setting-sources`.
-            trusted: whether the allow rules of the project's own settings count. The CLI asks the
-                user once, and never when it is driven by a program.
+            trusted: whether what the project's own settings allow counts: their allow rules,
+                directories and permission mode, also in `settings.local.json`, which may have come
+                with the project. The CLI asks the user once, and never when it is driven by a
+                program. What they deny always counts.
             strict: whether an invalid rule is an error, or is left out and listed in `problems`.
 
         Raises:
@@ -313,6 +318,9 @@ def checked_rules(given: Iterable[str | Rule], behavior: Behavior) -> tuple[Rule
     for rule in rules:
         if behavior == "allow" and (why := rule.why_never_allows()) is not None:
             raise OptionsError(f"The rule {str(rule)!r} can never allow anything: {why}")
+        if behavior != "allow" and rule.path is not None and rule.path.negated:
+            why = "an exception only restricts what is allowed"
+            raise OptionsError(f"The rule {str(rule)!r} can never {behavior} anything: {why}")
     return rules
 
 

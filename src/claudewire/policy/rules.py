@@ -21,8 +21,8 @@ from typing import Any
 
 from ..errors import OptionsError
 from .paths import PathPattern
-from .shell import CommandPattern
-from .tools import ALIASES, ToolFacts, facts
+from .shell import CommandPattern, joined_by_wildcards
+from .tools import ALIASES, KNOWN_TOOLS, ToolFacts, facts
 
 __all__ = ["Rule"]
 
@@ -128,6 +128,16 @@ class Rule:
             return tool.startswith(f"{name}__")
         return "*" in name and wildcard(name).fullmatch(tool) is not None
 
+    def surely_names(self, tool: str) -> bool:
+        """Whether it names a tool for certain: `mcp__a__b__c` may be of a server `a` or `a__b`."""
+        if not self.names(tool):
+            return False
+        server = re.match(r"mcp__[^*]+?(?=__|$)", self.tool)
+        if server is None or self.tool == tool:
+            return True
+        rest = tool[server.end() + 2 :]
+        return "__" not in rest and not rest.startswith("_")
+
     def matches_parameter(self, given: Mapping[str, Any]) -> bool:
         """Whether a field of the input has the value that it names."""
         if self.parameter is None or self.parameter[0] not in given:
@@ -153,7 +163,7 @@ class Rule:
 @functools.lru_cache(maxsize=512)
 def wildcard(pattern: str) -> re.Pattern[str]:
     """Compile a pattern in which `*` stands for any text."""
-    return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
+    return re.compile(joined_by_wildcards(pattern.split("*")), re.DOTALL)
 
 
 _command = functools.lru_cache(maxsize=512)(CommandPattern.of)
@@ -162,32 +172,91 @@ _path = functools.lru_cache(maxsize=512)(PathPattern.of)
 
 # --- what is wrong with a rule -------------------------------------------------------------------
 
+_NO_PROGRAM = re.compile(r"""[\"'`#^|&;<>(),]|.*[\"'`^$(),:\\]$|.*[\w)]\.[*+]|.*\(""")
+_INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u00ad\u200b-\u200f\u2028-\u202e\u2060\ufeff]")
+
 
 def _problem(tool: str, content: str) -> str | None:
     known = facts(tool)
     if not content.strip():
         return f"its brackets are empty; write {tool!r} for every use"
+    proper = {name.casefold(): name for name in KNOWN_TOOLS}.get(tool.casefold(), tool)
+    if proper != tool:
+        return f"there is no tool {tool!r}; write {proper!r}"
     parameter = _PARAMETER.fullmatch(content)
     if parameter and parameter[1] == known.content:
         return f"{parameter[1]!r} cannot be matched by its name; write only what it should be"
+    if known.kind == "command":
+        is_field = parameter is not None and parameter[1] in _FIELDS_OF_BASH
+        return None if is_field else _problem_of_command(content.strip())
+    if known.kind in ("read", "edit"):
+        return _problem_of_path(content)
     return _problem_of_kind(known.kind, tool, content, is_parameter=parameter is not None)
 
 
-def _problem_of_kind(kind: str, tool: str, content: str, *, is_parameter: bool) -> str | None:
-    if kind == "command" and content.strip() == ":*":
+_FIELDS_OF_BASH = {"description", "timeout", "run_in_background", "dangerouslyDisableSandbox"}
+
+
+def _problem_of_command(content: str) -> str | None:
+    if content == ":*":
         return "there is no command before `:*`; write 'Bash' for every command"
-    if kind == "command" and ":*" in content.strip()[:-2]:
+    if ":*" in content[:-2]:
         return "`:*` counts only at the end; write ` *` for anything in between"
-    if kind in ("read", "edit"):
-        try:
-            PathPattern.of(content)
-        except ValueError as error:
-            return str(error)
-    elif kind == "fetch" and not is_parameter:
+    if _INVISIBLE.search(content):
+        return "it contains an invisible character, which is in no command that can be read"
+    program = re.split(r"[\s*]", content.removesuffix(":*"), maxsplit=1)[0]
+    if content.endswith(":*") and content[-3:-2].isspace():
+        return f"no command matches a blank before `:*`; write {content[:-2].rstrip() + ':*'!r}"
+    if program and _NO_PROGRAM.match(content[: len(program) + 2].split()[0]):
+        return (
+            f"no program has the name {program!r}; write it without quotes, brackets or regular "
+            "expressions, and one rule for each"
+        )
+    return None
+
+
+def _problem_of_path(content: str) -> str | None:
+    path = content.strip().removeprefix("!")
+    if _INVISIBLE.search(path):
+        return "a path cannot contain control characters, or others that nobody sees"
+    for pattern, hint in _NO_PATH:
+        if re.search(pattern, path):
+            return hint
+    try:
+        PathPattern.of(content)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+_NO_PATH = (
+    (
+        r"^\$\{?\w+\}?(?:/|$)|\$\{|^%\w+%",
+        "variables are not expanded; write `~/` for the home directory, or `//` and a path",
+    ),
+    (r"(?<!\\)\{[^}]*,", "braces are not expanded; write one rule for each"),
+    (r"^[\"'].*[\"']$", "quotes are taken literally; write it without them"),
+    (r"^[A-Za-z]:[\\/]|\\[A-Za-z0-9.]", "a backslash does not separate; write `/` and no drive"),
+    (r"^\w+://|^(?:path|file|dir|folder|glob):", "write the path alone, as `//etc/hosts`"),
+    (r", |(?<!\\)\||^\^|\$$", "it is no regular expression or list; write one rule for each"),
+    (
+        r"^/(?:home|Users|root|etc|usr|var|proc|sys|dev|boot|run|mnt|Volumes|private)(?:/|$)",
+        "one slash is the root of the project; write two for that of the file system, or `./`",
+    ),
+)
+"""What looks like a path in another notation, and would never match a file; and what to write."""
+
+
+def _problem_of_kind(kind: str, tool: str, content: str, *, is_parameter: bool) -> str | None:
+    if kind == "fetch" and (
+        not is_parameter or re.match(r"(?i:domain|host|hostname|site)\s*:(?<!domain:)", content)
+    ):
         return "write `domain:` and a host"
-    elif kind == "fetch" and content.startswith("domain:"):
+    if kind == "fetch" and content.startswith("domain:"):
         host = content.removeprefix("domain:").strip()
         return None if _DOMAIN.fullmatch(host) else f"{host!r} is not a host"
-    elif not kind and not is_parameter:
+    if kind in ("skill", "agent") and content.startswith("/"):
+        return f"a name has no slash; write {content.lstrip('/')!r}"
+    if not kind and not is_parameter:
         return f"{tool} takes nothing in brackets but a field and its value, as in `field:value`"
     return None

@@ -3,6 +3,9 @@
 In settings, the rules of all files hold together: what one denies no other can allow. The files are
 those of the organisation (managed), of the call (`--settings`), of the project for one user (local)
 and for all (project), and of the user; a mode is taken from the first of them that names one.
+
+Both files of a project may have come with it, so what they allow (rules, directories, a mode)
+counts only if the project is trusted; what they deny always counts.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import json
 import os
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +25,7 @@ from .decisions import Behavior
 from .policy import MODES, Policy, checked_rules
 from .rules import Rule
 
-__all__ = ["Sources", "load_settings", "load_toml"]
+__all__ = ["Sources", "load_settings", "load_toml", "mode_in_settings"]
 
 _LISTS: tuple[Behavior, ...] = ("allow", "ask", "deny")
 _KNOWN = {
@@ -33,6 +36,9 @@ _KNOWN = {
     "disableBypassPermissionsMode",
 }
 _SCOPES = ("user", "project", "local")
+_OF_PROJECT = ("project settings", "local settings")
+_GRANTS = ("additionalDirectories", "defaultMode")
+"""What may allow more than the rules do."""
 
 StrPath = str | os.PathLike[str]
 
@@ -135,13 +141,13 @@ def load_settings(sources: Sources, *, trusted: bool, strict: bool) -> Policy:
     managed_only = any(settings.managed_only for settings in files)
     for settings in files:
         if managed_only and not settings.managed:
-            if any(settings.data.get(key) for key in _LISTS):
+            if any(settings.data.get(key) for key in (*_LISTS, *_GRANTS)):
                 merged.problem(settings, "its rules do not count: only managed rules do")
             continue
-        merged.add(settings, grants=trusted or settings.source != "project settings")
+        merged.add(settings, grants=trusted or settings.source not in _OF_PROJECT)
     return Policy(
         *(merged.rules[key] for key in _LISTS),
-        mode=merged.mode(files),
+        mode=merged.mode(disabled=_disabled(files)),
         cwd=sources.cwd,
         home=sources.home,
         directories=merged.directories,
@@ -157,6 +163,7 @@ class _Merged:
         self.rules: dict[Behavior, list[Rule]] = {key: [] for key in _LISTS}
         self.directories: list[str] = []
         self.problems: list[str] = []
+        self._modes: list[tuple[_Settings, Any]] = []
 
     def problem(self, settings: _Settings, text: str) -> None:
         self.problems.append(f"{settings.path}: {text}")
@@ -174,10 +181,14 @@ class _Merged:
         directories = _strings(
             settings.path, "additionalDirectories", settings.data.get("additionalDirectories")
         )
+        mode = settings.data.get("defaultMode")
         if grants:
             self.directories += directories
+            self._modes += [] if mode is None else [(settings, mode)]
         elif directories:
             self.problem(settings, "its directories do not count: the project is not trusted")
+        if mode is not None and not grants:
+            self.problem(settings, f"its mode {mode!r} does not count: the project is not trusted")
 
     def _add_rule(self, settings: _Settings, behavior: Behavior, text: str) -> None:
         try:
@@ -188,26 +199,46 @@ class _Merged:
                 raise OptionsError(f"{settings.path}: {behavior}: {error}") from error
             self.problem(settings, f"{behavior}: {error}")
 
-    def mode(self, files: Sequence[_Settings]) -> PermissionMode:
+    def mode(self, *, disabled: set[str]) -> PermissionMode:
         """Return the mode that a session starts in; a disabled one is skipped."""
-        disabled = {
-            mode
-            for key, mode in (
-                ("disableBypassPermissionsMode", "bypassPermissions"),
-                ("disableAutoMode", "auto"),
-            )
-            if any(settings.data.get(key) == "disable" for settings in files)
-        }
-        for settings in files:
-            named = settings.data.get("defaultMode")
+        for settings, named in self._modes:
             mode = "default" if named == "manual" else named
             if mode in disabled:
                 self.problem(settings, f"the mode {mode} is disabled")
             elif mode in MODES:
                 return next(known for known in MODES if known == mode)
-            elif mode is not None:
+            else:
                 self.problem(settings, f"there is no mode {named!r}; only {', '.join(MODES)}")
         return "default"
+
+
+def _disabled(files: Sequence[_Settings]) -> set[str]:
+    """Return the modes that some file takes away: every file may."""
+    keys = {"disableBypassPermissionsMode": "bypassPermissions", "disableAutoMode": "auto"}
+    return {
+        mode
+        for key, mode in keys.items()
+        if any(settings.data.get(key) == "disable" for settings in files)
+    }
+
+
+def mode_in_settings(given: Mapping[str, Any] | StrPath | None) -> str | None:
+    """Return the permission mode that settings name: an object, a file, or JSON as a string.
+
+    None if they name none, or cannot be read: the CLI reports that itself.
+    """
+    if given is None:
+        return None
+    try:
+        data: Any = given
+        if not isinstance(given, Mapping):
+            text = os.fspath(given)
+            is_json = text.lstrip().startswith("{")
+            data = json.loads(text if is_json else Path(text).read_text(encoding="utf-8"))
+        mode = data["permissions"]["defaultMode"]
+    except (OSError, ValueError, TypeError, LookupError):
+        return None
+    return mode if isinstance(mode, str) else None
 
 
 def _managed_directory() -> Path:

@@ -7,6 +7,7 @@ rules that allow, and errs towards no. Files are looked at in `file_use`, shells
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 from .command_use import CommandUse
 from .file_use import NO_MATCH, FileUse, Finding, UseContext, Verdict, scoped
 from .rules import Rule, wildcard
-from .shell import Match
+from .shell import LONGEST, Match, joined_by_wildcards
 from .tools import ToolFacts, facts
 
 __all__ = ["ToolUse", "host_matches"]
@@ -41,6 +42,7 @@ class ToolUse:
         if value is None and self.facts.kind == "skill":
             value = given.get("command")
         self.content: str | None = value if isinstance(value, str) else None
+        self.is_too_long: bool = len(self.content or "") > LONGEST
         self.commands: CommandUse | None = None
         self.paths: FileUse | None = None
         if self.facts.kind == "command":
@@ -65,6 +67,8 @@ class ToolUse:
     def _match_content(self, rule: Rule) -> Finding:
         if self.commands is not None:
             return self.commands.match(rule)
+        if self.is_too_long:
+            return Finding(Match.MAYBE, self.content or "")
         look = {
             "powershell": self._match_powershell,
             "fetch": self._match_host,
@@ -109,7 +113,7 @@ class ToolUse:
             (
                 Verdict(rule, "every use of the tool is allowed")
                 for rule in rules
-                if rule.for_every_use and rule.names(self.tool)
+                if rule.for_every_use and rule.surely_names(self.tool)
             ),
             None,
         )
@@ -117,6 +121,10 @@ class ToolUse:
         if verdict.rule is not None and (why_not := self.why_always_ask()):
             return Verdict(None, why_not)
         return verdict
+
+    def is_spelled_out(self, rule: Rule) -> bool:
+        """Whether a rule that allows this has every word of it, so that nothing is in doubt."""
+        return self.commands is not None and self.commands.is_spelled_out(rule)
 
     def why_always_ask(self) -> str:
         """Why neither a rule nor a default can allow this; empty if they can."""
@@ -128,6 +136,8 @@ class ToolUse:
             return self.commands.allowed(rules)
         if self.paths is not None:
             return self.paths.allowed(rules)
+        if self.is_too_long:
+            return Verdict(None, "it is too long to be looked at")
         look = {
             "powershell": self._allowed_exactly,
             "fetch": self._allowed_host,
@@ -180,27 +190,64 @@ def _plain_host(url: str) -> str | None:
     if not url.isascii() or not url.isprintable() or re.search(r"[\\\s]", url):
         return None
     found = _PLAIN_URL.fullmatch(url)
-    return found[1].lower() if found else None
+    if found is None:
+        return None
+    host = found[1].lower()
+    return host if _number(host) in (None, host) else None
 
 
 def _hosts_in(url: str) -> set[str]:
     """Return every host that some parser might read from a URL."""
-    plain = unicodedata.normalize("NFKC", unquote(url)).strip()
+    plain = unicodedata.normalize("NFKC", unquote(url)).strip().replace("\u3002", ".")
     plain = re.sub(r"[\x00-\x20\x7f-\xa0\u200b-\u200f]", "", plain).replace("\\", "/")
     if "//" not in plain:
         plain = f"https://{plain}"
     found = {part[1] for part in _LOOSE_HOST.finditer(re.split(r"[?#]", plain, maxsplit=1)[0])}
     with contextlib.suppress(ValueError):  # this parser finds no host in it
         found.add(urlsplit(plain).hostname or "")
-    return {host.lower().rstrip(".") for host in found if host}
+    hosts = {host.lower().strip(".[]") for host in found if host}
+    return hosts | {number for host in hosts if (number := _number(host)) is not None}
+
+
+def _number(host: str) -> str | None:
+    """Return the address that a number stands for, as `127.1`, `0x7f000001` or `[::ffff:7f00:1]`.
+
+    None if it is a name.
+    """
+    with contextlib.suppress(ValueError):
+        address = ipaddress.ip_address(host)
+        if isinstance(address, ipaddress.IPv6Address):
+            address = address.ipv4_mapped or address.sixtofour or address
+        return str(address)
+    try:
+        *parts, last = (_integer(part) for part in host.split("."))
+    except ValueError:
+        return None
+    if len(parts) > 3 or any(part > 255 for part in parts) or last >= 256 ** (4 - len(parts)):
+        return None
+    return str(ipaddress.IPv4Address(int.from_bytes(bytes(parts).ljust(4, b"\0"), "big") + last))
+
+
+def _integer(text: str) -> int:
+    """Read a number in the notations of C.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if len(text) > 40:
+        raise ValueError("no address is that long")
+    if re.fullmatch(r"0[0-7]*", text):
+        return int(text, 8)
+    return int(text, 16 if text[:2] in ("0x", "0X") else 10)
 
 
 def host_matches(pattern: str, host: str) -> bool:
     """Whether a host matches: `*` is any, `*.a.org` any below, elsewhere `*` stays in one part."""
     pattern, host = pattern.lower().rstrip("."), host.lower().rstrip(".")
+    pattern = _number(pattern) or pattern
     if pattern == "*":
         return True
     start, inside = "", pattern
     if pattern.startswith("*."):
         start, inside = r".+\.", pattern[2:]
-    return re.fullmatch(start + "[^.]*".join(map(re.escape, inside.split("*"))), host) is not None
+    return re.fullmatch(start + joined_by_wildcards(inside.split("*"), "[^.]"), host) is not None

@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import OptionsError
 from ..options import Options
 from ..people import ASK_TOOL, PLAN_TOOL, Inbox
-from ..policy import Explanation, Policy, ToolReach, explain
+from ..policy import Explanation, Policy, ToolReach, explain, mode_in_settings
 from .requests import people_of
 
 __all__ = ["check_reachable", "explain_options"]
@@ -43,9 +43,17 @@ def _rules(options: Options) -> dict[str, Any]:
     return {
         "allowed_tools": options.allowed_tools,
         "disallowed_tools": (*options.disallowed_tools, *options.deny),
-        "permission_mode": options.permission_mode,
+        "permission_mode": _mode(options),
         "tools": options.builtin_tools if isinstance(options.builtin_tools, tuple) else None,
     }
+
+
+def _mode(options: Options) -> str | None:
+    """Return the mode that the CLI starts in, as far as the options say."""
+    if options.permission_mode is not None:
+        return options.permission_mode
+    given = None if options.remote and isinstance(options.settings, str) else options.settings
+    return mode_in_settings(options.managed_settings) or mode_in_settings(given)
 
 
 def _has_servers(options: Options) -> bool:
@@ -100,9 +108,9 @@ def _why_no_policy(options: Options) -> str | None:
     given = "allow, ask and deny" if options.allow or options.ask or options.deny else "policy"
     if options.permission_prompts == "none":
         return f"{given} would never be asked: permission_prompts is none"
-    if options.permission_mode in ("dontAsk", "bypassPermissions"):
+    if (mode := _mode(options)) in ("dontAsk", "bypassPermissions"):
         return (
-            f"{given} would never be asked: in the mode {options.permission_mode} the CLI decides "
+            f"{given} would never be asked: in the mode {mode} the CLI decides "
             "by its own rules, which are allowed_tools and disallowed_tools"
         )
     return None

@@ -2,16 +2,19 @@
 
 `parse()` never raises. What it cannot tell with certainty it reports as a doubt; the commands that
 it found before and after are kept, for rules that forbid. It reads what bash and zsh have in
-common, and doubts what they understand differently; `[[`, arithmetic, `select` and more are not
-read at all.
+common, and doubts what they understand differently; arithmetic, `select` and more are not read at
+all, and of `[[` only what evaluates nothing.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
+from dataclasses import replace
 
-from .reader import Reader, Unreadable
+from .programs import PLAIN_NAME, is_plain_test
+from .reader import DEEPEST, Reader, Unreadable
 from .script import Assignment, Command, Redirect, Script, Word
 
 __all__ = ["LONGEST", "parse"]
@@ -23,13 +26,11 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
 _ELEMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^=]*\]\+?=")
 _REDIRECT = re.compile(r"[0-9]*(<<<|<<-|<<|<>|<&|<|>>|>&|>\||>)|&>>|&>")
 _DESCRIPTOR = re.compile(r"[0-9]+-?|-")
-_LOOP_NAME = re.compile(r"[a-z][a-z0-9]{0,15}")
 _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
-# These names belong to zsh, where a lower-case one is the same variable as PATH, for example.
-_ZSH_NAMES = {"path", "fpath", "cdpath", "manpath", "mailpath", "prompt", "argv", "status"}
+_MISREAD = re.compile(r"[^\x00-\x7f][\\`|{}]")
+"""In some locales the second byte of a character may be one of these."""
 _ENDERS = {"then", "elif", "else", "fi", "do", "done", "esac", "}"}
 _REFUSED = {
-    "[[": "a test",
     "select": "a menu",
     "always": "a block of zsh",
     "foreach": "a loop of zsh",
@@ -49,11 +50,62 @@ def parse(text: str) -> Script:
 def _unreadable(text: str) -> str | None:
     if len(text) > LONGEST:
         return f"it is longer than {LONGEST} characters"
-    for char in text:
-        if char not in " \t\n" and unicodedata.category(char)[0] in "ZC":
+    for index, char in enumerate(text):
+        is_odd = char not in " \t\n" and unicodedata.category(char)[0] in "ZC"
+        if is_odd and not (char == "\u200d" and _joins_emoji(text, index)):
             # A shell, a terminal and a person may each see something else here.
             return f"it contains an invisible character, U+{ord(char):04X}"
+    if _MISREAD.search(text):
+        return "it contains a character that hides the next one in some locales"
     return None
+
+
+def _joins_emoji(text: str, index: int) -> bool:
+    """Whether a zero-width joiner makes one picture of two, as in that of a family."""
+    before = text[:index].rstrip("\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")[-1:]
+    after = text[index + 1 : index + 2]
+    return all(it and unicodedata.category(it) == "So" for it in (before, after))
+
+
+def old_ends(text: str, start: int) -> Iterator[int | None]:
+    """Tell where older shells see the end of a substitution; None if they see none, and stop.
+
+    They do not know here-documents in it, and not all of them know comments.
+    """
+    for comments in (False, True):
+        yield _old_end(text, start, ")", comments=comments, level=0)
+
+
+def _old_end(text: str, pos: int, closing: str, *, comments: bool, level: int) -> int | None:
+    depth = 0
+    while pos < len(text):
+        char = text[pos]
+        if char == closing and depth == 0:
+            return pos
+        if closing == ")" and char in "()":
+            depth += 1 if char == "(" else -1
+        elif char == "\\" and closing != "'":
+            pos += 1
+        elif opened := _opened(text, pos, closing, comments=comments):
+            pos += opened == ")"
+            end = _old_end(text, pos + 1, opened, comments=comments, level=level + 1)
+            if level > DEEPEST or end is None or end < 0:
+                return -1 if level > DEEPEST else end
+            pos = end
+        pos += 1
+    return None
+
+
+def _opened(text: str, pos: int, closing: str, *, comments: bool) -> str:
+    """Return what ends the quote, comment or substitution that begins here; empty if none does."""
+    char = text[pos]
+    if closing == '"':
+        return ")" if text.startswith("$(", pos) else char if char == "`" else ""
+    if closing != ")":
+        return ""
+    if char == "#" and comments and text[pos - 1] in " \t\n(":
+        return "\n"
+    return char if char in "'\"`" else ""
 
 
 class Parser(Reader):
@@ -85,11 +137,16 @@ class Parser(Reader):
         if self.heredocs_due:
             raise Unreadable("has a here-document whose beginning is not clear")
         self.pos += len(opening)
+        start = self.pos
         self.depth += 1
         self._read_list(frozenset())
         self.depth -= 1
         if not self.at(closing) or self.heredocs_due:
             raise Unreadable(f"has {opening!r} without its end")
+        if self.misleading and opening != "(":
+            self.misleading = self.depth > 0
+            if not all(end in (self.pos, None) for end in old_ends(self.text, start)):
+                self.doubt("has brackets or quotes in a comment or here-document inside a command")
         self.pos += len(closing)
 
     # --- lists -----------------------------------------------------------------------------------
@@ -163,6 +220,7 @@ class Parser(Reader):
             "case": self._read_case,
             "function": self._read_function,
             "coproc": self._read_coproc,
+            "[[": self._read_test,
         }.get(word, self._read_simple)
         with self.nested():
             compound()
@@ -213,7 +271,7 @@ class Parser(Reader):
         self.take_word("for")
         self.skip_blanks()
         name = self.peek_word()
-        if not _LOOP_NAME.fullmatch(name) or name in _ZSH_NAMES:
+        if not PLAIN_NAME.fullmatch(name):
             raise Unreadable("has a loop that sets a variable with a meaning of its own")
         self.take_word(name)
         self.skip_lines()
@@ -280,6 +338,32 @@ class Parser(Reader):
         self.doubt("starts a coprocess")
         self.take_word("coproc")
         self._read_command()
+
+    def _read_test(self) -> None:
+        """Read tests between `[[` and `]]`; each becomes a command called `[[`."""
+        start = self.pos
+        self.take_word("[[")
+        words: list[Word] = []
+        while not self.at_word(frozenset(["]]"])):
+            self.skip_blanks()
+            if self.at("&&") or self.at("||"):
+                self.pos += 2
+                self._add_test(words, start)
+                words.clear()
+            elif not self.char or self.char in "\n;&|<>()":
+                raise Unreadable("has a test that is not plain")
+            else:
+                words.append(self.read_one_word())
+        self.take_word("]]")
+        self._add_test(words, start)
+        self._read_redirects()
+
+    def _add_test(self, words: list[Word], start: int) -> None:
+        test = Command((Word("[[", "[["), *words, Word("]]", "]]")))
+        if not is_plain_test(test.words):
+            self.doubt("has a test that may evaluate what it compares")
+        source = self.text[start : self.pos].strip()
+        self.commands.append(replace(test, source=source))
 
     def _read_body(self, *enders: str) -> str:
         """Read a list that is not empty, and the word that ends it; give that word."""
@@ -364,6 +448,7 @@ class Parser(Reader):
             return Redirect("here", target)
         if operator in ("<&", ">&") and target.static and _DESCRIPTOR.fullmatch(target.text):
             return Redirect("dup", target)
-        if operator in ("<&", "<>", ">|") or not target.static:
+        odd = operator in ("<&", "<>", ">|") or target.raw.startswith("!")  # `>!` is `>|` in zsh
+        if odd or not target.static:
             self.doubt(f"redirects with {operator!r} to what is not clear")
         return Redirect("in" if operator == "<" else "out", target)

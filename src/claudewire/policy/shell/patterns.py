@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -16,7 +17,9 @@ from .grammar import parse
 from .programs import Words, basename, only_exactly, unwrapped
 from .script import Word
 
-__all__ = ["CommandForm", "CommandPattern", "Match"]
+__all__ = ["CommandPattern", "Match", "joined_by_wildcards"]
+
+Regexes = tuple[re.Pattern[str], ...]
 
 _WILDCARD = re.compile(r"(?<!\\)\*")
 _OPEN = "\0"
@@ -40,12 +43,14 @@ class CommandPattern:
         kind: `any`, `exact`, `prefix` (whatever follows) or `glob` (wildcards elsewhere).
         fixed: the words at its beginning that are spelled out.
         problem: why it can never allow anything; None if it can.
+        plain: the text without quotes and doubled blanks, as rules that forbid take it.
     """
 
     text: str
     kind: str
     fixed: Words = ()
     problem: str | None = None
+    plain: str = ""
 
     @classmethod
     def of(cls, text: str) -> CommandPattern:
@@ -78,7 +83,11 @@ class CommandPattern:
                 problem = "its beginning is not one plain command; each command is matched alone"
             elif not all(word.static for word in words):
                 problem = "its beginning holds something that the shell expands"
-        return cls(text, kind, tuple(words) if problem is None else (), problem)
+        fixed = tuple(words) if problem is None else ()
+        plain = re.sub(r"\s+", " ", text)
+        if fixed and kind != "glob":
+            plain = " ".join(word.text for word in fixed) + (" *" if kind == "prefix" else "")
+        return cls(text, kind, fixed, problem, plain)
 
     # --- to allow --------------------------------------------------------------------------------
 
@@ -102,48 +111,93 @@ class CommandPattern:
 
     # --- to forbid -------------------------------------------------------------------------------
 
-    def match(self, form: CommandForm, *, ignore_case: bool) -> Match:
+    def match(self, words: Words, *, ignore_case: bool) -> Match:
         """Whether it is about a command, however that is written."""
-        regex = _compiled(self.text, strict=False, ignore_case=ignore_case)
-        if any(regex.fullmatch(text) for text in form.texts):
+        program = _program(self.plain)
+        names = {_folded(name, ignore_case) for name in (words[0].text, basename(words[0]))}
+        if words[0].static and program and _folded(program, ignore_case) not in names:
+            return Match.NO
+        regexes = _forbidding(self.plain, ignore_case=ignore_case)
+        if _any_matches(regexes, words):
             return Match.YES
-        start = _start(self.text)
-        may = any(head.startswith(start) or start.startswith(head) for head in form.heads)
-        return Match.MAYBE if may else Match.NO
+        start = _start(self.plain)
+        if any(head.startswith(start) or start.startswith(head) for head in _heads(words)):
+            return Match.MAYBE
+        return self._match_behind_options(words, regexes)
+
+    def _match_behind_options(self, words: Words, regexes: Regexes) -> Match:
+        """Look for the second word of the pattern behind options, as in `git -C . push`."""
+        kept, index, sure = [words[0]], 1, True
+        for wanted in self.fixed[1:]:
+            option = ""
+            while index < len(words) and words[index].text != wanted.text:
+                word = words[index]
+                if word.text.startswith("-"):
+                    option = word.text
+                elif not option:
+                    return Match.NO if word.static else Match.MAYBE
+                elif not word.static and option not in ("-C", "-c"):
+                    return Match.MAYBE
+                else:
+                    sure = sure and not option.startswith("--")
+                    option = ""
+                index += 1
+            kept += words[index : index + 1]
+            index += 1
+        found = index <= len(words) and _any_matches(regexes, (*kept, *words[index:]))
+        return Match.NO if not found else Match.YES if sure else Match.MAYBE
+
+    def mentioned_in(self, text: str) -> bool:
+        """Whether a text names its program, and the words after it in their order."""
+        place = 0
+        for token in _mentions(self.plain, tuple(word.text for word in self.fixed)):
+            found = token.search(text, place)
+            if found is None:
+                return False
+            place = found.end()
+        return bool(_start(self.plain).strip())
 
     def matches_text(self, text: str) -> bool:
         """Whether a whole command line is of its form, operators and all."""
-        return _compiled(self.text, strict=False).fullmatch(text.strip()) is not None
+        texts = (text.strip(), " ".join(text.split()))
+        regexes = (_compiled(self.text, strict=False), _compiled(self.plain, strict=False))
+        return any(regex.fullmatch(text) for regex in regexes for text in texts)
 
 
-@dataclass(frozen=True, slots=True)
-class CommandForm:
-    """A command in all the ways to write it that a forbidding rule may mean.
+def _folded(text: str, ignore_case: bool) -> str:
+    return text.casefold() if ignore_case else text
 
-    Attributes:
-        source: as it was written.
-        texts: with and without quotes, with and without the directory of the program.
-        heads: what it certainly begins with, if not every word is known; else empty.
-    """
 
-    source: str
-    texts: tuple[str, ...]
-    heads: tuple[str, ...] = ()
+def _ways_to_write(words: Words) -> dict[str, None]:
+    """Write a command as it was, without quotes, and without the directory of the program."""
+    rest = "".join(f" {word.text}" for word in words[1:])
+    names = (words[0].text, basename(words[0]))
+    return dict.fromkeys((" ".join(word.raw for word in words), *(name + rest for name in names)))
 
-    @classmethod
-    def of(cls, words: Words) -> CommandForm:
-        """Write a command in all these ways."""
-        source = " ".join(word.raw for word in words)
-        rest = "".join(f" {word.text}" for word in words[1:])
-        names = tuple(dict.fromkeys((words[0].text, basename(words[0]))))
-        texts = dict.fromkeys((source, *(name + rest for name in names)))
-        known = list(itertools.takewhile(lambda word: word.static, words))
-        if len(known) == len(words):
-            return cls(source, tuple(texts))
-        if not known:
-            return cls(source, tuple(texts), ("",))
-        more = "".join(f"{word.text} " for word in known[1:])
-        return cls(source, tuple(texts), tuple(f"{name} {more}" for name in names))
+
+def _heads(words: Words) -> list[str]:
+    """Return what a command certainly begins with, if not every word is known; else nothing."""
+    known = list(itertools.takewhile(lambda word: word.static, words))
+    if len(known) == len(words):
+        return []
+    if not known:
+        return [""]
+    more = "".join(f"{word.text} " for word in known[1:])
+    return [f"{name} {more}" for name in (words[0].text, basename(words[0]))]
+
+
+def _any_matches(regexes: Regexes, words: Words) -> bool:
+    texts = _ways_to_write(words)
+    return any(regex.fullmatch(text) for regex in regexes for text in texts)
+
+
+@functools.lru_cache(maxsize=512)
+def _forbidding(plain: str, *, ignore_case: bool) -> Regexes:
+    """Compile a pattern, with and without the directory of its program."""
+    program, blank, rest = plain.partition(" ")
+    without = program.rpartition("/")[2] + blank + rest
+    texts = dict.fromkeys([plain, without if _program(plain) else plain])
+    return tuple(_compiled(text, strict=False, ignore_case=ignore_case) for text in texts)
 
 
 @functools.lru_cache(maxsize=512)
@@ -153,14 +207,45 @@ def _compiled(text: str, *, strict: bool, ignore_case: bool = False) -> re.Patte
         text = text[:-2] + " *"
     if text.endswith(" *") and (not strict or len(_WILDCARD.findall(text)) == 1):
         text, end = text[:-2], r"(\s.*)?"
-    parts = [re.escape(part) for part in _WILDCARD.split(text)]
     flags = re.DOTALL | (re.IGNORECASE if ignore_case else 0)
-    return re.compile(".*".join(parts) + end, flags)
+    return re.compile(joined_by_wildcards(_WILDCARD.split(text)) + end, flags)
+
+
+def joined_by_wildcards(parts: Sequence[str], any_character: str = ".") -> str:
+    """Write a regular expression for texts with anything in between; it takes linear time.
+
+    All but the last are taken where they come first, and never looked for again.
+    """
+    first, *more = map(re.escape, parts)
+    if not more:
+        return first
+    middle = "".join(f"(?>{any_character}*?{part})" for part in more[:-1])
+    return f"{first}{middle}{any_character}*{more[-1]}"
 
 
 @functools.lru_cache(maxsize=512)
 def _start(text: str) -> str:
     return _WILDCARD.split(text.removesuffix(":*"), maxsplit=1)[0]
+
+
+@functools.lru_cache(maxsize=512)
+def _program(text: str) -> str:
+    """Return the program that a pattern is about; empty if it leaves that open."""
+    start = _start(text)
+    name, blank, _ = start.partition(" ")
+    return name.rpartition("/")[2] if blank or start == text.removesuffix(":*") else ""
+
+
+@functools.lru_cache(maxsize=512)
+def _mentions(text: str, fixed: tuple[str, ...]) -> list[re.Pattern[str]]:
+    start = _start(text).split(" ")[0]
+    program, *others = fixed or (start,)
+    ends = r"(?![\w-]|\.\w)" if fixed else ""
+    begins = r"(?:(?<![\w.-])|(?<!\S)-[A-Za-z]{1,8}?)"  # also attached to an option, as in -Srm
+    return [
+        re.compile(begins + re.escape(program.rpartition("/")[2]) + ends, re.IGNORECASE),
+        *(re.compile(r"(?<![\w-])" + re.escape(it) + r"(?![\w-])") for it in others),
+    ]
 
 
 _PLAIN = re.compile(r"[\w@%+=:,./^-]*", re.ASCII)

@@ -1,9 +1,8 @@
-"""Programs that run other programs, and those that only look harmless.
+"""Programs that run other programs, and those that only look harmless: for rules that allow.
 
 A rule such as `Bash(timeout:*)` would allow everything, because `timeout` runs what it is told to.
-So the command inside is what counts: for a few plain ones it is looked for here and must be
-allowed itself; behind all the others it is never allowed by a rule with a wildcard. For a rule
-that forbids, whatever might be a command behind any of them counts.
+So the command inside is what counts: behind a few plain ones it is looked for here and must be
+allowed itself; behind all the others it is never allowed by a rule with a wildcard.
 
 What a program does with its own arguments is its own affair: `awk`, `make` or `git -c` can be told
 to run others, and a rule that allows them with any argument allows that too.
@@ -11,68 +10,164 @@ to run others, and a rule that allows them with any argument allows that too.
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from .grammar import parse
-from .script import Script, Word, fragments, names_in
+from .script import Assignment, Command, Word, names_in
 
 __all__ = [
-    "SAFE_VARIABLES",
+    "EVALUATORS",
+    "PLAIN_NAME",
+    "RUNNERS",
     "SHELLS",
+    "UNKNOWN",
     "Words",
     "basename",
+    "is_harmless",
+    "needed_commands",
     "only_exactly",
-    "possible_commands",
     "unwrapped",
+    "why_not_set",
+    "xargs_parts",
 ]
 
 Words = tuple[Word, ...]
 
+UNKNOWN = Word("…", "$@", static=False)
+"""Stands for a word, or for several, that only the run of a command will tell."""
 
-SHELLS = names_in("ash bash dash fish ksh mksh rbash sh yash zsh")
+SHELLS = names_in("""
+    ash bash csh dash elvish fish ksh mksh nu oksh powershell pwsh rbash rc sh tcsh xonsh yash zsh
+    """)
 
 # Behind these stands a command, after their options.
-_RUNNERS = names_in("""
-    arch builtin caffeinate chroot chronic command coproc doas env eval exec fd find firejail flock
-    gdb ionice ltrace nice nocorrect noglob nohup nsenter numactl parallel proot runuser script
-    setarch setsid ssh stdbuf strace su sudo systemd-run taskset time timeout toybox trap unbuffer
-    unshare watch xargs xvfb-run busybox entr
+RUNNERS = names_in("""
+    - arch builtin busybox bwrap caffeinate capsh chpst chronic chroot chrt command coproc cpulimit
+    daemonize dbus-run-session doas dumb-init eatmydata entr env envdir eval exec fakeroot faketime
+    fd fdfind find firejail flock gdb gosu gtimeout hyperfine ionice ld.so lldb ltrace mpirun nice
+    nocorrect noglob nohup nsenter numactl parallel pkexec prlimit proot proxychains repeat rlwrap
+    run0 runcon runuser sandbox-exec script setarch setpriv setsid setuidgid sg softlimit ssh
+    sshpass start-stop-daemon stdbuf strace su su-exec sudo systemd-inhibit systemd-run taskset time
+    timeout tini toybox torify trap tsocks unbuffer unshare valgrind watch watchexec xargs xvfb-run
     """)
 # Of these, the first argument that is no option is the command or the script: a rule may pin it.
 _PINNABLE = SHELLS | names_in("command doas env exec nice nohup setsid stdbuf sudo xargs busybox")
 # Parts of the shell that evaluate text, or change what later commands mean.
-_EVALUATORS = names_in("""
+EVALUATORS = names_in("""
     . alias autoload bind compgen complete compopt coproc declare disable emulate enable eval export
     fc float function functions getopts hash history integer jobs let local mapfile print r read
     readarray readonly sched set setopt shopt source trap typeset unalias unfunction unset unsetopt
     vared wait zcompile zle zmodload zparseopts zstyle
     """)
-# These evaluate a string as a command line.
-_TAKE_TEXT = SHELLS | _EVALUATORS | names_in("entr env flock parallel script ssh su watch")
-_TAKE_TEXT -= {"."}
-_FIND_ACTS = names_in("-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls")
-_TEST_EVALUATES = names_in("-v -R -eq -ne -lt -le -gt -ge -a -o")
-_PRINTF_PLAIN = re.compile(r"(?!-)(?:[^%]|%-?\d*(?:\.\d+)?[sbcq%])*", re.DOTALL)
 
-SAFE_VARIABLES = names_in("""
-    CARGO_TERM_COLOR CGO_ENABLED CI CLICOLOR CLICOLOR_FORCE COLUMNS DEBIAN_FRONTEND FORCE_COLOR
-    GO111MODULE GOARCH GOOS LANG LANGUAGE LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME
-    LINES NODE_ENV NO_COLOR PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONUNBUFFERED PYTHONUTF8
-    RAILS_ENV RUST_BACKTRACE RUST_LOG TZ
+# --- variables -----------------------------------------------------------------------------------
+
+_SAFE_VARIABLES = names_in("""
+    CARGO_TERM_COLOR CGO_ENABLED CI CLICOLOR CLICOLOR_FORCE DEBIAN_FRONTEND FORCE_COLOR GO111MODULE
+    GOARCH GOOS LANGUAGE NODE_ENV NO_COLOR PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONUNBUFFERED
+    PYTHONUTF8 RAILS_ENV RUST_BACKTRACE RUST_LOG TZ
     """)
 """Variables that change how a program looks, not what it runs. Any other may change that."""
 
-_MOST_WORDS = 64
-"""How many words after a program that runs others are looked at as commands."""
-_MOST_COMMANDS = 400
-"""How many different commands are looked at; beyond that there may be any command."""
-_DEEPEST = 4
-"""How many shells inside shells are analysed."""
+_LOCALE = re.compile(r"LANG|LC_[A-Z]+")
+_SAFE_LOCALE = re.compile(r"|C|POSIX|[\w@-]*\.(?:UTF-?8|utf-?8)", re.ASCII)
+"""Other locales may have characters whose last byte is a quote or a backslash to the shell."""
 
-_ANYTHING = (Word("…", "…", static=False),)
-"""Stands for a command that was not looked at, and may be any command."""
+# In zsh these are arrays and tables of the shell: `path` is the same variable as PATH, for example.
+_SPECIAL = names_in("""
+    aliases argv builtins cdpath commands dirstack errnos fignore fpath funcfiletrace functions
+    funcsourcetrace funcstack functrace galiases histchars history historywords jobdirs jobstates
+    jobtexts keymaps killring langinfo mailpath manpath mapfile match mbegin mend module_path
+    modules nameddirs options parameters patchars path pipestatus prompt psvar region_highlight
+    reply reswords saliases signals status sysparams termcap terminfo userdirs usergroups watch
+    zsh_eval_context zsh_scheduled_events
+    """)
+PLAIN_NAME = re.compile(
+    rf"(?!(?:{'|'.join(sorted(_SPECIAL))})\b)(?!npm_|zle_|dis_|\w*proxy)(?:[a-z][a-z0-9_]*|[A-Z])",
+    re.ASCII,
+)
+"""A name of a variable without a meaning for the shell, or for any program that is known to us."""
+
+
+def why_not_set(assignment: Assignment, words: Words) -> str | None:
+    """Why an assignment may change what is run; None if it cannot.
+
+    Args:
+        assignment: a variable and its value.
+        words: the command that it is set for; empty if it holds from here on.
+    """
+    name, value = assignment.name, assignment.value
+    if name in _SAFE_VARIABLES or (not words and PLAIN_NAME.fullmatch(name)):
+        return None
+    if name == "IFS" and words and words[0].text == "read" and is_harmless(Command(words)):
+        return None
+    if _LOCALE.fullmatch(name):
+        safe = value.static and _SAFE_LOCALE.fullmatch(value.text)
+        return None if safe else f"setting {name} may change how the shell reads the next line"
+    return f"setting {name} may change what is run"
+
+
+def basename(word: Word) -> str:
+    """Return the name of a program, without its directory."""
+    return word.text.rpartition("/")[2]
+
+
+# --- commands of the shell that run nothing and change nothing -----------------------------------
+
+_UNARY = names_in("-b -c -d -e -f -g -h -k -n -p -r -s -u -w -x -z -G -L -N -O -S")
+_COMPARING = names_in("= == != -nt -ot -ef")
+_NUMERIC = names_in("-eq -ne -lt -le -gt -ge")
+_NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?")
+_COUNTS = names_in('$? $# "$?" "$#" ${#} ${?} "${#}" "${?}"')
+_SET = re.compile(r"[-+](?:[eu]+|[eu]*o)|pipefail|errexit|nounset")
+
+
+def is_harmless(command: Command) -> bool:
+    """Whether a command of the shell itself runs nothing, so that it needs no rule of its own."""
+    words = command.words
+    name, arguments = words[0].text, words[1:]
+    if not words[0].static:
+        return False
+    if name in ("true", "false", ":", "exit", "break", "continue"):
+        return all(map(_is_number, arguments))
+    if name == "set":
+        return bool(arguments) and all(it.static and _SET.fullmatch(it.text) for it in arguments)
+    if name == "read":
+        plain = (it for it in arguments if not (it.static and it.text == "-r"))
+        return all(it.static and PLAIN_NAME.fullmatch(it.text) for it in plain)
+    if name == "command":
+        return len(arguments) == 2 and arguments[0].text in ("-v", "-V") and arguments[1].static
+    if name == "cat" and not arguments:  # it writes what the line itself says
+        return [it.kind for it in command.redirects if it.kind != "out"] == ["here"]
+    return name in ("test", "[", "[[") and is_plain_test(words)
+
+
+def is_plain_test(words: Words) -> bool:
+    """Whether a test can be read in one way only, and evaluates nothing."""
+    closing = {"[": "]", "[[": "]]"}.get(words[0].text)
+    if closing is not None and words[-1].text != closing:
+        return False
+    inner = list(words[1:] if closing is None else words[1:-1])
+    if inner and inner[0].raw == "!":
+        del inner[0]
+    operands = {1: inner, 2: inner[1:], 3: inner[::2]}.get(len(inner), [])
+    # Inside of `[[` a word stays one word, quoted or not.
+    if not operands or not (words[0].text == "[[" or all(it.single for it in operands)):
+        return False
+    if len(inner) == 1:
+        return not inner[0].text.startswith("-")
+    if len(inner) == 2:
+        return inner[0].static and inner[0].text in _UNARY
+    if inner[1].raw in _NUMERIC:
+        return all(map(_is_number, operands))
+    return inner[1].raw in _COMPARING
+
+
+def _is_number(word: Word) -> bool:
+    return word.raw in _COUNTS or (word.static and _NUMBER.fullmatch(word.text) is not None)
+
+
+# --- wrappers ------------------------------------------------------------------------------------
 
 _DURATION = re.compile(r"[0-9]+(\.[0-9]+)?[smhd]?")
 _PLAIN_WRAPPERS: dict[str, tuple[str, str, int]] = {
@@ -87,14 +182,9 @@ _PLAIN_WRAPPERS: dict[str, tuple[str, str, int]] = {
     "stdbuf": (r"-[ioe](L|[0-9]+[KMG]?)", r"(?!)", 0),
     "command": (r"(?!)", r"(?!)", 0),
 }
-
-
-def basename(word: Word) -> str:
-    """Return the name of a program, without its directory."""
-    return word.text.rpartition("/")[2]
-
-
-# --- for rules that allow ------------------------------------------------------------------------
+_XARGS_FLAGS = re.compile(
+    r"-[0rt]+|-[nPL][0-9]+|--null|--no-run-if-empty|--max-(args|procs|lines)=[0-9]+"
+)
 
 
 def unwrapped(words: Words) -> Words:
@@ -128,6 +218,69 @@ def _known(words: Words) -> bool:
     return bool(words) and words[0].static and re.fullmatch(r"[\w.+-]+", words[0].text) is not None
 
 
+def xargs_parts(words: Words) -> Words | None:
+    """Return the command that `xargs` runs, with what it adds; None if that is not certain."""
+    index, mark = 1, None
+    while index < len(words) and words[index].static and words[index].text.startswith("-"):
+        text = words[index].text
+        value = words[index + 1].text if index + 1 < len(words) else ""
+        if _XARGS_FLAGS.fullmatch(text):
+            index += 1
+        elif text in ("-n", "-P", "-L") and value.isdigit():
+            index += 2
+        elif text == "-I" and value == "{}":
+            index, mark = index + 2, value
+        elif text == "-I{}":
+            index, mark = index + 1, "{}"
+        else:
+            return None
+    inner = words[index:]
+    if not inner:
+        return (Word("echo", "echo"), UNKNOWN)
+    return (*inner, UNKNOWN) if mark is None else _opened(inner, mark)
+
+
+def _opened(words: Iterable[Word], mark: str) -> Words:
+    """Mark the words that `xargs` or `find` puts names of files into."""
+    return tuple(
+        Word(it.raw, it.text, static=False, head=it.text.partition(mark)[0], single=it.single)
+        if mark in it.text
+        else it
+        for it in words
+    )
+
+
+_FIND_RUNS = names_in("-exec -ok")
+_MOST_RUN = 20
+"""How many commands behind one `find` are looked at."""
+
+
+def needed_commands(words: Words) -> list[Words]:
+    """List the commands that must all be allowed for this one: those behind `find` and `xargs`."""
+    plain = unwrapped(words)
+    if plain[0].text == "xargs" and (inner := xargs_parts(plain)) is not None:
+        return [inner]
+    if plain[0].text != "find":
+        return [words]
+    found, rest = [], list(plain)
+    while starts := [index for index, it in enumerate(rest) if it.raw in _FIND_RUNS]:
+        end = next((i for i in range(starts[0], len(rest)) if rest[i].text in (";", "+")), 0)
+        if end <= starts[0] + 1 or len(starts) > _MOST_RUN:
+            return [words]
+        found.append(_opened(rest[starts[0] + 1 : end], "{}"))
+        del rest[starts[0] : end + 1]
+    return [tuple(rest), *found]
+
+
+# --- what only an exact rule can allow -----------------------------------------------------------
+
+_FIND_ACTS = names_in("-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls")
+_FD_ACTS = re.compile(r"-[^-]*[xX].*|--exec.*")
+_TEST_EVALUATES = names_in("-v -R -eq -ne -lt -le -gt -ge -a -o")
+_PRINTF_PLAIN = re.compile(r"(?!-)(?:[^%]|%-?\d*(?:\.\d+)?[sbcq%])*", re.DOTALL)
+_PRINTF_NUMERIC = re.compile(r"(?!-)(?:[^%]|%[-+0 #]*\d*(?:\.\d+)?[sbcq%diouxXeEfFgG])*", re.DOTALL)
+
+
 def only_exactly(words: Words, pinned: Words) -> str | None:
     """Why only an exact rule can allow this; None if one with a wildcard can.
 
@@ -136,21 +289,26 @@ def only_exactly(words: Words, pinned: Words) -> str | None:
         pinned: the words at its beginning that the rule spells out.
     """
     name = basename(words[0])
-    if name in _EVALUATORS:
+    if name in EVALUATORS:
         return f"{name!r} can run other programs or change what they are"
-    if name in SHELLS or name in _RUNNERS:
+    if name in SHELLS or name in RUNNERS:
         return _unpinned(name, words, pinned)
     arguments = words[1:]
-    if name in ("test", "[") and any(_may_be(word, _TEST_EVALUATES) for word in arguments):
+    is_odd = name in ("test", "[") and not is_plain_test(words)
+    if is_odd and any(_may_be(word, _TEST_EVALUATES) for word in arguments):
         return f"{name!r} may evaluate what it compares"
-    if name == "printf" and not (arguments and _is_plain_format(arguments[0])):
+    if name == "printf" and not _prints_plainly(arguments):
         return "'printf' may evaluate what it prints"
     return None
 
 
 def _unpinned(name: str, words: Words, pinned: Words) -> str | None:
-    if name in ("find", "fd"):
-        acts = any(_may_be(word, _FIND_ACTS) or word.text[:2] in ("-x", "-X") for word in words)
+    if name == "env" and len(words) == 1:
+        return None
+    if name in ("find", "fd", "fdfind"):
+        acts = any(_may_be(word, _FIND_ACTS) for word in words[1:]) or (
+            name != "find" and any(_FD_ACTS.fullmatch(word.text) for word in words[1:])
+        )
         return f"{name!r} with such arguments can run other programs or delete" if acts else None
     if len(unwrapped(pinned)) < len(pinned):
         return only_exactly(unwrapped(words), unwrapped(pinned))
@@ -164,87 +322,11 @@ def _may_be(word: Word, options: frozenset[str]) -> bool:
     return not word.static or word.text in options
 
 
-def _is_plain_format(word: Word) -> bool:
-    return word.static and _PRINTF_PLAIN.fullmatch(word.text) is not None
-
-
-# --- for rules that forbid -----------------------------------------------------------------------
-
-
-def possible_commands(script: Script, text: str) -> list[Words]:
-    """List every command that a script runs or might run, also through programs that run others."""
-    found: dict[Words, None] = {}
-    guesses = () if script.certain else _suspected(text, depth=0)
-    for words in itertools.chain(_hidden(script, depth=0), guesses):
-        found[words] = None
-        if len(found) == _MOST_COMMANDS:
-            return [*found, _ANYTHING]
-    return list(found)
-
-
-def _hidden(script: Script, depth: int) -> Iterator[Words]:
-    for command in script.commands:
-        if command.words:
-            yield command.words
-            yield from _behind_runner(command.words, depth)
-    if any(command.words and _starts_shell(command.words) for command in script.commands):
-        yield from _fed_to_shell(script, depth)
-
-
-def _starts_shell(words: Words) -> bool:
-    behind = words if basename(words[0]) in _RUNNERS else words[:1]
-    return any(basename(word) in SHELLS for word in behind)
-
-
-def _suspected(text: str, depth: int) -> Iterator[Words]:
-    """Guess the commands in text that cannot be parsed."""
-    for fragment in fragments(text):
-        words = tuple(Word(part, part) for part in fragment)
-        yield words
-        yield from _behind_runner(words, depth)
-
-
-_INDEXING = frozenset({"printf", "test", "["})
-"""Programs that evaluate the index of an array, also behind `command` or `builtin`."""
-
-
-def _behind_runner(words: Words, depth: int) -> Iterator[Words]:
-    name = basename(words[0])
-    if name in _RUNNERS or name in SHELLS or name in _EVALUATORS:
-        if len(words) > _MOST_WORDS:
-            yield _ANYTHING
-            words = words[:_MOST_WORDS]
-        for index in range(1, len(words)):
-            yield words[index:]
-        if name == "." or any(basename(word) in _TAKE_TEXT for word in words):
-            yield from _inside((word.text for word in words[1:]), depth)
-            return
-    if name in _INDEXING or (name in _RUNNERS and any(basename(it) in _INDEXING for it in words)):
-        yield from _inside((word.text for word in words[1:] if "[" in word.text), depth)
-
-
-def _fed_to_shell(script: Script, depth: int) -> Iterator[Words]:
-    """Yield what a shell would run that reads a here-document, a here-string or a pipe."""
-    here = (
-        redirect.target.text
-        for command in script.commands
-        for redirect in command.redirects
-        if redirect.kind == "here"
-    )
-    spoken = (
-        " ".join(word.text for word in command.words[1:])
-        for command in script.commands
-        if command.words and basename(command.words[0]) in ("echo", "printf", "print")
-    )
-    yield from _inside((*here, *script.heredocs, *spoken), depth)
-
-
-def _inside(texts: Iterable[str], depth: int) -> Iterator[Words]:
-    for text in dict.fromkeys(texts):
-        if depth >= _DEEPEST:
-            yield _ANYTHING
-            continue
-        script = parse(text)
-        yield from _hidden(script, depth + 1)
-        if not script.certain:
-            yield from _suspected(text, depth + 1)
+def _prints_plainly(arguments: Words) -> bool:
+    if not arguments or not arguments[0].static:
+        return False
+    form, values = arguments[0].text, arguments[1:]
+    if _PRINTF_PLAIN.fullmatch(form):
+        return True
+    # A number may be evaluated, so it has to be one already.
+    return _PRINTF_NUMERIC.fullmatch(form) is not None and all(map(_is_number, values))

@@ -12,13 +12,15 @@ from contextlib import contextmanager
 
 from .script import Command, Redirect, Word
 
-__all__ = ["Reader", "Unreadable"]
+__all__ = ["DEEPEST", "Reader", "Unreadable"]
 
 BLANKS = " \t"
 ENDS_WORD = " \t\n;&|<>()"
 DEEPEST = 30
 """How deep a script may be nested: more is not written by hand, and parsing must end."""
 
+_SUBSCRIPT = re.compile(r"\$[-+=~^#:@*?$!\w.]*\[")
+"""In zsh a bracket after a variable is an index, which is evaluated, also if it is quoted."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PARAMETER = re.compile(r"#?([A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-])(\[(?:[@*]|[0-9]+)\])?")
 _OPERATOR = re.compile(r":?[-+?]|##?|%%?|//?#?%?|\^\^?|,,?|:[0-9]+(?::[0-9]+)?(?=})")
@@ -51,12 +53,15 @@ class Reader(ABC):
         self.doubts: list[str] = []
         self.heredocs: list[str] = []
         self.heredocs_due: list[tuple[str, bool, bool]] = []
+        self.misleading = False
 
     def take_over(self, other: Reader) -> None:
         """Add what another reader has found in a part of this text."""
         self.commands.extend(other.commands)
         self.doubts.extend(other.doubts)
         self.heredocs += other.heredocs
+        if other.misleading:
+            self.doubt("has brackets or quotes in a comment or here-document inside a command")
 
     # --- the place where it is read --------------------------------------------------------------
 
@@ -90,20 +95,27 @@ class Reader(ABC):
         pieces: list[str] = []
         sure: list[str] = []
         static = not self.at("=")  # In zsh, `=name` is the path of a program.
+        single = True
         tilde = self.at("~")
         while self.char and self.char not in ENDS_WORD:
+            before = self.pos
             piece, known = self._read_piece()
             pieces.append(piece)
             static = static and known
+            single = single and (known or _stays_one(self.text[before : self.pos]))
             sure += [piece] if static else []
         raw = self.text[start : self.pos]
         if self.at_process():
             raise Unreadable("has a process substitution inside a word")
+        if raw == "}":
+            raise Unreadable("has a brace alone, which ends a block in zsh")
         if tilde and raw[1:2] not in ("", "/"):
             return Word(raw, "".join(pieces), static=False, tilde=True)
-        if static or raw in ("{}", "[", "]"):
+        if static or raw in ("{}", "[", "]", "[[", "]]", "="):
             return Word(raw, "".join(pieces), tilde=tilde)
-        return Word(raw, "".join(pieces), static=False, tilde=tilde, head="".join(sure))
+        return Word(
+            raw, "".join(pieces), static=False, tilde=tilde, head="".join(sure), single=single
+        )
 
     def at_process(self) -> bool:
         """Whether a process substitution begins here."""
@@ -184,6 +196,8 @@ class Reader(ABC):
     def read_expansion(self, *, quoted: bool) -> str:
         """Read what follows a `$` or a backtick; return it as it was written, or decoded."""
         start = self.pos
+        if _SUBSCRIPT.match(self.text, start):
+            raise Unreadable("has a dollar sign whose meaning is not clear")
         if self.at("`"):
             self._read_backticks(quoted=quoted)
         elif self.at("$(("):
@@ -199,11 +213,13 @@ class Reader(ABC):
             self._read_double()
         else:
             self._read_variable()
+        if self.at("["):
+            raise Unreadable("has a bracket after an expansion, which may be an index")
         return self.text[start : self.pos]
 
     def _read_variable(self) -> None:
         self.pos += 1
-        if self.at("\\\n") or self.at("["):
+        if self.at("\\\n"):
             raise Unreadable("has a dollar sign whose meaning is not clear")
         if (name := _NAME.match(self.text, self.pos)) is not None:
             self.pos = name.end()
@@ -275,8 +291,9 @@ class Reader(ABC):
         word = self.read_one_word()
         if not word.static or not _DELIMITER.fullmatch(word.text):
             raise Unreadable("has a here-document with a strange delimiter")
-        self.heredocs_due.append((word.text, word.raw == word.text, strip_tabs))
-        return Redirect("here", word)
+        expands = word.raw == word.text
+        self.heredocs_due.append((word.text, expands, strip_tabs))
+        return Redirect("here", Word(word.raw, word.text, static=not expands))
 
     def _read_heredocs(self) -> None:
         for delimiter, expands, strip_tabs in self.heredocs_due:
@@ -348,9 +365,9 @@ class Reader(ABC):
                 return
 
     def _check_nested(self, text: str) -> None:
-        """Doubt text in which an older shell would look for the end of what surrounds it."""
+        """Note text in which an older shell would look for the end of what surrounds it."""
         if self.depth and re.search(r"[()'\"`\\]", text):
-            self.doubt("has brackets or quotes in a comment or here-document inside a command")
+            self.misleading = True
 
     # --- words of the grammar --------------------------------------------------------------------
 
@@ -383,6 +400,11 @@ class Reader(ABC):
         while self.char and self.char not in "\n;&|<>()":
             self.read_one_word()
             self.skip_blanks()
+
+
+def _stays_one(piece: str) -> bool:
+    """Whether a part of a word that is expanded is still one word then."""
+    return piece.startswith('"') and re.search(r"\$\{?[#!]?@|\[@\]", piece) is None
 
 
 def _decoded(escape: re.Match[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["Assignment", "Command", "Redirect", "Script", "Word", "fragments", "names_in"]
 
@@ -23,6 +23,7 @@ class Word:
         static: whether the shell takes it exactly as `text`: nothing in it is expanded.
         tilde: whether it starts with a `~` that the shell replaces by the home directory.
         head: what it is sure to begin with, if it is not static.
+        single: whether it stays one word, whatever is put into it.
     """
 
     raw: str
@@ -30,6 +31,7 @@ class Word:
     static: bool = True
     tilde: bool = False
     head: str = ""
+    single: bool = field(default=True, compare=False)
 
     def same_as(self, other: Word) -> bool:
         """Whether both are known and the shell makes the same of them."""
@@ -50,7 +52,8 @@ class Redirect:
 
     Attributes:
         kind: `in`, `out`, `dup` (another descriptor, no file) or `here` (text in the command).
-        target: the file, or the text of a here-document.
+        target: the file, or the text; of a here-document the word that ends it, which is not
+            static if the text is expanded.
     """
 
     kind: str

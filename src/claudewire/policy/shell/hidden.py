@@ -1,0 +1,370 @@
+"""The commands that a line runs or might run, also through other programs: for rules that forbid.
+
+A command is sure if the line runs it: itself, or through a program that is known to run others.
+It is a suspicion if a program that is not known is told its name, or a variable is set to it. What
+cannot be read (the input of a shell, the code of an interpreter) may be any command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from .grammar import parse
+from .programs import (
+    EVALUATORS,
+    RUNNERS,
+    SHELLS,
+    UNKNOWN,
+    Words,
+    basename,
+    is_harmless,
+    unwrapped,
+    xargs_parts,
+)
+from .script import Command, Script, Word, fragments, names_in
+
+__all__ = ["Hidden", "hidden_commands"]
+
+# What these are told is never the name of a program that they run.
+_PLAIN = names_in("""
+    basename cat cd chmod chown cp cut date df diff dirname du echo egrep false fgrep file grep head
+    id kill la ll ln ls man md5sum mkdir mv nl ps pwd readlink realpath rev rm rmdir sha256sum sleep
+    stat tail tee touch tr tree true type uname uniq wc whereis which whoami [[
+    """)
+_PLAIN_OF_GIT = names_in("""
+    add blame branch checkout cherry-pick commit describe diff init log ls-files merge mv reset
+    restore rev-parse revert rm show stash status switch tag
+    """)
+# These evaluate a string as a command line.
+_TAKE_TEXT = (SHELLS | EVALUATORS | names_in("entr env flock parallel script ssh su watch")) - {"."}
+_INTERPRETER = re.compile(
+    r"(?:python|pypy|ipython|perl|ruby|irb|node|nodejs|deno|bun|php|lua|luajit|tclsh|wish|expect|"
+    r"osascript|R|Rscript|guile|ghci|julia|elixir|groovy|jshell|scala)[0-9.]*w?"
+)
+_CODE_OPTIONS = {"python": "c", "pypy": "c", "ipython": "c", "php": "rBRE", "node": "ep"}
+_LOADER = re.compile(r"ld[-.].*so[.\d]*")
+_STDIN = names_in("- /dev/stdin /dev/fd/0 /proc/self/fd/0")
+_ASKS_VERSION = names_in("-V -v -h --version --help")
+_INDEXING = names_in("printf test [")
+"""Programs that evaluate the index of an array."""
+_FIND_RUNS = names_in("-exec -execdir -ok -okdir")
+_AWK_RUNS = re.compile(r"system|@|(?<!\|)\|(?!\|)")
+_SED_FLAGS = re.compile(
+    r"-[nErsuz]+|-[nErsuz]*i[.\w]*|--(?:quiet|silent|in-place|regexp-extended|null-data|separate)"
+)
+_ADDRESS = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)"
+_SED_COMMAND = (
+    rf"\s*(?:{_ADDRESS}(?:,[+~]?{_ADDRESS})?\s*!?\s*)?"
+    r"(?:[pdqnNgGhHxPD=]|s([^\w\s\\])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI0-9]*)\s*"
+)
+_SED_COMMANDS = re.compile(_SED_COMMAND)
+
+_MOST_COMMANDS = 400
+"""How many different commands are looked at; beyond that there may be any command."""
+_MOST_WORDS = 64
+"""How many words after a program that runs others are looked at as commands."""
+_DEEPEST = 4
+"""How many shells inside shells are analysed."""
+
+_ANYTHING = (UNKNOWN,)
+"""Stands for a command that was not looked at, and may be any command."""
+
+
+@dataclass(slots=True)
+class Hidden:
+    """What was found.
+
+    Attributes:
+        commands: each command, with whether it is sure.
+        texts: what programs that are not known were told.
+        scripts: files that a shell or an interpreter was told to run, or that are programs.
+    """
+
+    commands: dict[Words, bool] = field(default_factory=dict)
+    texts: dict[str, None] = field(default_factory=dict)
+    scripts: dict[str, None] = field(default_factory=dict)
+
+
+def hidden_commands(script: Script, text: str) -> Hidden:
+    """Find every command that a script runs or might run, also through programs that run others."""
+    search = _Search()
+    search.look_into(script, depth=0)
+    if not script.certain:
+        search.guess(text, depth=0)
+    if search.runs_what_it_makes(script):
+        search.add(_ANYTHING, sure=False)
+    return search.found
+
+
+class _Search:
+    def __init__(self) -> None:
+        self.found = Hidden()
+        self._script = Script(())
+        self._sure = True
+
+    def add(self, words: Words, *, sure: bool) -> None:
+        commands = self.found.commands
+        if len(commands) < _MOST_COMMANDS:
+            commands[words] = commands.get(words, False) or (sure and self._sure)
+        else:
+            commands[_ANYTHING] = False
+
+    def look_into(self, script: Script, depth: int) -> None:
+        outer, self._script = self._script, script
+        for command in script.commands:
+            for assignment in command.assignments:
+                self._look_into_value(assignment.value, depth)
+            if command.words:
+                self._look_at(command, depth)
+        self._script = outer
+
+    def guess(self, text: str, depth: int) -> None:
+        """Guess the commands in text that cannot be parsed."""
+        for fragment in fragments(text):
+            self._look_at(Command(tuple(Word(part, part) for part in fragment)), depth)
+
+    def suspect(self, texts: Iterable[str], depth: int) -> None:
+        """Look for commands in texts of which it is not certain that they are run."""
+        before, self._sure = self._sure, False
+        self._evaluate(texts, depth)
+        self._sure = before
+
+    def _look_into_value(self, value: Word, depth: int) -> None:
+        if value.static:
+            self.suspect([value.text], depth)
+        else:
+            self.found.texts[value.text] = None
+
+    def _evaluate(self, texts: Iterable[str], depth: int) -> None:
+        for text in dict.fromkeys(texts):
+            if depth >= _DEEPEST:
+                self.add(_ANYTHING, sure=False)
+                continue
+            script = parse(text)
+            self.look_into(script, depth + 1)
+            if not script.certain:
+                self.guess(text, depth + 1)
+
+    # --- one command -----------------------------------------------------------------------------
+
+    def _look_at(self, command: Command, depth: int) -> None:
+        words = command.words
+        self.add(words, sure=True)
+        if is_harmless(command):
+            return
+        if depth > _DEEPEST:
+            self.add(_ANYTHING, sure=False)
+            return
+        name = basename(words[0])
+        if "/" in words[0].text:
+            self.found.scripts[words[0].text] = None
+        if unwrapped(words) != words:
+            self._look_at(replace(command, words=unwrapped(words)), depth + 1)
+        elif name == "xargs" and (inner := xargs_parts(words)) is not None:
+            self._look_at(Command(inner), depth + 1)
+        elif name == "find":
+            self._look_behind_find(words, depth)
+        elif name in RUNNERS or name in EVALUATORS or _LOADER.fullmatch(name):
+            self._look_behind(command, depth)
+        elif not self._look_at_code(command, depth):
+            self._look_at_arguments(command, depth)
+
+    def _look_behind_find(self, words: Words, depth: int) -> None:
+        if any(not (word.static or word.single) for word in words):
+            self.add(_ANYTHING, sure=False)
+        starts = [index for index, word in enumerate(words) if word.text in _FIND_RUNS]
+        for start in starts:
+            ends = (index for index in range(start, len(words)) if words[index].text in (";", "+"))
+            inner = tuple(
+                replace(UNKNOWN, raw=word.raw) if "{}" in word.text else word
+                for word in words[start + 1 : next(ends, start)]
+            )
+            if not inner or inner[0].text == UNKNOWN.text or len(starts) > _MOST_WORDS:
+                self.add(_ANYTHING, sure=False)
+                return
+            self._look_at(Command(inner), depth + 1)
+
+    def _look_behind(self, command: Command, depth: int) -> None:
+        """Take whatever follows a program that runs others for a command."""
+        words = command.words
+        name = basename(words[0])
+        if len(words) > _MOST_WORDS:
+            self.add(_ANYTHING, sure=False)
+            words = words[:_MOST_WORDS]
+        if name in ("xargs", "parallel"):
+            words = (*words, UNKNOWN)
+        self._suspect_arguments(command)
+        for index in range(1, len(words)):
+            self.add(words[index:], sure=True)
+            self._look_at_code(replace(command, words=words[index:]), depth)
+        if name == "." or any(basename(word) in _TAKE_TEXT for word in words):
+            self._evaluate(_texts(words[1:]), depth)
+        elif any(basename(word) in _INDEXING for word in words):
+            self._evaluate((word.text for word in words if "[" in word.text), depth)
+        if name in (".", "source") and len(words) > 1:
+            self._run_file(words[1])
+        if words[-1] is UNKNOWN:
+            self.add(_ANYTHING, sure=False)
+
+    def _look_at_arguments(self, command: Command, depth: int) -> None:
+        """Suspect what a program is told that may run others, for all that is known."""
+        words = command.words
+        name = basename(words[0])
+        if name in _INDEXING:
+            self._evaluate((word.text for word in words[1:] if "[" in word.text), depth)
+        elif name not in _PLAIN and not _is_plain_git(words):
+            self._suspect_arguments(command)
+            for index in range(1, len(words)):
+                if words[index].static and basename(words[index]) in SHELLS:
+                    before, self._sure = self._sure, False
+                    self._look_at_code(replace(command, words=words[index:]), depth)
+                    self._sure = before
+
+    def _suspect_arguments(self, command: Command) -> None:
+        """Note what a program is told: by its arguments, or by text that it is given to read."""
+        texts = [" ".join(word.text for word in command.words[1:])]
+        here = [it.target.text for it in command.redirects if it.kind == "here"]
+        texts += [*here, *self._script.heredocs] if here else []
+        self.found.texts |= dict.fromkeys(texts)
+
+    # --- shells and interpreters -----------------------------------------------------------------
+
+    def _look_at_code(self, command: Command, depth: int) -> bool:
+        """Look at what a shell or an interpreter is told to run; say whether it is one."""
+        words = command.words
+        name = basename(words[0])
+        if name in SHELLS:
+            for index in range(1, min(len(words), _MOST_WORDS)):
+                self.add(words[index:], sure=True)
+            self._look_at_shell(command, depth)
+        elif name in ("awk", "gawk", "mawk", "nawk", "sed", "gsed"):
+            if not _is_readable_filter(name, words[1:]):
+                self.add(_ANYTHING, sure=False)
+        elif _INTERPRETER.fullmatch(name):
+            self._look_at_interpreter(name, words)
+        else:
+            return False
+        return True
+
+    def _look_at_shell(self, command: Command, depth: int) -> None:
+        words = command.words
+        self._evaluate(_texts(words[1:]), depth)
+        options, operands = _split(words[1:], valued="oO")
+        if any("c" in option and option[:2] != "--" for option in options):
+            if not (operands and operands[0].static):
+                self.add(_ANYTHING, sure=False)
+        elif operands and not any("s" in option and option[:2] != "--" for option in options):
+            self._run_file(operands[0])
+        elif not options or not set(options) <= _ASKS_VERSION:
+            here = [it for it in command.redirects if it.kind in ("here", "in")]
+            if here and here[-1].kind == "here" and here[-1].target.static:
+                self._evaluate((*self._script.heredocs, here[-1].target.text), depth)
+            else:
+                self._evaluate(self._spoken(), depth)
+                self.add(_ANYTHING, sure=False)
+
+    def _spoken(self) -> Iterable[str]:
+        """Yield what a line says that a shell may read from a pipe or a here-document."""
+        yield from self._script.heredocs
+        for command in self._script.commands:
+            if command.words and basename(command.words[0]) in ("echo", "printf", "print"):
+                yield " ".join(word.text for word in command.words[1:])
+
+    def _look_at_interpreter(self, name: str, words: Words) -> None:
+        letters = _CODE_OPTIONS.get(name.rstrip("0123456789.w"), "eE")
+        options, operands = _split(words[1:], valued="")
+        if any(
+            re.match(rf"-\w*[{letters}]", option) or option.startswith(("--eval", "--print"))
+            for option in options
+        ):
+            self.add(_ANYTHING, sure=False)
+        elif "-m" not in options and operands and operands[0].text not in ("eval", "repl"):
+            self._run_file(operands[0])
+        elif "-m" not in options and not (options and set(options) <= _ASKS_VERSION):
+            self.add(_ANYTHING, sure=False)
+        self._suspect_arguments(Command(words))
+
+    def _run_file(self, file: Word) -> None:
+        if not file.static or file.text in _STDIN or file.text.startswith("/proc/"):
+            self.add(_ANYTHING, sure=False)
+        else:
+            self.found.scripts[file.text] = None
+
+    def runs_what_it_makes(self, script: Script) -> bool:
+        """Whether a line may run a file that the line itself writes."""
+        ran = {basename(Word(it, it)) for it in self.found.scripts}
+        for command in script.commands:
+            made = [it.target for it in command.redirects if it.kind == "out"]
+            name = basename(command.words[0]) if command.words else ""
+            if name not in (_PLAIN - {"cp", "mv", "ln", "tee"}) and name not in SHELLS:
+                made += command.words[1:] if not _INTERPRETER.fullmatch(name) else ()
+            if any(re.split(r"[/=@:]", word.text)[-1] in ran for word in made if word.text):
+                return True
+        return False
+
+
+def _is_plain_git(words: Words) -> bool:
+    return (
+        basename(words[0]) == "git"
+        and len(words) > 1
+        and words[1].static
+        and words[1].text in _PLAIN_OF_GIT
+    )
+
+
+def _split(words: Words, valued: str) -> tuple[list[str], list[Word]]:
+    """Split arguments into the options before the first operand, and the rest."""
+    options: list[str] = []
+    index = 0
+    while index < len(words) and re.match(r"[-+].", words[index].text):
+        text = words[index].text
+        index += 1
+        if text == "--":
+            break
+        options.append(text)
+        index += text[:2] != "--" and bool(valued) and text[-1] in valued
+    return options, list(words[index:])
+
+
+def _texts(words: Words) -> Iterable[str]:
+    """Yield what may be evaluated of some arguments, with and without the option before it."""
+    for word in words:
+        text = word.text
+        yield text
+        if "=" in text:
+            yield text.partition("=")[2]
+        if attached := re.match(r"-(\w{1,8})", text):
+            for end in range(2, attached.end() + 1):
+                yield text[end:]
+
+
+def _is_readable_filter(name: str, arguments: Words) -> bool:
+    """Whether what `awk` or `sed` is told cannot run another program."""
+    if not all(word.static for word in arguments):
+        return False
+    if name.endswith("awk"):
+        texts = [word.text for word in arguments]
+        return not (_AWK_RUNS.search(" ".join(texts)) or _STDIN & set(texts))
+    scripts: list[str] = []
+    operands: list[str] = []
+    given = iter(word.text for word in arguments)
+    for text in given:
+        if re.fullmatch(r"-[nErsuz]*e", text):
+            scripts.append(next(given, ""))
+        elif not text.startswith("-"):
+            operands.append(text)
+        elif not _SED_FLAGS.fullmatch(text):
+            return False
+    return all(_is_readable_sed(text) for text in scripts or operands[:1])
+
+
+def _is_readable_sed(text: str) -> bool:
+    pos = 0
+    while pos < len(text):
+        found = _SED_COMMANDS.match(text, pos)
+        if found is None or text[found.end() : found.end() + 1] not in ("", ";", "\n"):
+            return False
+        pos = found.end() + 1
+    return True

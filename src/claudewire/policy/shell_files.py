@@ -1,0 +1,321 @@
+"""The files that shell commands name, for rules that forbid reading or editing them.
+
+Every word may name a file, in whatever form an option has, unless the program is known not to open
+it; and a folder stands for all that is in it, unless the program is known not to look inside.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .file_use import UseContext
+from .paths import ResolvedPath, normal
+from .rules import Rule
+from .shell import (
+    RUNNERS,
+    UNKNOWN,
+    Hidden,
+    Match,
+    Script,
+    Word,
+    Words,
+    basename,
+    names_in,
+    xargs_parts,
+)
+
+__all__ = ["NamedFile", "critical_removal", "named_files"]
+
+_NEVER_OPENS = names_in("""
+    : [ [[ basename cd chdir date df dirname du echo exit export false find id kill la ll ls popd
+    printf ps pushd pwd read readlink realpath set sleep stat test tree true type uname unset
+    whereis which whoami
+    """)
+_ONLY_READS = names_in("""
+    bat cat cmp comm cut diff egrep fgrep file fold grep head hexdump jq less md5sum more nl od
+    paste rev rg sha1sum sha256sum strings tac tail tr wc xxd zcat
+    """)
+_WRITES = names_in("""
+    chmod chown cp dd install ln mkdir mv rm rmdir sed shred tee touch truncate unlink vi vim
+    """)
+_NO_FOLDERS = names_in("""
+    bat cat cmp comm cut fold head hexdump jq less md5sum mkdir more nl od paste python python3 rev
+    rmdir sha1sum sha256sum source strings tac tail tee touch tr truncate uniq unlink wc xxd zcat .
+    """)
+"""Programs that cannot read a folder."""
+_READS_CODE = names_in("""
+    cargo cmake flake8 go gradle jest make mocha mvn mypy npm npx pip pnpm pylint pyright pytest tox
+    tsc uv vitest yarn
+    """)
+"""Programs that read a project, and show of it what is wrong with its code."""
+_CHANGES_CODE = names_in("black eslint isort prettier ruff")
+_NAMES_TASKS = names_in("cargo make npm pnpm yarn")
+"""Programs whose arguments are mostly no files: what cannot be known before is taken for a task."""
+_GIT_KEEPS = names_in("""
+    add branch checkout clone commit fetch init log ls-files merge mv pull push reset restore
+    rev-parse rm stash status switch tag
+    """)
+_WRAPPERS = RUNNERS - names_in("fd fdfind find")
+_LISTS = names_in("fd fdfind find ls")
+_FILTERS = names_in("head sort tail uniq")
+_SEARCHES = names_in("ack ag rg")
+_GREPS = names_in("grep egrep fgrep")
+_PROSE = re.compile(r"-[a-z]*m|--message|--title|--body|-[tb]")
+"""Options of `git` and `gh` that a text follows."""
+_REMOVERS = names_in("rm rmdir")
+_EVERYTHING = re.compile(r"\*+|\?\*|\.\*|\.\[!\.\]\*|\{.*\}")
+_PLAIN_GLOB = re.compile(r"[\w./*?\[\]@%+:,-]+")
+
+_MOST_FILES = 200
+"""How many are looked at. Beyond that it is not certain what a command does."""
+
+
+class Handling(NamedTuple):
+    """What a command does with the files that it is told.
+
+    Attributes:
+        reads: whether it reads them.
+        writes: whether it writes them.
+        searches: whether it may read all that is in a folder.
+        changes: whether it may write all that is in a folder.
+    """
+
+    reads: Match = Match.NO
+    writes: Match = Match.NO
+    searches: bool = False
+    changes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFile:
+    """What may be a file in a command.
+
+    Attributes:
+        shown: how it was written.
+        handling: what is done with it.
+        forms: where it leads; empty if it may be any file.
+        clear: whether these are all the places where it may lead.
+        certain: whether it is certainly the name of a file, and not a pattern or a part of a text.
+    """
+
+    shown: str
+    handling: Handling
+    forms: tuple[str, ...] = ()
+    clear: bool = True
+    certain: bool = True
+
+    def match(self, rule: Rule, context: UseContext) -> Match:
+        """Whether a rule that forbids or asks is about this file, or about one in this folder."""
+        pattern = rule.path
+        assert pattern is not None
+        reads, touched, searches, inside = self.handling
+        if rule.tool == "Read":  # What must not be read must not be written either.
+            inside = searches or (inside and touched is Match.YES)
+            touched = max(reads, touched, key=lambda it: it.value)
+        if touched is Match.NO:
+            return Match.NO
+        roots = context.roots(rule, forbids=True)
+        if context.matches(rule, self.forms, forbids=True):
+            return touched if self.certain else Match.MAYBE
+        if not self.forms or not self.clear:
+            return Match.MAYBE
+        if inside and any(context.reaches_into(form, pattern, roots) for form in self.forms):
+            return Match.MAYBE
+        is_glob = not self.certain and any(re.search(r"[*?\[]", it) for it in self.forms)
+        met = is_glob and any(pattern.meets(form, roots, inside=inside) for form in self.forms)
+        return Match.MAYBE if met else Match.NO
+
+
+def named_files(
+    script: Script, hidden: Hidden, directories: list[str] | None, context: UseContext
+) -> list[NamedFile]:
+    """List what may be files in a script.
+
+    Args:
+        script: the script.
+        hidden: the commands that it may run.
+        directories: where they may run; None if that is not certain.
+        context: what applies to every use.
+    """
+    found: dict[NamedFile, None] = {}
+    search = _Search(script, directories, context)
+    for file in itertools.chain(search.redirected(), search.named(hidden)):
+        found[file] = None
+        if len(found) * len(directories or "1") > _MOST_FILES:
+            return [*found, NamedFile("…", Handling(Match.YES, Match.YES))]
+    return list(found)
+
+
+class _Search:
+    def __init__(self, script: Script, directories: list[str] | None, context: UseContext) -> None:
+        commands = [command for command in script.commands if command.words]
+        self.script = script
+        self.directories = directories
+        self.context = context
+        self.passes_names = any(_passes_names(it.words) for it in commands)
+        # The names that `find` and `xargs` pass on are then those that the line itself lists.
+        self.knows_names = (
+            bool(commands)
+            and all(_lists_names(it.words) for it in commands)
+            and basename(commands[0].words[0]) != "xargs"
+            and not any(it.kind in ("in", "here") for one in commands for it in one.redirects)
+        )
+
+    def redirected(self) -> Iterator[NamedFile]:
+        for command in self.script.commands:
+            for redirect in command.redirects:
+                if redirect.kind in ("in", "out"):
+                    out = redirect.kind == "out"
+                    how = Handling(writes=Match.YES) if out else Handling(Match.YES)
+                    yield self._file(redirect.target, redirect.target.text, how)
+
+    def named(self, hidden: Hidden) -> Iterator[NamedFile]:
+        for command in self.script.commands:
+            if command.words and "/" in command.words[0].text:
+                yield self._file(command.words[0], command.words[0].text, Handling(Match.YES))
+            for value in (it.value for it in command.assignments if it.value.static):
+                for text, _ in _paths_in(value):
+                    yield self._file(value, text, Handling(Match.MAYBE, searches=True))
+        for words in hidden.commands:
+            yield from self._in_command(words)
+
+    def _in_command(self, words: Words) -> Iterator[NamedFile]:
+        name = basename(words[0])
+        how = _handling(name, words)
+        if self.passes_names and _lists_names(words):
+            how = how._replace(reads=Match.YES, searches=True)
+        if how == Handling():
+            return
+        for word in _arguments(name, words):
+            if word.text == UNKNOWN.text and self.knows_names:
+                continue
+            for text, is_whole in _paths_in(word):
+                if is_whole or name not in ("git", "gh"):
+                    yield self._file(word, text, how, certain=is_whole)
+
+    def _file(self, word: Word, text: str, how: Handling, *, certain: bool = True) -> NamedFile:
+        is_glob = not word.static and word.raw == word.text and _PLAIN_GLOB.fullmatch(word.text)
+        from_root = text.startswith("/")
+        if not (word.static or is_glob) or (self.directories is None and not from_root):
+            return NamedFile(word.raw, how)
+        places = self.directories or [self.context.cwd]
+        paths = [self.context.resolve(text, cwd=place) for place in places]
+        forms = dict.fromkeys(form for path in paths for form in path.all_forms)
+        clear = all(path.forms for path in paths)
+        return NamedFile(word.raw, how, tuple(forms), clear, certain and word.static)
+
+
+def _passes_names(words: Words) -> bool:
+    """Whether a command runs others with names of files that others have listed."""
+    name = basename(words[0])
+    return name == "xargs" or (name == "find" and any(it.text.startswith("-exec") for it in words))
+
+
+def _lists_names(words: Words) -> bool:
+    """Whether a command writes only names of files that it finds, or that it reads from a pipe."""
+    name = basename(words[0])
+    if name == "xargs":
+        return xargs_parts(words) is not None
+    if name in _GREPS or name == "rg":
+        return any(re.fullmatch(r"-\w*l|--files(-with-matches)?", it.text) for it in words[1:])
+    if name == "git":
+        return any(it.text == "ls-files" for it in words[1:2])
+    options = all(re.match(r"-|\d+$", it.text) for it in words[1:])
+    return name in _LISTS or (name in _FILTERS and options)
+
+
+def _handling(name: str, words: Words) -> Handling:
+    """Say what a program does with the files that it is told."""
+    if name in _NEVER_OPENS:
+        return Handling()
+    if name in _WRAPPERS:
+        return Handling(Match.MAYBE, searches=True)
+    writes = Match.YES if name in _WRITES else Match.NO if name in _ONLY_READS else Match.MAYBE
+    if name == "git":
+        return Handling(Match.YES, writes, not _keeps_contents(words))
+    looks_inside = name not in _NO_FOLDERS and name not in _READS_CODE
+    searches = looks_inside and name not in _CHANGES_CODE
+    return Handling(Match.YES, writes, searches, looks_inside and writes is not Match.NO)
+
+
+def _keeps_contents(words: Words) -> bool:
+    """Whether `git` shows nothing of the files that it is told."""
+    return any(it.text in _GIT_KEEPS for it in words[1:2])
+
+
+def _arguments(name: str, words: Words) -> Iterator[Word]:
+    """Yield the words that may name files, and the folder that is searched if none is named."""
+    previous = ""
+    only_known = name in _NAMES_TASKS or (name == "git" and _keeps_contents(words))
+    for word in words[1:]:
+        is_prose = name in ("git", "gh") and _PROSE.fullmatch(previous)
+        # What follows the options of these is a command of its own.
+        is_inner = name in _WRAPPERS and not any(it.startswith("-") for it in (previous, word.text))
+        if not is_prose and not is_inner and (word.static or not only_known):
+            yield word
+        previous = word.text
+    operands = [word for word in words[1:] if not word.text.startswith("-")]
+    recursive = any(re.match(r"-\w*[rR]|--(?:dereference-)?recursive", it.text) for it in words[1:])
+    searches = name in _SEARCHES or (name in _GREPS and recursive)
+    of_git = name == "git" and any(word.text == "grep" for word in operands[:1])
+    if of_git or (searches and len(operands) < 2):
+        yield Word(".", ".")
+
+
+def _paths_in(word: Word) -> Iterator[tuple[str, bool]]:
+    """Yield what may be a path in a word, and whether it is one for certain, if it is one at all.
+
+    That is the word itself, what follows an option, an `=`, `@`, `:` or comma; and the words in it,
+    if it holds several.
+    """
+    text = word.text
+    yield text, True
+    if not word.static:
+        return
+    pieces = re.split(r"[=@:,]", text)
+    if len(pieces) > 1:
+        yield from ((piece, True) for piece in pieces if piece)
+    if attached := re.match(r"-[A-Za-z]{1,8}", text):
+        yield from ((text[end:], True) for end in range(2, attached.end() + 1) if text[end:])
+    inner = re.split(r"[\s\"'`(){}<>|;&=@:,]+", text)
+    if len(inner) > len(pieces):
+        yield from ((piece, False) for piece in inner if piece)
+
+
+# --- what is removed ------------------------------------------------------------------------------
+
+
+def critical_removal(commands: Iterable[Words], context: UseContext) -> str | None:
+    """Find a command that removes a whole home, root or project directory."""
+    removals = [words for words in commands if basename(words[0]) in _REMOVERS]
+    if not removals:
+        return None
+    kept = {"/", context.home, context.base, context.cwd, *context.directories}
+    kept |= {normal(context.realpath(path)) for path in kept}
+    for words in removals:
+        targets = (_removed(word, context) for word in words[1:] if word.raw[:1] != "-")
+        if any(target is None or _is_critical(target, kept) for target in targets):
+            return " ".join(word.raw for word in words)
+    return None
+
+
+def _removed(word: Word, context: UseContext) -> ResolvedPath | None:
+    """Resolve what is removed; None if that is not known."""
+    folder, _, name = word.text.rpartition("/")
+    if re.match(r"[$`]", folder or word.text):
+        return None  # If the variable is empty, this is the root.
+    target = word.text
+    if not word.static and _EVERYTHING.fullmatch(name):
+        target = folder or ("/" if target.startswith("/") else ".")
+    return context.resolve(target)
+
+
+def _is_critical(path: ResolvedPath, kept: set[str]) -> bool:
+    return any(
+        form.count("/") < 2 or any(f"{directory}/".startswith(f"{form}/") for directory in kept)
+        for form in path.forms
+    )
