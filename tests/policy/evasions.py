@@ -522,6 +522,14 @@ READING = lines(r"""
     F=~/.ssh; cat $F/id_rsa
     cat "${X:-secrets/key}"
     for f in secrets/*; do cat "$f"; done
+    for f in x secrets/key; do cat $f; done
+    for f in 'x secrets/key'; do cat $f; done
+    for f in *; do cat $f; done
+    for f in $X; do cat "$f"; done
+    for f; do cat "$f"; done
+    find -name key | xargs cat
+    ls -a | xargs grep -r x
+    git ls-files | xargs cat
     cat <(cat secrets/key)
     echo "$(cat secrets/key)"
     echo "$(<secrets/key)"

@@ -257,8 +257,9 @@ def _meet(names: list[str], parts: list[str], *, inside: bool) -> bool:
 
 def _overlap(one: str, other: str) -> bool:
     """Whether two patterns may stand for the same name; rather yes if they are complicated."""
-    if re.search(r"[\[\\]", one + other):
+    if "\\" in one + other:
         return True
+    one, other = (re.sub(r"\[[^\]]+\]", "?", it) for it in (one, other))
     if "*" not in one:
         one, other = other, one
     if "*" in other:

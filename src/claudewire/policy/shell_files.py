@@ -52,7 +52,7 @@ _READS_CODE = names_in("""
     tsc uv vitest yarn
     """)
 """Programs that read a project, and show of it what is wrong with its code."""
-_CHANGES_CODE = names_in("black eslint isort prettier ruff")
+_FORMATTERS = names_in("black eslint isort prettier ruff")
 _NAMES_TASKS = names_in("cargo make npm pnpm yarn")
 """Programs whose arguments are mostly no files: what cannot be known before is taken for a task."""
 _GIT_KEEPS = names_in("""
@@ -68,6 +68,7 @@ _PROSE = re.compile(r"-[a-z]*m|--message|--title|--body|-[tb]")
 """Options of `git` and `gh` that a text follows."""
 _REMOVERS = names_in("rm rmdir")
 _EVERYTHING = re.compile(r"\*+|\?\*|\.\*|\.\[!\.\]\*|\{.*\}")
+_VARIABLE = re.compile(r'"?\$(?:(\w+)|\{(\w+)\})"?')
 _PLAIN_GLOB = re.compile(r"[\w./*?\[\]@%+:,-]+")
 
 _MOST_FILES = 200
@@ -190,12 +191,24 @@ class _Search:
             how = how._replace(reads=Match.YES, searches=True)
         if how == Handling():
             return
-        for word in _arguments(name, words):
-            if word.text == UNKNOWN.text and self.knows_names:
+        for word in self._with_loops(_arguments(name, words)):
+            is_passed = word.text == UNKNOWN.text or "{}" in word.text
+            if is_passed and not word.static and self.knows_names:
                 continue
             for text, is_whole in _paths_in(word):
                 if is_whole or name not in ("git", "gh"):
                     yield self._file(word, text, how, certain=is_whole)
+
+    def _with_loops(self, words: Iterable[Word]) -> Iterator[Word]:
+        """Put the words of a loop in the place of its variable."""
+        for word in words:
+            found = _VARIABLE.fullmatch(word.raw)
+            values = self.script.loops.get(found[1] or found[2] if found else "", ())
+            plain = all(it.static and not re.search(r"\s", it.text) for it in values)
+            if values and (plain or word.raw.startswith('"')):
+                yield from values
+            else:
+                yield word
 
     def _file(self, word: Word, text: str, how: Handling, *, certain: bool = True) -> NamedFile:
         is_glob = not word.static and word.raw == word.text and _PLAIN_GLOB.fullmatch(word.text)
@@ -223,7 +236,7 @@ def _lists_names(words: Words) -> bool:
     if name in _GREPS or name == "rg":
         return any(re.fullmatch(r"-\w*l|--files(-with-matches)?", it.text) for it in words[1:])
     if name == "git":
-        return any(it.text == "ls-files" for it in words[1:2])
+        return any(it.text in ("ls-files", "--name-only") for it in words[1:])
     options = all(re.match(r"-|\d+$", it.text) for it in words[1:])
     return name in _LISTS or (name in _FILTERS and options)
 
@@ -237,9 +250,18 @@ def _handling(name: str, words: Words) -> Handling:
     writes = Match.YES if name in _WRITES else Match.NO if name in _ONLY_READS else Match.MAYBE
     if name == "git":
         return Handling(Match.YES, writes, not _keeps_contents(words))
+    if name in _FORMATTERS:
+        return Handling(Match.YES, writes, changes=_formats(name, {it.text for it in words}))
     looks_inside = name not in _NO_FOLDERS and name not in _READS_CODE
-    searches = looks_inside and name not in _CHANGES_CODE
-    return Handling(Match.YES, writes, searches, looks_inside and writes is not Match.NO)
+    return Handling(Match.YES, writes, looks_inside, looks_inside and writes is not Match.NO)
+
+
+def _formats(name: str, arguments: set[str]) -> bool:
+    """Whether a program changes the code that it looks at."""
+    if arguments & {"--fix", "--write", "-w", "--fix-only"}:
+        return True
+    always = name in ("black", "isort") or (name == "ruff" and "format" in arguments)
+    return always and not arguments & {"--check", "--diff", "--check-only", "-c"}
 
 
 def _keeps_contents(words: Words) -> bool:
@@ -255,14 +277,16 @@ def _arguments(name: str, words: Words) -> Iterator[Word]:
         is_prose = name in ("git", "gh") and _PROSE.fullmatch(previous)
         # What follows the options of these is a command of its own.
         is_inner = name in _WRAPPERS and not any(it.startswith("-") for it in (previous, word.text))
-        if not is_prose and not is_inner and (word.static or not only_known):
+        is_file = not word.raw.startswith(("<(", ">("))  # else it is a command of its own
+        if is_file and not is_prose and not is_inner and (word.static or not only_known):
             yield word
         previous = word.text
     operands = [word for word in words[1:] if not word.text.startswith("-")]
     recursive = any(re.match(r"-\w*[rR]|--(?:dereference-)?recursive", it.text) for it in words[1:])
     searches = name in _SEARCHES or (name in _GREPS and recursive)
-    of_git = name == "git" and any(word.text == "grep" for word in operands[:1])
-    if of_git or (searches and len(operands) < 2):
+    of_git = name == "git" and (_lists_names(words) or (words[1:2] and words[1].text == "grep"))
+    lists = name in _LISTS and not any(it.text[:1] not in "-" for it in words[1:2])
+    if of_git or lists or (searches and len(operands) < 2):
         yield Word(".", ".")
 
 

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
 
-from .programs import PLAIN_NAME, is_plain_test
+from .programs import PLAIN_NAME, UNKNOWN, is_plain_test
 from .reader import DEEPEST, Reader, Unreadable
 from .script import Assignment, Command, Redirect, Script, Word
 
@@ -44,7 +44,7 @@ def parse(text: str) -> Script:
     parser = Parser(text)
     parser.run()
     doubts = tuple(dict.fromkeys(parser.doubts))
-    return Script(tuple(parser.commands), doubts, tuple(parser.heredocs))
+    return Script(tuple(parser.commands), doubts, tuple(parser.heredocs), parser.loops)
 
 
 def _unreadable(text: str) -> str | None:
@@ -275,9 +275,12 @@ class Parser(Reader):
             raise Unreadable("has a loop that sets a variable with a meaning of its own")
         self.take_word(name)
         self.skip_lines()
-        if self.at_word(frozenset(["in"])):
+        if not self.at_word(frozenset(["in"])):
+            self.loops[name] = (UNKNOWN,)
+        else:
             self.take_word("in")
-            self.read_words()
+            words = self.read_words()
+            self.loops[name] = (*self.loops.get(name, ()), *words)
             if not (self.at(";") or self.at("\n")):
                 raise Unreadable("has a loop without its beginning")
         if self.at(";") and not self.at(";;"):

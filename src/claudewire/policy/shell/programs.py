@@ -152,7 +152,8 @@ def is_plain_test(words: Words) -> bool:
         del inner[0]
     operands = {1: inner, 2: inner[1:], 3: inner[::2]}.get(len(inner), [])
     # Inside of `[[` a word stays one word, quoted or not.
-    if not operands or not (words[0].text == "[[" or all(it.single for it in operands)):
+    is_split = not all(it.single or it.raw in _COUNTS for it in operands)
+    if not operands or (words[0].text != "[[" and is_split):
         return False
     if len(inner) == 1:
         return not inner[0].text.startswith("-")

@@ -53,6 +53,7 @@ class Reader(ABC):
         self.doubts: list[str] = []
         self.heredocs: list[str] = []
         self.heredocs_due: list[tuple[str, bool, bool]] = []
+        self.loops: dict[str, tuple[Word, ...]] = {}
         self.misleading = False
 
     def take_over(self, other: Reader) -> None:
@@ -60,6 +61,8 @@ class Reader(ABC):
         self.commands.extend(other.commands)
         self.doubts.extend(other.doubts)
         self.heredocs += other.heredocs
+        for name, words in other.loops.items():
+            self.loops[name] = (*self.loops.get(name, ()), *words)
         if other.misleading:
             self.doubt("has brackets or quotes in a comment or here-document inside a command")
 
@@ -111,7 +114,7 @@ class Reader(ABC):
             raise Unreadable("has a brace alone, which ends a block in zsh")
         if tilde and raw[1:2] not in ("", "/"):
             return Word(raw, "".join(pieces), static=False, tilde=True)
-        if static or raw in ("{}", "[", "]", "[[", "]]", "="):
+        if static or raw in ("[", "]", "[[", "]]", "="):
             return Word(raw, "".join(pieces), tilde=tilde)
         return Word(
             raw, "".join(pieces), static=False, tilde=tilde, head="".join(sure), single=single
@@ -131,6 +134,9 @@ class Reader(ABC):
             return self._read_double()
         if char in "$`":
             return self.read_expansion(quoted=False), False
+        if self.at("{}"):  # no shell makes anything else of it
+            self.pos += 2
+            return "{}", True
         self.pos += 1
         return char, char not in "*?[]{}"
 
@@ -394,12 +400,14 @@ class Reader(ABC):
             raise Unreadable("lacks a word")
         return word
 
-    def read_words(self) -> None:
-        """Read the words up to the end of a command, for the commands that are in them."""
+    def read_words(self) -> list[Word]:
+        """Read the words up to the end of a command."""
+        words: list[Word] = []
         self.skip_blanks()
         while self.char and self.char not in "\n;&|<>()":
-            self.read_one_word()
+            words.append(self.read_one_word())
             self.skip_blanks()
+        return words
 
 
 def _stays_one(piece: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 __all__ = ["Assignment", "Command", "Redirect", "Script", "Word", "fragments", "names_in"]
@@ -85,11 +86,13 @@ class Script:
         commands: every simple command in it, however deep.
         doubts: why there may be others, or other ways to read it; empty if it is certain.
         heredocs: its here-documents, which a shell among the commands would run.
+        loops: the words that the variables of its loops stand for.
     """
 
     commands: tuple[Command, ...]
     doubts: tuple[str, ...] = ()
     heredocs: tuple[str, ...] = ()
+    loops: Mapping[str, tuple[Word, ...]] = field(default_factory=dict)
 
     @property
     def certain(self) -> bool:
