@@ -1,0 +1,126 @@
+"""Ask many things, several at a time, until the money is spent; run it again to go on.
+
+    python batch.py prompts.jsonl answers.jsonl --at-once 4 --most-usd 5
+
+Each line of the first file is a job: {"id": "…", "prompt": "…"}. Answers are appended to the
+second file as they come. Jobs that have an answer are skipped, so after Ctrl-C, a crash, or with
+more money, the same command does the rest.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+
+import claudewire
+
+OPTIONS = claudewire.Options(allow=["Read", "Glob", "Grep"], max_turns=20)
+
+
+class Job(NamedTuple):
+    id: str
+    prompt: str
+
+
+class Batch:
+    """Runs jobs and keeps their answers in a file.
+
+    Args:
+        file: where the answers are kept, as JSON Lines.
+        options: for every run.
+        most_usd: no job is begun once this much has been spent.
+        tries: how often a job is tried.
+        pause: seconds before the second try; twice as many before the third, and so on.
+    """
+
+    def __init__(
+        self,
+        file: Path,
+        options: claudewire.Options,
+        most_usd: float,
+        *,
+        tries: int = 3,
+        pause: float = 5.0,
+    ) -> None:
+        self.file = file
+        self.options = options
+        self.most_usd = most_usd
+        self.spent_usd = 0.0
+        self.tries = tries
+        self.pause = pause
+        self.failed = 0
+
+    @property
+    def out_of_budget(self) -> bool:
+        return self.spent_usd >= self.most_usd
+
+    async def run(self, jobs: Iterable[Job], at_once: int) -> None:
+        answered = self.answered()
+        left = (job for job in jobs if job.id not in answered)
+        async with anyio.create_task_group() as workers:
+            for _ in range(at_once):
+                workers.start_soon(self.work, left)
+
+    async def work(self, jobs: Iterator[Job]) -> None:
+        for job in jobs:  # the workers share the iterator, so each job is done once
+            if self.out_of_budget:
+                return
+            try:
+                reply = await self.attempt(job)
+            except claudewire.Error as error:
+                self.failed += 1
+                print(f"{job.id}: {error}", file=sys.stderr)
+            else:
+                self.spent_usd += reply.cost_usd or 0.0
+                self.keep({"id": job.id, "text": reply.text, "cost_usd": reply.cost_usd})
+
+    async def attempt(self, job: Job) -> claudewire.Reply[None]:
+        for number in range(1, self.tries):
+            try:
+                return await self.once(job)
+            except claudewire.Error as error:
+                if not error.retryable:
+                    raise
+            await anyio.sleep(self.pause * 2 ** (number - 1))
+        return await self.once(job)
+
+    async def once(self, job: Job) -> claudewire.Reply[None]:
+        return (await claudewire.run(job.prompt, self.options)).raise_for_error()
+
+    def answered(self) -> set[str]:
+        if not self.file.exists():
+            return set()
+        return {json.loads(line)["id"] for line in self.file.read_text("utf-8").splitlines()}
+
+    def keep(self, answer: dict[str, object]) -> None:
+        with self.file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(answer) + "\n")
+
+
+def read_jobs(file: Path) -> list[Job]:
+    return [Job(**json.loads(line)) for line in file.read_text("utf-8").splitlines()]
+
+
+def main() -> str | int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("prompts", type=Path)
+    parser.add_argument("answers", type=Path)
+    parser.add_argument("--at-once", type=int, default=4)
+    parser.add_argument("--most-usd", type=float, default=5.0)
+    given = parser.parse_args()
+    batch = Batch(given.answers, OPTIONS, given.most_usd)
+    try:
+        anyio.run(batch.run, read_jobs(given.prompts), given.at_once)
+    except KeyboardInterrupt:
+        return "Interrupted. Run the same command again to go on."
+    if batch.out_of_budget:
+        return "The budget is used up. Run the same command again to go on."
+    return min(batch.failed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
