@@ -27,7 +27,16 @@ from tests.docs import snippets
 from tests.docs.protocol_examples import DOCS, Fence, fences, names, table, text_of
 
 import claudewire
-from claudewire import Cause, Options, Patience, PermissionRequest, PlanRequest, QuestionRequest
+from claudewire import (
+    Cause,
+    DialogRequest,
+    ElicitationRequest,
+    Options,
+    Patience,
+    PermissionRequest,
+    PlanRequest,
+    QuestionRequest,
+)
 from claudewire.people.pending import Pending
 from claudewire.session import TasksAtEnd
 
@@ -47,6 +56,7 @@ PAGES = (
     "tools.md",
     "architecture.md",
 )
+KINDS = (PermissionRequest, QuestionRequest, PlanRequest, ElicitationRequest, DialogRequest)
 SOON = 60
 SOURCE = Path(claudewire.__file__).parent
 
@@ -146,7 +156,10 @@ def test_the_table_of_errors_is_complete() -> None:
 
 def test_the_table_of_causes_is_complete() -> None:
     rows = table("errors.md", "| cause | what it means | what to do |")
-    assert [cause.strip("*") for cause, _, _ in rows] == [cause.value for cause in Cause]
+    marks = {True: " ↻", False: ""}
+    assert [cause for cause, _, _ in rows] == [
+        f"*{cause.value}*{marks[cause.retryable]}" for cause in Cause
+    ]
 
 
 def test_the_table_of_patience_says_what_there_is() -> None:
@@ -182,6 +195,23 @@ def test_the_tables_of_answers_have_every_way_to_answer(
 ) -> None:
     told = {call.partition("(")[0] for row in table("people.md", header) for call in names(row[0])}
     assert told == {action for kind in kinds for action in kind.actions}
+
+
+def test_the_table_for_user_interfaces_has_every_field_and_argument() -> None:
+    rows = table("inbox.md", "| kind | also described | actions, with their arguments |")
+    told = {names(kind)[0]: (names(described), names(calls)) for kind, described, calls in rows}
+    assert told == {
+        kind.kind: (
+            re.findall(r'"(\w+)":', inspect.getsource(kind.describe)),
+            [call_of(kind, action) for action in kind.actions],
+        )
+        for kind in KINDS
+    }
+
+
+def call_of(kind: type[Pending[Any]], action: str) -> str:
+    _, *parameters = inspect.signature(getattr(kind, action)).parameters
+    return f"{action}({', '.join(parameters)})"
 
 
 def test_the_table_of_loggers_is_complete() -> None:

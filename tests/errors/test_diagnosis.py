@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -164,15 +166,61 @@ RESULTS = [
     ("Spending cap reached", Cause.LIMIT_REACHED, "limit of the account"),
     (
         'API Error: 429 {"type":"error","error":{"type":"rate_limit_error"}}',
-        Cause.LIMIT_REACHED,
+        Cause.RATE_LIMITED,
         "too many requests",
     ),
     (
         "API Error: Request rejected (429) · This request would exceed your account's rate limit.",
-        Cause.LIMIT_REACHED,
+        Cause.RATE_LIMITED,
         "too many requests",
     ),
+    ("Prompt is too long", Cause.INVALID_REQUEST, "too long"),
+    ("Image was too large. Try resizing the image", Cause.INVALID_REQUEST, "does not take"),
+    (
+        "There's an issue with the selected model (claude-x). It may not exist or you may not",
+        Cause.REFUSED,
+        "does not know the model claude-x",
+    ),
+    ("API Error: Repeated 529 Overloaded errors", Cause.OVERLOADED, "overloaded"),
+    (
+        'API Error: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
+        Cause.OVERLOADED,
+        "overloaded",
+    ),
+    (
+        "API Error: Unable to connect to API: SSL certificate verification failed (X)",
+        Cause.REFUSED,
+        "certificate",
+    ),
+    ("API Error: terminated", Cause.CONNECTION_LOST, "was lost"),
+    ("API Error: Request timed out.", Cause.CONNECTION_LOST, "was lost"),
 ]
+
+API_FAILURES = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "api_failures.jsonl").read_text("utf-8").splitlines()
+]
+"""Results of real CLIs when the API failed; the `case` is the status, or what happened."""
+
+CAUSES = {
+    "400": Cause.INVALID_REQUEST,
+    "400 too long": Cause.INVALID_REQUEST,
+    "404": Cause.REFUSED,
+    "408": Cause.CONNECTION_LOST,
+    "409": Cause.SERVER_ERROR,
+    "413": Cause.INVALID_REQUEST,
+    "422": Cause.INVALID_REQUEST,
+    "429": Cause.RATE_LIMITED,
+    "500": Cause.SERVER_ERROR,
+    "502": Cause.SERVER_ERROR,
+    "503": Cause.SERVER_ERROR,
+    "504": Cause.SERVER_ERROR,
+    "529": Cause.OVERLOADED,
+    "cut at the start": Cause.CONNECTION_LOST,
+    "cut in the middle": Cause.CONNECTION_LOST,
+    "connection refused": Cause.CONNECTION_LOST,
+}
+PERMANENT = {Cause.INVALID_REQUEST, Cause.REFUSED}
 
 
 def failed(text: str | None = None, subtype: str = "success", **fields: Any) -> ResultMessage:
@@ -205,6 +253,44 @@ def test_the_same_words_in_stderr(words: str, cause: Cause, said: str) -> None:
     found = diagnose_evidence(Evidence(exit_code=1, stderr=words))
     assert found.cause is cause
     assert said in found.message
+
+
+@pytest.mark.parametrize(
+    "failure", API_FAILURES, ids=lambda it: f"{it['case']}, {it['seen'][-1]}".replace(" ", "_")
+)
+def test_a_failure_of_the_api_has_its_cause_with_every_cli(failure: dict[str, Any]) -> None:
+    result = ResultMessage(**failure["result"])
+    found = diagnose_result(result)
+    assert found.cause is CAUSES[failure["case"]]
+    assert found.cause.retryable is (found.cause not in PERMANENT)
+    assert found.advice
+    assert result.result
+    assert result.result[:400] in found.message
+
+
+def test_each_of_these_failures_was_seen_with_each_cli() -> None:
+    seen = sorted(
+        (failure["case"], version) for failure in API_FAILURES for version in failure["seen"]
+    )
+    versions = {version for _, version in seen}
+    assert len(versions) == 8
+    assert seen == sorted((case, version) for case in CAUSES for version in versions)
+
+
+@pytest.mark.parametrize(
+    ("kind", "cause"),
+    [
+        ("api_error", Cause.SERVER_ERROR),
+        ("invalid_request_error", Cause.INVALID_REQUEST),
+        ("an_error_of_the_future", Cause.UNKNOWN),
+    ],
+)
+def test_an_error_in_the_middle_of_a_reply_has_no_status_but_a_kind(
+    kind: str, cause: Cause
+) -> None:
+    body = {"type": "error", "error": {"type": kind, "message": "Oh no"}}
+    text = f"API Error: {json.dumps(body, separators=(',', ':'))}"
+    assert diagnose_result(failed(text)).cause is cause
 
 
 def test_every_row_has_been_seen_in_the_examples_above() -> None:
@@ -285,8 +371,13 @@ def test_any_other_reason_for_a_failed_start_is_a_refusal() -> None:
         (402, Cause.LIMIT_REACHED, "has no credit left", "Add credit to the account."),
         (403, Cause.NOT_LOGGED_IN, "does not permit this to the account", "Log in"),
         (404, Cause.REFUSED, "does not know the model", "Choose another model."),
-        (429, Cause.LIMIT_REACHED, "too many requests", "Wait."),
-        (529, Cause.UNKNOWN, "is overloaded", "Try again later."),
+        (400, Cause.INVALID_REQUEST, "does not accept the request", "Change the prompt"),
+        (408, Cause.CONNECTION_LOST, "did not get the request in time", "Try again later."),
+        (418, Cause.INVALID_REQUEST, "does not accept the request", "Change the prompt"),
+        (429, Cause.RATE_LIMITED, "too many requests", "Wait."),
+        (500, Cause.SERVER_ERROR, "has failed", "Try again later."),
+        (529, Cause.OVERLOADED, "is overloaded", "Try again later."),
+        (599, Cause.SERVER_ERROR, "has failed", "Try again later."),
     ],
 )
 def test_if_the_words_say_nothing_the_status_of_the_api_does(
@@ -314,6 +405,10 @@ def test_otherwise_its_subtype_does(subtype: str, said: str) -> None:
     assert found.cause is Cause.UNKNOWN
     assert said in found.message
     assert diagnose_result(failed("Oh no", subtype)).message == f"{found.message}: Oh no"
+
+
+def test_a_status_that_is_no_error_says_nothing() -> None:
+    assert diagnose_result(failed("Oh no", api_error_status=200)).cause is Cause.UNKNOWN
 
 
 def test_a_failed_turn_does_not_explain_an_exit() -> None:

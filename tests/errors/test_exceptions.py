@@ -12,7 +12,16 @@ from typing import Any
 import pytest
 
 import claudewire
-from claudewire.errors import Evidence, OutputError, RequestError, RequestTimeout
+from claudewire.errors import (
+    Cause,
+    CLIError,
+    Evidence,
+    OutputError,
+    RequestError,
+    RequestTimeout,
+    TurnError,
+    TurnStalled,
+)
 from claudewire.transport import RecordingEntry, RecordingError, ReplayMismatch, ReplayUnfinished
 
 ARGUMENTS: dict[type[claudewire.Error], tuple[Any, ...]] = {
@@ -77,3 +86,51 @@ def test_what_an_error_carries_besides_survives_pickling() -> None:
 def test_the_advice_follows_the_message() -> None:
     error = claudewire.OptionsError("The model is empty.", advice="Name one.")
     assert str(error) == "The model is empty.\nName one."
+
+
+# --- is a retry worthwhile? -----------------------------------------------------------------------
+
+ALWAYS = {OutputError, RequestTimeout, TurnStalled}
+BY_CAUSE = (CLIError, TurnError)
+LATER = {
+    Cause.CONNECTION_LOST,
+    Cause.EXITED,
+    Cause.KILLED,
+    Cause.NO_ANSWER,
+    Cause.OUT_OF_MEMORY,
+    Cause.OVERLOADED,
+    Cause.RATE_LIMITED,
+    Cause.SERVER_ERROR,
+    Cause.STOPPED_LISTENING,
+    Cause.STOPPED_TALKING,
+}
+NEVER = {
+    Cause.BAD_FLAG,
+    Cause.INVALID_REQUEST,
+    Cause.LIMIT_REACHED,
+    Cause.NOT_FOUND,
+    Cause.NOT_LOGGED_IN,
+    Cause.OTHER_SESSION,
+    Cause.REFUSED,
+    Cause.SESSION_IN_USE,
+    Cause.SESSION_NOT_FOUND,
+    Cause.TOO_LONG,
+    Cause.UNKNOWN,
+    Cause.WRONG_VERSION,
+}
+
+
+@pytest.mark.parametrize("kind", every_kind(), ids=lambda kind: kind.__name__)
+def test_every_error_says_whether_a_retry_makes_sense(kind: type[claudewire.Error]) -> None:
+    assert make(kind).retryable is (kind in ALWAYS)
+
+
+def test_the_base_of_all_errors_says_no() -> None:
+    assert claudewire.Error("It failed").retryable is False
+
+
+@pytest.mark.parametrize("cause", Cause)
+def test_with_a_cause_it_depends_on_the_cause(cause: Cause) -> None:
+    assert (cause in LATER) is not (cause in NEVER)
+    for kind in BY_CAUSE:
+        assert kind("It failed", cause=cause).retryable is (cause in LATER)

@@ -103,7 +103,7 @@ async def test_no_key(version: str) -> None:
     [
         (APIStatus(401, message="invalid x-api-key", times=0), Cause.NOT_LOGGED_IN),
         (APIStatus(400, message="Your credit balance is too low", times=0), Cause.LIMIT_REACHED),
-        (APIStatus(429, times=0), Cause.LIMIT_REACHED),
+        (APIStatus(429, times=0), Cause.RATE_LIMITED),
     ],
     ids=["401", "400", "429"],
 )

@@ -15,17 +15,23 @@ from tests.helpers.sessions import allow, opened, session_with, soon
 
 from claudewire.errors import Cause, CLIError, RequestError, TurnError
 from claudewire.session import Session, SessionState
+from claudewire.session.ending import AFTER_IDLE
 from claudewire.wire import (
     Answer,
     AssistantMessage,
     CanUseTool,
     ErrorInfo,
     ErrorMessage,
+    Event,
+    HookCallback,
     Initialize,
     Interrupt,
+    McpMessage,
     Message,
+    Request,
     ResultMessage,
     SystemErrorMessage,
+    UserPromptSubmitHookInput,
 )
 
 pytestmark = [pytest.mark.anyio, simulated_time]
@@ -379,16 +385,26 @@ async def test_a_system_error_that_nothing_follows_fails_the_turn(
         await session.close()
 
 
-async def test_the_cause_of_an_error_is_found() -> None:
+@pytest.mark.parametrize(
+    ("code", "message", "cause"),
+    [
+        (
+            "SESSION_NOT_FOUND",
+            "No conversation found with session ID: 1",
+            Cause.SESSION_NOT_FOUND,
+        ),
+        ("overloaded_error", "Overloaded", Cause.OVERLOADED),
+    ],
+)
+async def test_the_cause_of_an_error_is_found(code: str, message: str, cause: Cause) -> None:
     peer = Peer()
     session = await opened(peer)
     turn = session.send("hello")
     with anyio.fail_after(LONG):
-        error = {"code": "SESSION_NOT_FOUND", "message": "No conversation found with session ID: 1"}
-        await write(peer, {"type": "error", "error": error})
+        await write(peer, {"type": "error", "error": {"code": code, "message": message}})
         with pytest.raises(TurnError) as caught:
             await turn
-        assert caught.value.cause is Cause.SESSION_NOT_FOUND
+        assert caught.value.cause is cause
         await session.close()
 
 
@@ -575,3 +591,136 @@ async def test_where_an_interrupt_is_not_answered_none_is_sent_while_nothing_run
         assert receipt.turn is None
         assert receipt.steps == ()
         await works(session, peer)
+
+
+# --- a CLI that is idle ---------------------------------------------------------------------------
+
+
+async def test_a_turn_without_a_result_fails_when_the_cli_stays_idle() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(LONG):
+        turn, after = session.send("hello"), session.send("after")
+        await peer.hear_prompt()
+        await peer.say(saying.text("I begin."), saying.state("idle"))
+        with pytest.raises(TurnError, match="idle without a result"):
+            await turn
+        assert turn.state == "failed"
+        assert (await peer.hear_prompt()).uuid == after.uuid
+        await peer.say(saying.state("running"), saying.text(), saying.result())
+        assert (await after).ok
+        await session.close()
+
+
+async def test_a_result_may_follow_after_the_cli_is_idle() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(LONG):
+        turn = session.send("hello")
+        await peer.hear_prompt()
+        await peer.say(saying.text(), saying.state("idle"))
+        await anyio.sleep(AFTER_IDLE / 2)
+        assert turn.state == "running"
+        await peer.say(saying.result("late"))
+        assert (await turn).text == "late"
+        await session.close()
+
+
+GOES_ON: list[Event] = [
+    saying.state("running"),
+    saying.text("more"),
+    Request(id="p1", body=PERMISSION),
+    Request(id="h1", body=HookCallback("hook_0", UserPromptSubmitHookInput(prompt="hello"))),
+]
+
+
+@pytest.mark.parametrize("sign", GOES_ON, ids=["state", "text", "permission", "hook"])
+async def test_a_cli_that_goes_on_after_it_was_idle_keeps_its_turn(sign: Event) -> None:
+    peer = Peer()
+    session = await opened(peer, on_permission=allow)
+    with anyio.fail_after(LONG):
+        turn = session.send("hello")
+        await peer.hear_prompt()
+        await peer.say(saying.text(), saying.state("idle"), sign)
+        await anyio.sleep(LONG / 4)
+        assert turn.state == "running"
+        await peer.say(saying.result("done"))
+        assert (await turn).text == "done"
+        await session.close()
+
+
+@pytest.mark.parametrize("says", ["message", "server"])
+async def test_what_goes_on_in_the_background_keeps_no_turn_open(says: str) -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(LONG):
+        turn = session.send("hello")
+        await peer.hear_prompt()
+        await peer.say(saying.text(), saying.state("idle"))
+        if says == "message":
+            await peer.say(saying.text(parent_tool_use_id="toolu_0"))
+        else:
+            await peer.ask(McpMessage("calc", {"jsonrpc": "2.0", "id": 1, "method": "ping"}))
+        with pytest.raises(TurnError, match="idle without a result"):
+            await turn
+        await session.close()
+
+
+async def still_works(session: Session, peer: Peer) -> None:
+    """The same with a CLI that tells which prompt it works on."""
+    turn = session.send("Are you there?")
+    await peer.hear_prompt()
+    await peer.say(saying.lifecycle(turn.uuid, "started"), saying.text(), saying.result("I am."))
+    assert (await turn).text == "I am."
+    await session.close()
+
+
+NAMES = {"both": (True, True), "the first": (True, False), "none": (False, False)}
+
+
+@pytest.mark.parametrize("is_idle", [True, False], ids=["idle", "silent"])
+@pytest.mark.parametrize("completed", ["before", "after", "never"])
+@pytest.mark.parametrize("named", NAMES)
+async def test_whatever_a_cli_leaves_out_a_prompt_that_it_took_into_a_turn_ends_with_it(
+    named: str, completed: str, is_idle: bool
+) -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(LONG):
+        first = session.send("one")
+        await peer.hear_prompt()
+        await peer.say(saying.lifecycle(first.uuid, "started"), saying.text())
+        await soon(lambda: first.state == "running")
+        second = session.send("two", priority="next")
+        await peer.hear_prompt()
+        uuids = [
+            it.uuid for it, is_named in zip((first, second), NAMES[named], strict=True) if is_named
+        ]
+        over = [saying.lifecycle(second.uuid, "completed")]
+        await peer.say(saying.lifecycle(second.uuid, "started"), saying.text("both"))
+        await peer.say(
+            *(over if completed == "before" else ()),
+            saying.result("both", user_message_uuids=uuids or None),
+            *(over if completed == "after" else ()),
+            *([saying.state("idle")] if is_idle else ()),
+        )
+        assert [(await it).text for it in (first, second)] == ["both", "both"]
+        assert (first.merged, second.merged) == (False, True)
+        await still_works(session, peer)
+
+
+async def test_a_prompt_that_the_cli_never_began_with_fails_when_the_cli_is_idle() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(LONG):
+        first = session.send("one")
+        await peer.hear_prompt()
+        await peer.say(saying.lifecycle(first.uuid, "started"), saying.text())
+        await soon(lambda: first.state == "running")
+        second = session.send("two", priority="later")
+        await peer.hear_prompt()
+        await peer.say(saying.result(user_message_uuids=[first.uuid]), saying.state("idle"))
+        assert (await first).ok
+        with pytest.raises(TurnError, match="idle without a result"):
+            await second
+        await still_works(session, peer)

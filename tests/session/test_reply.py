@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.helpers import messages as saying
 
-from claudewire.errors import TurnError
+from claudewire.errors import Cause, TurnError
 from claudewire.session import Reply
 from claudewire.wire import PermissionDenial
 
@@ -62,3 +62,14 @@ def test_a_turn_that_failed_raises_if_asked_to() -> None:
     with pytest.raises(TurnError) as caught:
         reply.raise_for_error()
     assert caught.value.result is result
+    assert not reply.retryable
+
+
+def test_a_reply_says_why_the_turn_failed_and_whether_a_retry_makes_sense() -> None:
+    busy: Reply[Any] = Reply(saying.result("Oh no", is_error=True, api_error_status=529))
+    assert busy.error is not None
+    assert busy.error.cause is Cause.OVERLOADED
+    assert busy.retryable
+    well: Reply[Any] = Reply(saying.result())
+    assert well.error is None
+    assert not well.retryable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from functools import partial
 from typing import Any
 
 import anyio
@@ -17,7 +18,6 @@ from claudewire.errors import (
     LocalProtocolError,
     SessionClosed,
     TurnCancelled,
-    TurnError,
     UnsupportedRequest,
 )
 from claudewire.session import Turn, TurnStarted, TurnState, core
@@ -29,6 +29,7 @@ from claudewire.wire import (
     CancelAsyncMessageResult,
     InitMessage,
     ResultMessage,
+    StopTask,
     Stray,
 )
 
@@ -229,62 +230,6 @@ async def test_the_next_prompt_finds_what_was_told_in_the_conversation(version: 
             session.tell("The build is green.")
             assert (await session.send("So?")).text == "You said So?."
     assert told == ["The build is green.", "So?"]
-
-
-# --- idle without a result ------------------------------------------------------------------------
-
-
-async def test_a_turn_without_a_result_fails_when_the_cli_stays_idle(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(core, "RESULT_FOLLOWS_WITHIN", 0.0)
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
-        turn, after = session.send("hello"), session.send("after")
-        await peer.hear_prompt()
-        await peer.say(saying.text("I begin."), saying.state("idle"))
-        with pytest.raises(TurnError, match="idle without a result"):
-            await turn
-        assert turn.state == "failed"
-        assert (await peer.hear_prompt()).uuid == after.uuid
-        await peer.say(saying.state("running"), saying.text(), saying.result())
-        assert (await after).ok
-        await session.close()
-
-
-async def test_a_result_may_follow_after_the_cli_is_idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core, "RESULT_FOLLOWS_WITHIN", SOON)
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
-        turn = session.send("hello")
-        await peer.hear_prompt()
-        await peer.say(saying.text(), saying.state("idle"))
-        await soon(lambda: session._core.cli_state == "idle")
-        await anyio.wait_all_tasks_blocked()
-        assert turn.state == "running"
-        await peer.say(saying.result("late"))
-        assert (await turn).text == "late"
-        await session.close()
-
-
-async def test_a_cli_that_goes_on_after_it_was_idle_keeps_its_turn(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(core, "RESULT_FOLLOWS_WITHIN", 0.0)
-    peer = Peer()
-    session = await opened(peer)
-    with anyio.fail_after(SOON):
-        turn = session.send("hello")
-        await peer.hear_prompt()
-        await peer.say(saying.text(), saying.state("idle"), saying.state("running"))
-        await soon(lambda: session._core.cli_state == "running")
-        await anyio.wait_all_tasks_blocked()
-        assert turn.state == "running"
-        await peer.say(saying.result("done"))
-        assert (await turn).text == "done"
-        await session.close()
 
 
 # --- taken back -----------------------------------------------------------------------------------
@@ -500,6 +445,29 @@ async def test_to_wait_until_idle_is_to_wait_for_tasks_if_wanted() -> None:
                 await session.wait_idle(timeout=0.02)
             await session.wait_idle(tasks="cancel")
             assert session.tasks.idle
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+async def test_a_task_that_was_stopped_is_over_though_the_cli_says_no_more(
+    monkeypatch: pytest.MonkeyPatch, is_refused: bool
+) -> None:
+    """2.1.100 does not tell of the end, and refuses to stop what it no longer has."""
+    monkeypatch.setattr(core, "TURN_FOLLOWS_WITHIN", 0.0)
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        await peer.say(saying.task_started("t1"))
+        await soon(lambda: not session.tasks.idle)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(session.wait_idle, tasks="cancel"))
+            request = await peer.hear_request(StopTask)
+            if is_refused:
+                await peer.refuse(request, "No task found with ID: t1")
+            else:
+                await peer.answer(request)
+        (task,) = session.tasks
+        assert (task.status, session.tasks.idle) == ("stopped", True)
+        await session.close()
 
 
 async def test_tasks_that_take_too_long_are_stopped() -> None:

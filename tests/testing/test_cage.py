@@ -22,6 +22,7 @@ from claudewire.testing.cage import launcher as caged
 from claudewire.testing.cage import warden
 from claudewire.testing.cage.cage import FAKE_KEY, Cage, CageError
 from claudewire.testing.cage.warden import REQUESTS, SCRIPT
+from claudewire.transport import PROCESS_MARK
 
 NO_CAGE = Cage.unavailable()
 pytestmark = pytest.mark.skipif(NO_CAGE is not None, reason=f"No cage: {NO_CAGE}")
@@ -455,7 +456,7 @@ def watch(cage: Cage, program: subprocess.Popen[bytes], reports: list[str]) -> N
         program.kill()
 
     with pytest.raises(Left, match="0"):
-        warden.be_warden(cage.folder, program.pid, warden.network(), report)
+        warden.be_warden(cage.folder, program.pid, warden.network(), "MARK", report)
 
 
 @pytest.mark.usefixtures("leaving")
@@ -495,7 +496,7 @@ def test_a_report_is_waited_for(
     monkeypatch.setattr(os, "fork", lambda: 1)
     monkeypatch.setattr(os, "waitpid", lambda *_: None)
     with pytest.raises(CageError, match=message):
-        warden.post_warden(Path(), 0)
+        warden.post_warden(Path(), 0, "MARK")
 
 
 def test_a_report_is_made_once() -> None:
@@ -526,3 +527,14 @@ def test_a_warden_may_end_just_before_it_is_dismissed(
     on_duty = iter([[gone.pid], []])
     monkeypatch.setattr(warden, "_on_duty", lambda _: next(on_duty))
     warden.dismiss_wardens(tmp_path)
+
+
+def test_a_warden_is_no_process_of_the_program_which_is_marked(cage: Cage) -> None:
+    env = {**os.environ, PROCESS_MARK: "m-1"}
+    command = cage.command(["sh", "-c", "cat /proc/self/environ; echo; read -r _"])
+    with subprocess.Popen(command, env=env, stdin=-1, stdout=-1) as program:
+        assert program.stdout is not None
+        assert f"{PROCESS_MARK}=m-1".encode() in program.stdout.readline()
+        (file,) = (cage.folder / "wardens").iterdir()
+        assert PROCESS_MARK.encode() not in Path(f"/proc/{file.name}/environ").read_bytes()
+        program.communicate()

@@ -55,6 +55,7 @@ anyio.run(main)
 """The program says its child's id. What it then does waits until the test has looked at it."""
 FAMILY = "sleep 1000 & echo $!; wait"
 STUBBORN = "trap '' TERM; sleep 1000 & echo $!; while :; do wait; done"
+SCATTERED = "(setsid sh -c 'echo $$; exec sleep 1000' &); sleep 1000"
 
 
 @pytest.fixture(params=["asyncio"])
@@ -205,7 +206,9 @@ async def all_dead(pids: list[int]) -> None:
 # --- we are killed --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("program", [FAMILY, STUBBORN], ids=["polite", "stubborn"])
+@pytest.mark.parametrize(
+    "program", [FAMILY, STUBBORN, SCATTERED], ids=["polite", "stubborn", "scattered"]
+)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
 async def test_if_we_are_killed_the_cli_and_its_children_and_the_guardian_die(
     number: int, program: str

@@ -27,14 +27,19 @@ from tests.helpers.processes import (
 )
 
 from claudewire.transport.platforms import Child, start
+from claudewire.transport.platforms import process_table as module
 from claudewire.transport.platforms.child import _exists
 from claudewire.transport.platforms.exit_watcher import PidfdWatcher, ThreadWatcher
 from claudewire.transport.platforms.guardian import guardian
+from claudewire.transport.platforms.marks import PROCESS_MARK, find_marked, with_mark
 from claudewire.transport.platforms.process_table import (
     ProcessInfo,
+    SharedTable,
+    Table,
     _from_ps,
     _parsed,
     descendants,
+    process_info,
     process_table,
 )
 
@@ -240,6 +245,96 @@ def test_descendants_are_children_and_their_children() -> None:
     # A table is not made in one moment: numbers may have been given again in between.
     circle = {each.pid: each for each in [one(1, 2), one(2, 1)]}
     assert {each.pid for each in descendants(1, circle)} == {1, 2}
+
+
+def test_a_table_is_shared_by_all_that_ask_at_the_same_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock()
+    reads: list[float] = []
+
+    def read() -> Table:
+        reads.append(clock.now)
+        clock.now += 0.5
+        return {}
+
+    monkeypatch.setattr(module, "process_table", read)
+    monkeypatch.setattr(module, "time", clock)
+    shared = SharedTable()
+    for _ in range(100):
+        shared.get(since=0.0)
+    assert reads == [1.0]
+    # Those who need a newer one wait a while, so that others can have the same.
+    assert shared.due_in(since=0.5) == 0.0
+    assert shared.due_in(since=1.5) == 2.5
+    clock.now += 2.5
+    assert shared.due_in(since=1.5) == 0.0
+    for since in (1.5, 2.0, 3.5, 4.0):
+        shared.get(since)
+    shared.get()
+    assert reads == [1.0, 4.0, 4.5]
+
+
+class Clock:
+    """A time that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 1.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+# --- marks ----------------------------------------------------------------------------------------
+
+
+def test_a_mark_is_added_to_those_that_we_have_ourselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(PROCESS_MARK, raising=False)
+    assert with_mark({"A": "b"}, "m-1") == {"A": "b", PROCESS_MARK: "m-1"}
+    monkeypatch.setenv(PROCESS_MARK, "o-7")
+    assert with_mark({}, "m-1") == {PROCESS_MARK: "o-7 m-1"}
+
+
+def test_a_mark_is_found_with_all_that_descend_from_it() -> None:
+    outer, inner = "outer-1", "outer-1 inner-12"
+    argv = shell("echo ready; exec sleep 1000")
+    with (
+        subprocess.Popen(argv, env={**ENV, PROCESS_MARK: outer}, stdout=subprocess.PIPE) as one,
+        subprocess.Popen(argv, env={**ENV, PROCESS_MARK: inner}, stdout=subprocess.PIPE) as two,
+    ):
+        try:
+            for each in (one, two):
+                assert each.stdout is not None
+                assert each.stdout.readline() == b"ready\n"
+            table, since = process_table(), process_info(one.pid).started
+            for _ in range(2):  # the second time from memory
+                assert marked("outer-1", table, since) == {one.pid, two.pid}
+                assert marked("inner-12", table, since) == {two.pid}
+                assert marked("inner-1", table, since) == set()
+            later = str(int(process_info(two.pid).started) + 1)
+            assert marked("outer-1", table, later) == set()
+        finally:
+            one.kill()
+            two.kill()
+
+
+def marked(mark: str, table: Table, since: str) -> set[int]:
+    return {process.pid for process in find_marked(mark, table, since).processes}
+
+
+def test_what_cannot_be_looked_at_has_no_mark() -> None:
+    nobody = ProcessInfo(2**30, 1, 1, is_dead=False, started="0")
+    dead = ProcessInfo(os.getpid(), 1, 1, is_dead=True, started="0")
+    assert find_marked("m-1", {it.pid: it for it in (nobody, dead)}, "0") == ([], True)
+
+
+@pytest.mark.parametrize(("parent", "is_all"), [(1, False), (2, True)], ids=["program", "kernel"])
+def test_one_that_is_just_becoming_a_program_may_have_a_mark(
+    monkeypatch: pytest.MonkeyPatch, parent: int, is_all: bool
+) -> None:
+    monkeypatch.setattr("claudewire.transport.platforms.marks._read", lambda pid, name: b"")
+    blank = ProcessInfo(2**30 + parent, parent, 1, is_dead=False, started="0")
+    assert find_marked("m-1", {blank.pid: blank}, "0") == ([], is_all)
 
 
 # --- whole families -------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ from tests.helpers.processes import (
 
 from claudewire.errors import CLIError, TransportClosed
 from claudewire.transport import Launch, ProcessTransport, Transport, spawn
-from claudewire.transport.platforms import Child, child, exit_watcher
+from claudewire.transport.platforms import Child, child, exit_watcher, process_table
 
 pytestmark = [
     pytest.mark.anyio,
@@ -390,16 +390,82 @@ async def test_one_that_has_left_the_group_dies_with_the_process_that_started_it
             assert group_of(runaway) == set()
 
 
-async def test_a_descendant_that_cannot_be_found_does_not_hold_up_the_end(
-    watcher: str,
+SHELL = "sh -c 'echo $$; exec sleep 1000'"
+ORPHAN = f"(setsid {SHELL} &)"
+"""A process in a session of its own, whose parent has exited. It holds the pipes."""
+BARE_CHILD = f"setsid env -i {SHELL} &"
+BARE_ORPHAN = f"(setsid env -i {SHELL} &)"
+UNTIL_EOF = "cat >/dev/null"
+
+
+async def by_itself(process: ProcessTransport) -> None:
+    assert await process.wait() == 7
+
+
+async def at_the_end_of_its_input(process: ProcessTransport) -> None:
+    await process.send_eof()
+    assert await process.wait() == 0
+
+
+async def killed(process: ProcessTransport) -> None:
+    process.send_signal(signal.SIGKILL)
+    await process.wait()
+
+
+async def at_once(process: ProcessTransport) -> None:
+    """It is closed while it runs."""
+
+
+@pytest.mark.parametrize(
+    ("end", "then"),
+    [(by_itself, "exit 7"), (at_the_end_of_its_input, UNTIL_EOF)]
+    + [(end, "sleep 1000") for end in (killed, at_once)],
+)
+async def test_however_it_ends_nothing_of_it_is_left_not_even_in_another_session(
+    end: Callable[[ProcessTransport], Awaitable[None]], then: str
 ) -> None:
-    async with running(WITH_RUNAWAY) as process:
+    async with running(shell(f"{ORPHAN}; {then}")) as process:
+        [orphan] = await numbers(process)
+        with killed_in_the_end(orphan):
+            await end(process)
+            assert is_alive(orphan)
+            await process.aclose()
+            assert not is_alive(orphan)
+
+
+async def test_what_clears_its_environment_is_found_by_its_descent_when_the_input_ends() -> None:
+    async with running(shell(f"{BARE_CHILD} {UNTIL_EOF}")) as process:
+        [bare] = await numbers(process)
+        with killed_in_the_end(bare):
+            await at_the_end_of_its_input(process)
+            await process.aclose()
+            assert not is_alive(bare)
+
+
+async def test_what_clears_its_environment_and_has_no_parent_is_not_found(watcher: str) -> None:
+    async with running(shell(f"{BARE_ORPHAN}; exit 7")) as process:
+        [orphan] = await numbers(process)
+        with killed_in_the_end(orphan):
+            await by_itself(process)
+            await process.aclose()
+            assert is_alive(orphan)
+            assert await process.receive() == b""
+
+
+async def test_where_there_is_no_proc_what_has_left_the_group_is_found_by_its_descent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As on macOS."""
+    monkeypatch.setattr(child, "has_proc", lambda: False)
+    monkeypatch.setattr(process_table, "has_proc", lambda: False)
+    async with running(shell(f"{BARE_CHILD} {UNTIL_EOF}")) as process:
         [runaway] = await numbers(process)
         with killed_in_the_end(runaway):
-            assert await process.wait() == 7
+            await at_the_end_of_its_input(process)
             await process.aclose()
-            assert is_alive(runaway)
-            assert await process.receive() == b""
+            assert not is_alive(runaway)
+    async with running(shell("exit 7")) as process:
+        await by_itself(process)
 
 
 async def test_what_it_says_at_its_end_is_received(watcher: str) -> None:
@@ -540,7 +606,7 @@ async def test_what_cannot_be_killed_is_reported(
 ) -> None:
     monkeypatch.setattr(child, "BRIEFLY", 0.02)
     with ended(started(SLEEPER)) as popen, anyio.fail_after(PATIENCE):
-        process = ProcessTransport(Immortal(popen), lambda: None, 0, 0.02)
+        process = ProcessTransport(Immortal(popen, "no mark"), lambda: None, 0, 0.02)
         assert await line(process) == b"ready"
         before = descriptors()
         with pytest.raises(CLIError, match=f"Process {process.pid}, or a process that it has"):
@@ -567,6 +633,9 @@ class Immortal(Child):
         pass
 
     def kill(self) -> None:
+        pass
+
+    def kill_group(self) -> None:
         pass
 
 

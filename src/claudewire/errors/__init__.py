@@ -7,7 +7,7 @@ last, and `redaction` removes secrets from everything that is kept. It uses `wir
 
 from __future__ import annotations
 
-from .diagnosis import diagnose, diagnose_result
+from .diagnosis import diagnose, diagnose_result, status_of
 from .evidence import EvidenceLog
 from .exceptions import (
     BudgetExceeded,
@@ -56,4 +56,5 @@ __all__ = [
     "diagnose_result",
     "redact",
     "rewrite",
+    "status_of",
 ]

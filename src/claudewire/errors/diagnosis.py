@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -9,13 +10,31 @@ from typing import NamedTuple
 
 from ..wire import ResultMessage
 from .exceptions import Cause, CLIError, Evidence, signal_name
-from .failure_signs import RESULT_SIGNS, SIGNS, STARTUP_FAILURES, STATUSES, Sign
+from .failure_signs import (
+    KINDS,
+    RESULT_SIGNS,
+    SIGNS,
+    STARTUP_FAILURES,
+    STATUS_CLASSES,
+    STATUSES,
+    Sign,
+)
 
-__all__ = ["Diagnosis", "diagnose", "diagnose_evidence", "diagnose_result"]
+__all__ = [
+    "Diagnosis",
+    "diagnose",
+    "diagnose_evidence",
+    "diagnose_result",
+    "diagnose_status",
+    "status_of",
+]
 
 _LONGEST = 500
 """Characters of the CLI's own output in a message."""
 
+_API_ERROR = re.compile(
+    r'API Error: (?:(?P<status>\d{3})\b|.*"type":"error","error":\{"type":"(?P<kind>\w+)")'
+)
 _KILLED_ADVICE = "The system may have killed it for lack of memory: see its log (dmesg)."
 _CRASHED = frozenset(["SIGSEGV", "SIGBUS", "SIGILL", "SIGABRT", "SIGFPE", "SIGTRAP"])
 _SUBTYPES = {
@@ -79,11 +98,33 @@ def diagnose_result(result: ResultMessage) -> Diagnosis:
         return Diagnosis(cause, f"The CLI refuses to start: {said or reason}", advice)
     if (found := _by_words(words, (*RESULT_SIGNS, *SIGNS))) is not None:
         return found
-    if result.api_error_status in STATUSES:
-        cause, meaning, advice = STATUSES[result.api_error_status]
-        return Diagnosis(cause, f"{meaning}: {said}" if said else meaning, advice)
+    status = result.api_error_status or _status_in(words)
+    if status is not None and (found := diagnose_status(status, said)) is not None:
+        return found
     meaning = _SUBTYPES.get(result.subtype, "The turn failed")
     return Diagnosis(Cause.UNKNOWN, f"{meaning}: {said}" if said else meaning)
+
+
+def diagnose_status(status: int, said: str = "") -> Diagnosis | None:
+    """Find out what an HTTP status of the API means; None if it is no error."""
+    found = STATUSES.get(status) or STATUS_CLASSES.get(status // 100)
+    if found is None:
+        return None
+    cause, meaning, advice = found
+    return Diagnosis(cause, f"{meaning}: {said}" if said else meaning, advice)
+
+
+def status_of(kind: str | None) -> int | None:
+    """Return the status that the API gives with this kind of error; None if there is no such."""
+    return None if kind is None else KINDS.get(kind)
+
+
+def _status_in(words: Iterable[str]) -> int | None:
+    """The status in a message of a CLI that does not give it in a field."""
+    for word in words:
+        if (match := _API_ERROR.match(word)) is not None:
+            return int(match["status"]) if match["status"] else KINDS.get(match["kind"])
+    return None
 
 
 # --- by what was said -----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The exceptions of the library. Each has a `message`, an `advice` and its `evidence`.
+"""The exceptions of the library. Each has a `message`, an `advice`, `evidence` and `retryable`.
 
 Error                       the base of all
 ├─ LocalProtocolError       we tried to send what must not be sent now (a defect here, or in a
@@ -60,13 +60,18 @@ class TransportClosed(Error):
 
 
 class Cause(StrEnum):
-    """Why a CLI could not be used, as far as it can be told."""
+    """Why a CLI could not be used, or a turn has failed, as far as it can be told."""
 
     NOT_FOUND = "not found"
     WRONG_VERSION = "wrong version"
     BAD_FLAG = "bad flag"
     NOT_LOGGED_IN = "not logged in"
     LIMIT_REACHED = "limit reached"
+    RATE_LIMITED = "rate limited"
+    OVERLOADED = "overloaded"
+    SERVER_ERROR = "server error"
+    CONNECTION_LOST = "connection lost"
+    INVALID_REQUEST = "invalid request"
     SESSION_NOT_FOUND = "session not found"
     SESSION_IN_USE = "session in use"
     OTHER_SESSION = "other session"
@@ -79,6 +84,27 @@ class Cause(StrEnum):
     REFUSED = "refused"
     EXITED = "exited"
     UNKNOWN = "unknown"
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same attempt may succeed later, with nothing changed but the time."""
+        return self in _RETRYABLE
+
+
+_RETRYABLE = frozenset(
+    {
+        Cause.RATE_LIMITED,
+        Cause.OVERLOADED,
+        Cause.SERVER_ERROR,
+        Cause.CONNECTION_LOST,
+        Cause.OUT_OF_MEMORY,
+        Cause.KILLED,
+        Cause.NO_ANSWER,
+        Cause.STOPPED_TALKING,
+        Cause.STOPPED_LISTENING,
+        Cause.EXITED,
+    }
+)
 
 
 class _CLIRelatedError(Error):
@@ -136,6 +162,11 @@ class CLIError(_CLIRelatedError):
         super().__init__(message, evidence=evidence, advice=advice)
         self.cause = cause
 
+    @property
+    def retryable(self) -> bool:
+        """Whether the same may succeed later, in a new session or after a restart."""
+        return self.cause.retryable
+
 
 class CLINotFoundError(CLIError):
     """The `claude` CLI was not found."""
@@ -173,6 +204,11 @@ class UnsupportedRequest(RequestError):
 class RequestTimeout(RequestError, TimeoutError):
     """The CLI did not answer in time. The request has been withdrawn."""
 
+    @property
+    def retryable(self) -> bool:
+        """True: the CLI may only have been slow."""
+        return True
+
 
 class TurnError(_CLIRelatedError):
     """A turn ended without success.
@@ -198,6 +234,11 @@ class TurnError(_CLIRelatedError):
         self.cause = cause
         self.code = code
 
+    @property
+    def retryable(self) -> bool:
+        """Whether the same prompt may succeed later."""
+        return self.cause.retryable
+
 
 class TurnCancelled(TurnError):
     """The turn was withdrawn before it started, or dropped by an interrupt."""
@@ -209,6 +250,11 @@ class BudgetExceeded(TurnError):
 
 class TurnStalled(TurnError):
     """Nothing happened for longer than the watchdog allows."""
+
+    @property
+    def retryable(self) -> bool:
+        """True: what stalled may not stall again."""
+        return True
 
 
 class OutputError(TurnError):
@@ -233,3 +279,8 @@ class OutputError(TurnError):
         self.text = text
         self.value = value
         self.problem = problem
+
+    @property
+    def retryable(self) -> bool:
+        """True: a model does not always give the same answer."""
+        return True

@@ -12,7 +12,15 @@ from typing import NamedTuple
 
 from .exceptions import Cause
 
-__all__ = ["RESULT_SIGNS", "SIGNS", "STARTUP_FAILURES", "STATUSES", "Sign"]
+__all__ = [
+    "KINDS",
+    "RESULT_SIGNS",
+    "SIGNS",
+    "STARTUP_FAILURES",
+    "STATUSES",
+    "STATUS_CLASSES",
+    "Sign",
+]
 
 
 class Sign(NamedTuple):
@@ -73,10 +81,50 @@ RESULT_SIGNS: tuple[Sign, ...] = (
     ),
     _sign(
         r"^API Error: (?:Request rejected \()?429\b",
-        Cause.LIMIT_REACHED,
+        Cause.RATE_LIMITED,
         "The API refuses because there were too many requests",
         "Wait, or send less at once.",
         "1.0.128, 2.1.17, 2.1.325, when the API answers with 429",
+    ),
+    _sign(
+        r"^Prompt is too long|^Request too large|^PDF too large|^Image was too large"
+        r"|^The PDF (?:specified is password protected|file was not valid)",
+        Cause.INVALID_REQUEST,
+        "The prompt is too long, or has a file that the API does not take",
+        "Send less: start a new session, or leave out what is too large.",
+        "the first two: 1.0.128 to 2.1.325, when the API answers with 400 and this reason, or with "
+        "413; the others are text of 2.1.17 and 2.1.325",
+    ),
+    _sign(
+        r"^There's an issue with the selected model \(([^)]*)\)",
+        Cause.REFUSED,
+        "The API does not know the model {0}",
+        "Choose another model.",
+        "2.1.100, 2.1.197, 2.1.250, 2.1.325, when the API answers with 404",
+    ),
+    _sign(
+        r"^API Error: (?!\d{3}\b).*[Oo]verloaded|Repeated 529 Overloaded|is experiencing high load",
+        Cause.OVERLOADED,
+        "The API is overloaded",
+        "Try again later, or use another model.",
+        "text of 1.0.128, 2.1.17 and 2.1.325, for an error in the middle of a reply",
+    ),
+    _sign(
+        r"Unable to connect to API: (?:SSL|Self-signed) ",
+        Cause.REFUSED,
+        "The API's certificate is not accepted",
+        "Set NODE_EXTRA_CA_CERTS to the certificate of the proxy or gateway.",
+        "text of 2.1.17 and 2.1.325",
+    ),
+    _sign(
+        r"^API Error: (?:terminated|Connection |Request timed out|The socket connection was closed)"
+        r"|Unable to connect to API",
+        Cause.CONNECTION_LOST,
+        "The connection to the API was lost, or could not be made",
+        "Try again; if it stays so, check the network, the proxy and ANTHROPIC_BASE_URL.",
+        "`terminated` (1.0.128 to 2.1.100) and `Connection to the API was lost` (2.1.197 to "
+        "2.1.325), when a reply breaks off; `Connection …` and `Unable to connect` (1.0.128 to "
+        "2.1.325), when nothing listens; the others are text of 2.1.325",
     ),
     _sign(
         r"Please run /login|^Not logged in|^Authentication required",
@@ -241,6 +289,10 @@ STARTUP_FAILURES: dict[str, tuple[Cause, str]] = {
 }
 """Reasons that a result gives for a failed start. All others mean `Cause.REFUSED`."""
 
+_WRONG = "The API does not accept the request"
+_MEND = "Change the prompt or the options: the message says what is wrong."
+_LATER = "Try again later."
+
 STATUSES: dict[int, tuple[Cause, str, str]] = {
     401: (Cause.NOT_LOGGED_IN, "The API does not accept the credentials", _LOG_IN),
     402: (Cause.LIMIT_REACHED, "The account has no credit left", "Add credit to the account."),
@@ -250,7 +302,29 @@ STATUSES: dict[int, tuple[Cause, str, str]] = {
         "The API does not know the model",
         "Choose another model.",
     ),
-    429: (Cause.LIMIT_REACHED, "The API refuses because there were too many requests", "Wait."),
-    529: (Cause.UNKNOWN, "The API is overloaded", "Try again later."),
+    408: (Cause.CONNECTION_LOST, "The API did not get the request in time", _LATER),
+    409: (Cause.SERVER_ERROR, "The API could not do it at the moment", _LATER),
+    429: (Cause.RATE_LIMITED, "The API refuses because there were too many requests", "Wait."),
+    529: (Cause.OVERLOADED, "The API is overloaded", _LATER),
 }
 """What an HTTP status of the API means, if no message is known."""
+
+STATUS_CLASSES: dict[int, tuple[Cause, str, str]] = {
+    4: (Cause.INVALID_REQUEST, _WRONG, _MEND),
+    5: (Cause.SERVER_ERROR, "The API has failed", _LATER),
+}
+"""What all other statuses mean, by their first digit."""
+
+KINDS: dict[str, int] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The status that the API gives with each kind of error."""

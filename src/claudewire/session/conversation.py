@@ -19,7 +19,7 @@ How it is found out which turn a message belongs to, the surest sign first:
 What holds a prompt back, and until when. There are only two things:
 
 * a prompt before it that is not over. It is over with its result, or with what ends a turn without
-  one (see `ending`), or with the CLI.
+  one (see `ending`), or with the CLI; at the latest when the CLI is idle.
 * an unsolicited turn. It is over with its result, or when the CLI is idle; and after a while of
   silence the prompt no longer waits for it.
 
@@ -33,13 +33,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..errors import Error, LocalProtocolError, TurnCancelled, TurnError
+from ..errors import Error, LocalProtocolError, TurnCancelled
 from ..wire import (
     AssistantMessage,
     CanUseTool,
     CommandLifecycleMessage,
     ContentBlockDelta,
     ErrorMessage,
+    HookCallback,
     HumanOrigin,
     InitMessage,
     Message,
@@ -51,22 +52,25 @@ from ..wire import (
     SystemErrorMessage,
     ToolProgressMessage,
     UserMessage,
+    UserPromptSubmitHookInput,
 )
 from .ending import (
+    AFTER_IDLE,
+    AFTER_MERGING,
     AFTER_REQUEST,
     UNANNOUNCED,
     UNSOLICITED,
     Ending,
+    became_idle,
     failed,
     interrupted,
     late,
+    left_open,
     stopped,
 )
 from .turn import AnyTurn, Turn, TurnState, UnreadCount
 
 __all__ = ["Conversation"]
-
-IDLE_WITHOUT_RESULT = "The CLI became idle without a result of this turn"
 
 
 class Conversation:
@@ -106,6 +110,8 @@ class Conversation:
         self._last_result: ResultMessage | None = None
         self._spoken_before: int = 0
         """How often there had been output at the last result."""
+        self._is_idle = False
+        """Set when the CLI has said so, and has not gone on since."""
 
     # --- facts -----------------------------------------------------------------------------------
 
@@ -152,6 +158,7 @@ class Conversation:
             del self._held[turn.uuid]
             turn.state = TurnState.SENT
             self._sent[turn.uuid] = turn
+            self._is_idle = False
         return turn
 
     def _urgent(self) -> AnyTurn | None:
@@ -186,7 +193,7 @@ class Conversation:
     def reset(self) -> None:
         """Forget what is known about the CLI: another one follows."""
         self.current = self.ending = self._last_result = self._announcement = None
-        self.narrates = self._result_is_missing = False
+        self.narrates = self._result_is_missing = self._is_idle = False
 
     # --- receiving -------------------------------------------------------------------------------
 
@@ -209,6 +216,7 @@ class Conversation:
         turn = self._running() if find is None else find(self, message)
         if turn is not None:
             turn._push(message)
+        self._expect_ends()
         return turn
 
     def _running(self) -> AnyTurn | None:
@@ -241,6 +249,7 @@ class Conversation:
         if agent is not None:
             # A subagent may go on between turns, and no result would follow.
             return self._running()
+        self._is_idle = False
         turn = self.current or self._begin_some()
         if turn is not None:
             self._result_is_missing = False
@@ -267,10 +276,30 @@ class Conversation:
 
     def _of_state(self, message: SessionStateChangedMessage) -> AnyTurn | None:
         turn = self._running()
-        if message.state == "idle" and turn is not None and not turn.was_asked_for:
+        if message.state != "idle":
+            self._goes_on()
+            return turn
+        self._is_idle = True
+        if turn is not None and not turn.was_asked_for:
             # Nothing more will come for it, and other turns wait for its end.
-            self.drop(turn, TurnError(IDLE_WITHOUT_RESULT))
+            self.drop(turn, became_idle())
         return turn
+
+    def _goes_on(self) -> None:
+        """Note that the CLI is not idle."""
+        self._is_idle = False
+        if self.ending is not None and self.ending.left_open:
+            self.ending = None
+
+    def _expect_ends(self) -> None:
+        """Have the turns end that the CLI has, and does not go on with."""
+        if self.ending is not None:
+            return
+        if self._is_idle:
+            if self._sent:
+                self.ending = left_open(self.sent, AFTER_IDLE)
+        elif self.current is None and (merged := tuple(filter(_has_begun, self._sent.values()))):
+            self.ending = left_open(merged, AFTER_MERGING)
 
     def _of_lifecycle(self, message: CommandLifecycleMessage) -> AnyTurn | None:
         self.narrates = True
@@ -278,7 +307,8 @@ class Conversation:
         if turn is None:
             return None
         if message.state == "started":
-            # Another may be running: this one was put into it, and its result will name both.
+            # Another may be running: this one was put into it, and its result may name both.
+            self._goes_on()
             self._begin(turn)
         elif message.state == "completed":
             self._merge(turn)
@@ -288,7 +318,7 @@ class Conversation:
 
     def _merge(self, turn: AnyTurn) -> None:
         """End a turn that the CLI put into another one, whose result does not name both."""
-        if turn.state is not TurnState.RUNNING or turn is self.current:
+        if not _has_begun(turn) or turn is self.current:
             return
         if self.current is not None:
             self._overtaken.append(turn)  # the next result ends both
@@ -334,7 +364,7 @@ class Conversation:
         if not turns:
             first = self._ended_without_a_name(result)
             if first is self.current:
-                turns = [turn for turn in self._sent.values() if turn.state is TurnState.RUNNING]
+                turns = list(filter(_has_begun, self._sent.values()))
         elif first not in turns and (first is None or first.was_asked_for):
             first = turns[0]
         assert first is not None
@@ -420,7 +450,10 @@ class Conversation:
     def note_request(self, request: Request) -> None:
         """Note that the CLI asks for something: a turn is going on."""
         ending = self.ending
-        if ending is not None and not ending.is_certain:
+        if ending is not None and ending.left_open:
+            if _is_of_a_turn(request):
+                self._goes_on()
+        elif ending is not None and not ending.is_certain:
             # It may say no more, so this is no reason to wait for ever.
             self.ending = Ending(ending.turn, ending.outcome, AFTER_REQUEST)
         elif isinstance(request.body, CanUseTool) and not self.is_busy:
@@ -436,7 +469,20 @@ class Conversation:
         turn, outcome = ending.turn, ending.outcome
         if outcome is None:
             self._overtake()
-            return
+        elif ending.left_open:
+            for each in ending.left_open:
+                self._end_left_open(each, outcome)
+        else:
+            self._end_with(turn, outcome)
+        self._expect_ends()
+
+    def _end_left_open(self, turn: AnyTurn, error: ResultMessage | Error) -> None:
+        if _has_begun(turn) and turn is not self.current and self._last_result is not None:
+            self._finish(turn, self._last_result, merged=True)
+        elif not turn.is_over:
+            self._end_with(turn, error)
+
+    def _end_with(self, turn: AnyTurn, outcome: ResultMessage | Error) -> None:
         self._result_is_missing = not outcome.line if isinstance(outcome, ResultMessage) else True
         if isinstance(outcome, Error):
             self.drop(turn, outcome)
@@ -449,6 +495,18 @@ def _prompts_of(result: ResultMessage) -> set[str]:
     """The prompts that a result says it answers."""
     named = (*(result.user_message_uuids or ()), result.user_message_uuid)
     return {uuid for uuid in named if uuid}
+
+
+def _has_begun(turn: AnyTurn) -> bool:
+    return turn.state is TurnState.RUNNING
+
+
+def _is_of_a_turn(request: Request) -> bool:
+    """Whether the CLI asks in the middle of a turn, and not for something in the background."""
+    body = request.body
+    if isinstance(body, HookCallback):
+        return isinstance(body.input, UserPromptSubmitHookInput)
+    return isinstance(body, CanUseTool) and body.agent_id is None
 
 
 def _bound(unsolicited: AnyTurn) -> Ending:

@@ -49,10 +49,11 @@ from ..wire import (
     Rules,
     SessionCreatedMessage,
     SessionStateChangedMessage,
+    StopTask,
     StreamEvent,
     dropped_prompts,
 )
-from .conversation import IDLE_WITHOUT_RESULT, Conversation
+from .conversation import Conversation
 from .ending import Ending
 from .events import (
     BudgetAlert,
@@ -82,9 +83,6 @@ NOTICES = 1000
 NEW_BUDGET = "A new session has a new budget."
 OTHER_BUDGET = "Use a larger SharedBudget, or a new one."
 TURN_OVER = "the turn was over before a decision was made"
-
-RESULT_FOLLOWS_WITHIN: float = 5.0
-"""Seconds. Usually the result comes before the CLI says that it is idle."""
 
 TURN_FOLLOWS_WITHIN: float = 1.0
 """Seconds. The end of a task sets off a turn; measured, the CLI is idle for 0.1 s in between."""
@@ -129,7 +127,6 @@ class Core:
         self._holding_back = 0
         self.cli_info: InitializeResult | None = None
         self.init_message: InitMessage | None = None
-        self.cli_state: str | None = None
         self.last_result: ResultMessage | None = None
         self.session_id: str | None = None
         self.restarting: bool = False
@@ -215,6 +212,8 @@ class Core:
             raise await self.reason(link) from None
         if isinstance(answer, ContextUsageResult):
             self.ledger.note_context(answer)
+        if isinstance(body, StopTask) and self.tasks.stopped(body.task_id):
+            self.changed.notify()
         return answer
 
     async def reason(self, link: Link) -> Error:
@@ -448,18 +447,7 @@ class Core:
         self.give_up(error)
 
     def _note_state(self, message: SessionStateChangedMessage) -> None:
-        self.cli_state = message.state
-        if message.state == "idle" and self.link is not None and self.conversation.current:
-            self.link.start_soon(partial(self._expect_result, self.conversation.current))
         self.changed.notify()
-
-    async def _expect_result(self, turn: AnyTurn) -> None:
-        """Drop a turn if the CLI stays idle without a result of it."""
-        with anyio.move_on_after(RESULT_FOLLOWS_WITHIN):
-            await turn.finished.wait()
-        if not turn.is_over and self.cli_state == "idle" and self.conversation.current is turn:
-            self.conversation.drop(turn, TurnError(IDLE_WITHOUT_RESULT))
-            self.settle()
 
     def _note_result(self, result: ResultMessage) -> None:
         self.last_result = result
@@ -498,8 +486,10 @@ class Core:
     def _may_end(self, ending: Ending) -> bool:
         if ending.outcome is None:
             return bool(self.conversation.held)
+        if ending.is_certain or ending.left_open:
+            return True
         assert self.link is not None
-        return ending.is_certain or not self.link.connection.owed  # a handler is still deciding
+        return not self.link.connection.owed  # a handler is still deciding
 
     def _end(self, ending: Ending) -> None:
         outcome = ending.outcome
@@ -554,7 +544,8 @@ class Core:
 
     def _reason(self) -> Error:
         if self.restarting:
-            return TurnError("The CLI was restarted before it had answered this turn")
+            text = "The CLI was restarted before it had answered this turn"
+            return TurnError(text, cause=Cause.EXITED)
         if self.link is None or self.link.is_closing:
             return SessionClosed("The session was closed")
         evidence = self.link.evidence()

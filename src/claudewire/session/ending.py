@@ -4,24 +4,31 @@ A result ends its turn at once. Where none is sure to come, something else says 
 over: the model has stopped, an error was reported, an interrupt was answered. Whether more follows
 is only known when nothing does. So the turn ends when the CLI has said nothing more of it for some
 time; what it says before that time is over belongs to the turn.
+
+And whatever a CLI says or leaves out: no turn stays open while the CLI is idle, or while it goes on
+with something else. What it said it had begun with was answered by the last result; the rest fails.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..errors import Error, TurnError, diagnose_result
+from ..errors import Cause, Error, TurnError, diagnose_result, status_of
 from ..wire import AssistantMessage, ErrorMessage, ResultMessage, SystemErrorMessage
 from .turn import AnyTurn
 
 __all__ = [
+    "AFTER_IDLE",
+    "AFTER_MERGING",
     "AFTER_REQUEST",
     "UNANNOUNCED",
     "UNSOLICITED",
     "Ending",
+    "became_idle",
     "failed",
     "interrupted",
     "late",
+    "left_open",
     "stopped",
 ]
 
@@ -40,6 +47,12 @@ AFTER_REQUEST: float = 60.0
 AFTER_LATE_RESULT: float = 1.0
 """Seconds for the first output of a turn, to show that a result before it belonged to another."""
 
+AFTER_IDLE: float = 5.0
+"""Seconds. Usually the result comes before the CLI says that it is idle."""
+
+AFTER_MERGING: float = 60.0
+"""Seconds after a result that does not name all prompts which were put into its turn."""
+
 UNSOLICITED: float = 60.0
 """Seconds of silence after which an unsolicited turn no longer keeps a prompt waiting."""
 
@@ -56,12 +69,14 @@ class Ending:
         outcome: its result or error; None to go on without waiting for its end.
         within: how many seconds of silence it takes.
         is_certain: output only delays it. Otherwise output shows that the turn goes on.
+        left_open: the turns that it ends, where the CLI goes on with none of them.
     """
 
     turn: AnyTurn
     outcome: ResultMessage | Error | None
     within: float
     is_certain: bool = False
+    left_open: tuple[AnyTurn, ...] = ()
 
 
 def stopped(turn: AnyTurn, message: AssistantMessage, before: Ending | None) -> Ending:
@@ -101,7 +116,9 @@ def interrupted(turn: AnyTurn) -> Ending:
 def failed(turn: AnyTurn, message: ErrorMessage | SystemErrorMessage) -> Ending:
     """End a turn after an error that no result follows."""
     code, text = _code_and_text(message)
-    found = diagnose_result(ResultMessage(subtype="error", errors=[text]))
+    found = diagnose_result(
+        ResultMessage(subtype="error", errors=[text], api_error_status=status_of(code))
+    )
     reported = f"The CLI reported an error: {text}" + (f" ({code})" if code else "")
     error = TurnError(reported, cause=found.cause, code=code, advice=found.advice)
     return Ending(turn, error, AFTER_ERROR)
@@ -110,6 +127,17 @@ def failed(turn: AnyTurn, message: ErrorMessage | SystemErrorMessage) -> Ending:
 def late(turn: AnyTurn, result: ResultMessage) -> Ending:
     """End a turn with a result that may also be the late one of the turn before."""
     return Ending(turn, result, AFTER_LATE_RESULT)
+
+
+def left_open(turns: tuple[AnyTurn, ...], within: float) -> Ending:
+    """End turns that the CLI has taken and does not go on with."""
+    return Ending(turns[0], became_idle(), within, left_open=turns)
+
+
+def became_idle() -> TurnError:
+    """Make the error of a turn that the CLI does not go on with."""
+    text = "The CLI became idle without a result of this turn"
+    return TurnError(text, cause=Cause.NO_ANSWER)
 
 
 def _code_and_text(message: ErrorMessage | SystemErrorMessage) -> tuple[str | None, str]:

@@ -52,6 +52,19 @@ class Reply(Generic[OutputT]):
         return self.result.ok
 
     @property
+    def error(self) -> TurnError | None:
+        """Why the turn did not succeed, with the cause as far as it is known; None if it did."""
+        if self.ok:
+            return None
+        found = diagnose_result(self.result)
+        return TurnError(found.message, result=self.result, cause=found.cause, advice=found.advice)
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the turn has failed, and the same prompt may succeed later."""
+        return self.error is not None and self.error.retryable
+
+    @property
     def text(self) -> str:
         """The final text: the result that the CLI reports, else the last text of the model."""
         if self.result.result is not None:
@@ -116,7 +129,6 @@ class Reply(Generic[OutputT]):
         Raises:
             TurnError: with the result and, if it can be found out, the cause.
         """
-        if self.ok:
-            return self
-        found = diagnose_result(self.result)
-        raise TurnError(found.message, result=self.result, cause=found.cause, advice=found.advice)
+        if (error := self.error) is not None:
+            raise error
+        return self

@@ -15,7 +15,15 @@ from uuid import uuid4
 import anyio
 
 from ..content import Prompt, to_content
-from ..errors import Error, OptionsError, OutputError, SessionClosed, TransportClosed
+from ..errors import (
+    Error,
+    OptionsError,
+    OutputError,
+    RequestError,
+    RequestTimeout,
+    SessionClosed,
+    TransportClosed,
+)
 from ..launch import Connect, check_restart, check_transport
 from ..options import Options, check_options
 from ..people import Inbox
@@ -540,7 +548,13 @@ class Session(Generic[OutputT]):
     async def _stop_tasks(self) -> None:
         for task in self.tasks.running:
             if task.reported:  # the CLI does not report the end of the others
-                await self.stop_task(task.id)
+                try:
+                    await self.stop_task(task.id)
+                except RequestError as error:
+                    if isinstance(error, RequestTimeout):
+                        raise
+                    log.debug("The CLI has no task %s to stop: %s", task.id, error)
+                    self._core.tasks.stopped(task.id)
 
     async def finish_tasks(self, tasks: TasksAtEnd, seconds: float) -> None:
         """Wait for background tasks for up to `seconds`, then stop them; see `wait_idle`."""

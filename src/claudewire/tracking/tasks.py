@@ -191,6 +191,11 @@ class TaskTracker(TaskTable):
         self._listed.clear()
         return [self._end(task, LOST) for task in self.running]
 
+    def stopped(self, id: str) -> Changed:
+        """Note that the CLI has stopped a task, as it was asked to: not all tell of the end."""
+        task = self.get(id)
+        return () if task is None or not task.running else (self._end(task, "stopped"),)
+
     def _set(self, task: BackgroundTask, **fields: Any) -> BackgroundTask:
         """Change a task. What is None stays as it was."""
         known = {name: value for name, value in fields.items() if value is not None}

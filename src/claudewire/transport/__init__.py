@@ -7,11 +7,13 @@ A transport knows nothing about lines or messages. What operating systems do dif
 from __future__ import annotations
 
 from .base import MemoryTransport, Transport, memory_pair
+from .platforms import PROCESS_MARK
 from .process import Configurable, Launch, ProcessTransport, check_platform, spawn
 from .recording import Direction, Recording, RecordingEntry, RecordingError, RecordingTransport
 from .replay import Match, ReplayMismatch, ReplayTransport, ReplayUnfinished
 
 __all__ = [
+    "PROCESS_MARK",
     "Configurable",
     "Direction",
     "Launch",

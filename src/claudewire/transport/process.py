@@ -5,13 +5,15 @@
     await transport.aclose()      # takes a limited time, and is complete even if it is cancelled
 
 How it ends: its stdin is closed, its process group gets SIGTERM, and after a while SIGKILL. Then it
-is verified that nothing of the group is left. What the process wrote can still be received.
+is verified that nothing is left of the group, nor of what has left it. What the process wrote can
+still be received.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
+import time
 import warnings
 import weakref
 from collections.abc import Callable, Mapping
@@ -194,7 +196,13 @@ class ProcessTransport:
 
     async def send_eof(self) -> None:
         """Close its stdin, after all that was sent before. The other direction stays open."""
+        await self._note_descendants()  # for it may exit then, and leave them behind
         await self._stdin.send_eof()
+
+    async def _note_descendants(self) -> None:
+        since = time.monotonic()
+        await anyio.sleep(self._child.look_in(since))
+        self._child.note_descendants(since)
 
     async def receive(self) -> bytes:
         """Wait for some bytes; `b""` when there will be no more. None are lost if it is cancelled.
@@ -270,24 +278,27 @@ class ProcessTransport:
 
     async def _end_process(self) -> None:
         if self.is_alive:
+            await self._note_descendants()
             self._child.terminate()
             with anyio.move_on_after(self._terminate_after):
                 await self.wait()
         if self.is_alive:
             log.warning("Process %d did not end after SIGTERM; killing it", self.pid)
-        self._child.kill()
-        with anyio.move_on_after(self._kill_after):
-            await self.wait()
+            self._child.kill()
+            with anyio.move_on_after(self._kill_after):
+                await self.wait()
+        self._child.kill_group()
         self._child.release()
         with anyio.move_on_after(self._kill_after):
             await self._end_descendants()
 
     async def _end_descendants(self) -> None:
-        pause = _SHORTEST_PAUSE
-        while self._child.is_left():
+        since, pause = time.monotonic(), _SHORTEST_PAUSE
+        await anyio.sleep(self._child.look_in(since))
+        while self._child.is_left(since):
             self._child.kill()
             await anyio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            since, pause = time.monotonic(), min(2 * pause, _LONGEST_PAUSE)
 
     def _not_killed(self) -> CLIError:
         message = f"Process {self.pid}, or a process that it has started, cannot be killed"

@@ -56,6 +56,11 @@ class Error(Exception):
         self.advice = advice
         self.evidence: Evidence = evidence or _NO_EVIDENCE
 
+    @property
+    def retryable(self) -> bool:
+        """Whether the same attempt may succeed later, with nothing changed but the time."""
+        return False
+
     def __str__(self) -> str:
         return "\n".join(part for part in (self.message, self.advice) if part)
 

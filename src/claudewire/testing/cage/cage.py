@@ -25,6 +25,7 @@ from pathlib import Path
 
 import msgspec
 
+from ...transport import PROCESS_MARK
 from ..api import TURN, APIRequest, APIScript, ScriptSource
 from .launcher import Plan
 from .warden import REQUESTS, SCRIPT, CageError, dismiss_wardens
@@ -33,7 +34,7 @@ __all__ = ["FAKE_KEY", "Cage", "CageError"]
 
 FAKE_KEY = "sk-ant-api03-this-key-is-fake-and-opens-nothing"
 
-_KEPT = ("PATH", "LANG", "TERM")
+_KEPT = ("PATH", "LANG", "TERM", PROCESS_MARK)
 _QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "DISABLE_TELEMETRY": "1",
@@ -80,7 +81,7 @@ class Cage:
         self._folder = Path(tempfile.mkdtemp(prefix="claudewire-cage-")).resolve()
         for folder in (self.home, self.config, self.work, self._tmp, self.folder / "wardens"):
             folder.mkdir()
-        plan = Plan(keep=self._keep, env=self._environment())
+        plan = Plan(keep=self._keep, env=self._environment(), mark=PROCESS_MARK)
         (self.folder / Plan.FILE).write_bytes(msgspec.json.encode(plan))
         (self.folder / SCRIPT).write_bytes(msgspec.json.encode(self._script))
         return self

@@ -52,6 +52,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Patterns of the names of variables that the program may see."""
     env: dict[str, str]
     """Variables that the program gets."""
+    mark: str
+    """The variable by which all processes of the program can be found."""
 
     FILE: ClassVar = "cage.json"
     WORK: ClassVar = "work"
@@ -138,7 +140,7 @@ def main(arguments: list[str]) -> NoReturn:
         folder = Path(arguments[0])
         plan = Plan.load(folder)
         outside = confine()
-        url = post_warden(folder, outside)
+        url = post_warden(folder, outside, plan.mark)
     except (CageError, IndexError, OSError, ValueError) as error:
         _leave(NO_CAGE, f"no cage is possible, so nothing was run: {error}")
     _become(arguments[1:], folder / Plan.WORK, plan.environment(os.environ, url))

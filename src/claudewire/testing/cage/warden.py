@@ -7,6 +7,7 @@ locked file, named after its process id, identifies it.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import os
 import select
@@ -40,12 +41,13 @@ def network() -> int:
     return os.stat("/proc/thread-self/ns/net").st_ino
 
 
-def post_warden(folder: Path, outside: int) -> str:
+def post_warden(folder: Path, outside: int, mark: str) -> str:
     """Start a warden for this process; return the URL of its API.
 
     Args:
         folder: the folder of the cage.
         outside: the network that this process has left.
+        mark: the variable that the processes of the program have, and the warden must not have.
 
     Raises:
         CageError: it could not start.
@@ -58,7 +60,7 @@ def post_warden(folder: Path, outside: int) -> str:
         if os.fork() == 0:
             report = _Report(write)
             let_go_of_files(write, folder / _LOG)
-            be_warden(folder, program, outside, report)
+            be_warden(folder, program, outside, mark, report)
         os._exit(0)
     os.close(write)
     os.waitpid(child, 0)
@@ -119,10 +121,13 @@ class _Report:
             self.file = None
 
 
-def be_warden(folder: Path, program: int, outside: int, report: Callable[[str], None]) -> NoReturn:
+def be_warden(
+    folder: Path, program: int, outside: int, mark: str, report: Callable[[str], None]
+) -> NoReturn:
     """Run as the warden of a program until it has ended; then end this process."""
     try:
         os.setsid()
+        forget_variable(mark)
         with signed_in(folder), open(os.pidfd_open(program), "rb", buffering=0) as watch:
             stand_watch(folder, watch.fileno(), report)
             end_the_rest(outside)
@@ -131,6 +136,19 @@ def be_warden(folder: Path, program: int, outside: int, report: Callable[[str], 
         report(f"error {error}")
     finally:
         os._exit(0)
+
+
+def forget_variable(name: str) -> None:
+    """Remove a variable from the environment that `/proc` shows of this process.
+
+    By the mark in it the warden would be taken for a process of its program, and be ended with it.
+    """
+    variables = ctypes.POINTER(ctypes.c_void_p).in_dll(ctypes.CDLL(None), "environ")
+    for address in iter(variables):
+        if address is None:
+            return
+        if ctypes.string_at(address).startswith(f"{name}=".encode()):
+            ctypes.memset(address, ord("_"), len(name))
 
 
 def let_go_of_files(kept: int, log: Path) -> None:

@@ -8,7 +8,8 @@
     child.is_left()                           whether anything of it is still alive
 
 A child leads a session of its own, whose process group is signalled as a whole. A pidfd or, where
-there is none, a thread learns of its exit. A guardian process ends the group if we are killed.
+there is none, a thread learns of its exit. A mark in the environment shows what has left the group.
+A guardian process ends all of it if we are killed.
 
 The tests run on Linux, and there also what macOS needs: a thread instead of the pidfd, `ps` instead
 of `/proc`. What only macOS has (learning of the exit from a kqueue, with Python before 3.13) has
@@ -18,5 +19,6 @@ never run. Windows is not supported.
 from __future__ import annotations
 
 from .child import Child, start
+from .marks import PROCESS_MARK
 
-__all__ = ["Child", "start"]
+__all__ = ["PROCESS_MARK", "Child", "start"]

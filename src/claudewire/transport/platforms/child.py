@@ -15,7 +15,15 @@ from typing import IO
 
 from .exit_watcher import ExitWatcher, watch_exit
 from .guardian import guardian
-from .process_table import ProcessInfo, descendants, process_table
+from .marks import find_marked, with_mark
+from .process_table import (
+    ProcessInfo,
+    SharedTable,
+    Table,
+    descendants,
+    has_proc,
+    process_info,
+)
 
 __all__ = ["BRIEFLY", "Child", "start"]
 
@@ -39,8 +47,10 @@ class Child:
         returncode: how it exited, negative for a signal; None if that is not known.
     """
 
-    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes], mark: str) -> None:
         self._popen = popen
+        self._mark = mark
+        self._started = _when_started(popen.pid)
         self._owner = os.getpid()
         # Re-entrant: the garbage collector, or a signal handler, may end us in the middle.
         self._lock = threading.RLock()
@@ -84,27 +94,48 @@ class Child:
     def terminate(self) -> None:
         """Ask the whole group to end."""
         with self._lock:
-            self._note_escaped()
             self._signal_group(signal.SIGTERM)
             self._signal_group(signal.SIGCONT)  # a stopped process does not react to SIGTERM
 
     def kill(self) -> None:
         """Kill the whole group, and descendants of the process that have left the group."""
         with self._lock:
-            self._note_escaped()
+            table = _table.get()
+            self._note_escaped(table)
             self._signal_group(signal.SIGKILL)
-            for process in self._escaped_alive():
+            for process in self._escaped_alive(table):
                 with suppress(OSError):
                     if process.group == process.pid:
                         os.killpg(process.group, signal.SIGKILL)
                     os.kill(process.pid, signal.SIGKILL)
 
-    def _note_escaped(self) -> None:
-        """Remember who has left the group: after the exit it cannot be found out."""
-        if self.is_ours and not self.poll():
-            for process in descendants(self.pid, process_table()):
-                if process.group != self.pid:
-                    self._escaped[process.pid] = process
+    def kill_group(self) -> None:
+        """Kill what is left of the group, without a look for those that have left it."""
+        with self._lock:
+            self._signal_group(signal.SIGKILL)
+
+    def note_descendants(self, since: float | None = None) -> None:
+        """Remember who has left the group: without a mark it cannot be found out after the exit.
+
+        Args:
+            since: the monotonic time that matters; now if None. Not before `look_in` says so.
+        """
+        with self._lock:
+            if self.is_ours and not self.poll():
+                self._note_escaped(_table.get(since))
+
+    def _note_escaped(self, table: Table) -> bool:
+        """Remember who has left the group; say whether these are all."""
+        if not self.is_ours:
+            return True
+        family, is_all = [] if self.poll() else descendants(self.pid, table), True
+        if self._started is not None:
+            marked, is_all = find_marked(self._mark, table, self._started)
+            family += marked
+        for process in family:
+            if self.pid not in (process.pid, process.group):
+                self._escaped[process.pid] = process
+        return is_all
 
     def _signal_group(self, number: int) -> None:
         if self.is_ours and not self._is_number_reused():
@@ -125,24 +156,32 @@ class Child:
                 self._popen.wait()
                 self._released = True
 
-    def is_left(self) -> bool:
-        """Say whether it, or anything that it has started, is still alive."""
+    def look_in(self, since: float) -> float:
+        """Say in how many seconds to look at what there is since some time: others may, too."""
+        return 0.0 if self._started is None else _table.due_in(since)
+
+    def is_left(self, since: float | None = None) -> bool:
+        """Say whether it, or anything that it has started, is alive: since some time, or now."""
         with self._lock:
-            return not self._released or self._is_group_alive() or bool(self._escaped_alive())
-
-    def _is_group_alive(self) -> bool:
-        if not self._is_number_reused() and _exists(-self.pid):
-            # Dead processes are members until they are reaped, which may never happen.
-            table = process_table().values()
-            if any(each.group == self.pid and not each.is_dead for each in table):
+            if not self._released:
                 return True
-        _reap_orphans(self.pid)
-        return False
+            has_group = not self._is_number_reused() and _exists(-self.pid)
+            if not (has_group or self._escaped or self._started is not None):
+                return False
+            table = _table.get(since)
+            is_all = self._note_escaped(table)
+            if has_group and self._is_group_alive(table):
+                return True
+            _reap_orphans(self.pid)
+            return not is_all or bool(self._escaped_alive(table))
 
-    def _escaped_alive(self) -> list[ProcessInfo]:
-        if not self._escaped or not self.is_ours:
+    def _is_group_alive(self, table: Table) -> bool:
+        # Dead processes are members until they are reaped, which may never happen.
+        return any(each.group == self.pid and not each.is_dead for each in table.values())
+
+    def _escaped_alive(self, table: Table) -> list[ProcessInfo]:
+        if not self.is_ours:
             return []
-        table = process_table()
         return [
             process
             for process in table.values()
@@ -182,6 +221,13 @@ class Child:
 
 
 _children: weakref.WeakSet[Child] = weakref.WeakSet()
+
+_table = SharedTable()
+
+
+def _when_started(pid: int) -> str | None:
+    """Say when a child was started; None where its environment cannot be looked at."""
+    return process_info(pid).started if has_proc() else None
 
 
 def _non_blocking(pipe: IO[bytes] | None) -> IO[bytes]:
@@ -243,13 +289,14 @@ def start(
         KeyError: there is no such user.
     """
     uid, gid, groups = _account(user)
+    mark = guardian().new_mark()
     popen = subprocess.Popen(
         list(argv),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         bufsize=0,
-        env=dict(env),
+        env=with_mark(env, mark),
         cwd=cwd,
         # A session and not just a group: no terminal sends it signals behind our back.
         start_new_session=True,
@@ -259,7 +306,7 @@ def start(
     )
     try:
         guardian().watch(popen.pid)
-        return Child(popen)
+        return Child(popen, mark)
     except BaseException:
         guardian().forget(popen.pid)
         os.killpg(popen.pid, signal.SIGKILL)  # not reaped, so the number is its own

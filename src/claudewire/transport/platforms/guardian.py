@@ -2,8 +2,8 @@
 
 One small shell per host process, started with the first child. It reads on its stdin which process
 groups there are. However we end, the kernel closes our end of that pipe: then the guardian ends
-every group that is still listed, and itself. It is in a session of its own, so that what a
-terminal or a supervisor sends to us does not reach it.
+every group that is still listed, what has left its group, and itself. It is in a session of its
+own, so that what a terminal or a supervisor sends to us does not reach it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import subprocess
 import threading
 from contextlib import suppress
+from itertools import count
 
 __all__ = ["Guardian", "guardian"]
 
@@ -21,6 +22,7 @@ log: logging.Logger = logging.getLogger("claudewire.transport")
 
 _SCRIPT = """\
 trap '' HUP INT QUIT TERM PIPE USR1 USR2 TSTP
+mark=$1
 groups=' '
 while read -r sign group; do
     case $sign in
@@ -28,6 +30,7 @@ while read -r sign group; do
         -) case $groups in
             *" $group "*) groups="${groups%%" $group "*} ${groups#*" $group "}" ;;
         esac ;;
+        .) exit 0 ;;
     esac
 done
 for group in $groups; do
@@ -41,14 +44,26 @@ while [ "$tries" -gt 0 ]; do
         kill -s 0 -- "-$group" 2>/dev/null && left="$left$group "
     done
     groups=$left
-    [ "$groups" = ' ' ] && exit 0
+    [ "$groups" = ' ' ] && break
     tries=$((tries - 1))
     sleep 0.1 2>/dev/null || sleep 1
 done
 for group in $groups; do kill -s KILL -- "-$group"; done 2>/dev/null
+tries=20
+while [ "$tries" -gt 0 ]; do
+    left=$(grep -lsF -e "$mark" /proc/[0-9]*/environ 2>/dev/null)
+    [ -z "$left" ] && exit 0
+    for file in $left; do
+        pid=${file#/proc/}
+        kill -s KILL "${pid%/environ}"
+    done 2>/dev/null
+    tries=$((tries - 1))
+    sleep 0.1 2>/dev/null || sleep 1
+done
 """
 """A group that has ended is taken from the list at once, because its number may be given to another
-group. Two seconds pass between TERM and KILL."""
+group. Two seconds pass between TERM and KILL. Then, where there is a `/proc`, those are killed that
+have our mark in their environment. A dot says that all was ended in good order."""
 
 _SHELL = "/bin/sh"
 _PATIENCE = 2.0
@@ -61,6 +76,8 @@ class Guardian:
     def __init__(self) -> None:
         # Re-entrant: the garbage collector may forget a group in the middle of anything.
         self._lock = threading.RLock()
+        self._mark = f"{os.urandom(16).hex()}-"
+        self._numbers = count(1)
         self._groups: set[int] = set()
         self._shell: subprocess.Popen[bytes] | None = None
         self._pipe: int | None = None
@@ -69,6 +86,10 @@ class Guardian:
     def pid(self) -> int | None:
         """The process id of the shell; None while there is none."""
         return None if self._shell is None else self._shell.pid
+
+    def new_mark(self) -> str:
+        """Make a mark for a child and all that it starts. See `marks`."""
+        return f"{self._mark}{next(self._numbers)}"
 
     def watch(self, group: int) -> None:
         """End this process group when we end."""
@@ -101,7 +122,7 @@ class Guardian:
         try:
             theirs, ours = os.pipe()
             os.set_blocking(ours, False)
-            self._shell = _shell(theirs)
+            self._shell = _shell(theirs, self._mark)
             os.write(ours, "".join(f"+ {group}\n" for group in self._groups).encode())
             self._pipe, ours = ours, None
         except OSError as error:
@@ -129,6 +150,9 @@ class Guardian:
     def end(self) -> None:
         """End the guardian, and with it what is still listed."""
         with self._lock:
+            if self._pipe is not None and not self._groups:
+                with suppress(OSError):
+                    os.write(self._pipe, b".\n")
             self._close()
             shell, self._shell = self._shell, None
             if shell is not None:
@@ -147,9 +171,9 @@ class Guardian:
             self._shell = None
 
 
-def _shell(stdin: int) -> subprocess.Popen[bytes]:
+def _shell(stdin: int, mark: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [_SHELL, "-c", _SCRIPT, "claudewire-guardian"],
+        [_SHELL, "-c", _SCRIPT, "claudewire-guardian", mark],
         stdin=stdin,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

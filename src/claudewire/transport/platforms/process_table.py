@@ -1,20 +1,35 @@
 """The processes of the system, and which of them descend from a process.
 
 A CLI starts the shells of its tools in sessions of their own. When it is killed it cannot end
-them, and once it has exited nothing says whose they were. So they are looked up before.
+them, and once it has exited nothing says whose they were. So they are looked up before; see also
+`marks`.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
+import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
-__all__ = ["ProcessInfo", "descendants", "process_table"]
+__all__ = [
+    "ProcessInfo",
+    "SharedTable",
+    "Table",
+    "descendants",
+    "has_proc",
+    "process_info",
+    "process_table",
+]
 
 _PS_TIMEOUT = 5.0
+_REST = 5
+"""After the table was read, those who can wait do so for this many times as long as it took."""
 
 
 class ProcessInfo(NamedTuple):
@@ -43,8 +58,42 @@ def process_table() -> Table:
 
     It is made anew each time: an older one would lack processes that were started since.
     """
-    lines = _from_proc() if os.path.exists("/proc/self/stat") else _from_ps()
+    lines = _from_proc() if has_proc() else _from_ps()
     return {process.pid: process for process in lines}
+
+
+def has_proc() -> bool:
+    """Whether the system shows its processes as files."""
+    return os.path.exists("/proc/self/stat")
+
+
+class SharedTable:
+    """The table, read once for all that ask for it at the same time.
+
+    Hundreds of CLIs may be ended at once, on a system with thousands of processes. Safe to be used
+    from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._table: Table = {}
+        self._begun = self._may_read = -math.inf
+
+    def get(self, since: float | None = None) -> Table:
+        """Return the processes as they were at `since`, a monotonic time, or later; now if None."""
+        with self._lock:
+            begun = time.monotonic()
+            if self._begun < (begun if since is None else since):
+                self._table, self._begun = process_table(), begun
+                now = time.monotonic()
+                self._may_read = now + _REST * (now - begun)
+            return self._table
+
+    def due_in(self, since: float) -> float:
+        """Say for how many seconds to wait for others, who need a table of `since` as well."""
+        if self._begun >= since:
+            return 0.0
+        return max(0.0, self._may_read - time.monotonic())
 
 
 def descendants(root: int, table: Table) -> list[ProcessInfo]:
@@ -64,12 +113,18 @@ def descendants(root: int, table: Table) -> list[ProcessInfo]:
 def _from_proc() -> Iterator[ProcessInfo]:
     for name in os.listdir("/proc"):
         if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb", buffering=0) as file:
-                    stat = file.read(1024)
-            except OSError:
-                continue  # it has exited in the meantime
-            yield _parsed(int(name), stat)
+            with suppress(OSError):  # it has exited in the meantime
+                yield process_info(int(name))
+
+
+def process_info(pid: int) -> ProcessInfo:
+    """Return what `/proc` says of one process.
+
+    Raises:
+        OSError: there is no such process.
+    """
+    with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+        return _parsed(pid, file.read(1024))
 
 
 def _parsed(pid: int, stat: bytes) -> ProcessInfo:
