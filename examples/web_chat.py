@@ -120,7 +120,7 @@ async def approvals() -> AsyncIterator[str]:
             yield event(change.what, change.request.describe())
 
 
-@app.post("/approvals/{id:path}", status_code=204)
+@app.post("/approvals/{id}", status_code=204)
 async def post_answer(id: str, body: Answer) -> None:
     try:
         counts = chats.inbox.act(id, body.action, body.arguments, by=body.by)

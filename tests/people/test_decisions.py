@@ -220,7 +220,7 @@ async def test_without_anybody_the_answer_is_no(caplog: pytest.LogCaptureFixture
         with anyio.fail_after(SOON):
             assert await decider.elicit(form()) == ElicitationResult("decline")
             assert await decider.dialog(dialog()) == DialogCancelled()
-    assert f"{no_handler('permission')} (one/1: Bash: make)" in caplog.text
+    assert f"{no_handler('permission')} (one.1: Bash: make)" in caplog.text
 
 
 async def test_whoever_looks_into_the_inbox_decides() -> None:
@@ -250,13 +250,13 @@ async def test_somebody_at_the_inbox_can_be_faster_than_the_handler() -> None:
 
     async def look() -> None:
         await anyio.wait_all_tasks_blocked()
-        assert inbox.answer("one/1", PermissionResultDeny("I was faster"))
+        assert inbox.answer("one.1", PermissionResultDeny("I was faster"))
 
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(look)
             assert message(await decide(on_permission=wait, inbox=inbox)) == "I was faster"
-    assert cancelled == ["one/1"]
+    assert cancelled == ["one.1"]
 
 
 async def test_a_handler_that_hangs_has_said_no_at_the_deadline(
@@ -264,7 +264,7 @@ async def test_a_handler_that_hangs_has_said_no_at_the_deadline(
 ) -> None:
     answer = await decide(on_permission=hang, deadline=0.01)
     assert message(answer) == "no decision was made within 0.01 seconds"
-    assert "one/1: no decision was made within 0.01 seconds, so the answer is no" in caplog.text
+    assert "one.1: no decision was made within 0.01 seconds, so the answer is no" in caplog.text
 
 
 async def test_a_thread_that_hangs_has_said_no_at_the_deadline() -> None:
@@ -365,7 +365,7 @@ async def test_a_decision_of_a_policy_is_written_down_with_its_rule() -> None:
     record = await recorded(policy=Rules("deny", "Bash(make:*)", "No making"), inbox=inbox)
     assert record == DecisionRecord(
         when=1000.0,
-        request_id="one/1",
+        request_id="one.1",
         tool="Bash",
         input_digest=digest({"command": "make"}),
         answer="deny",
@@ -445,7 +445,7 @@ async def test_a_book_that_cannot_be_written_changes_nothing(
         raise OSError("the disk is full")
 
     assert isinstance(await decide(on_permission=allow, audit=fail), PermissionResultAllow)
-    assert "The decision about one/1 could not be recorded" in caplog.text
+    assert "The decision about one.1 could not be recorded" in caplog.text
 
 
 # --- registering ---------------------------------------------------------------------------------

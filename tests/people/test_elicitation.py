@@ -62,7 +62,7 @@ def test_a_form_is_read_from_its_schema() -> None:
 
 def test_an_elicitation_says_who_asks_for_what() -> None:
     request = ElicitationRequest(form(SCHEMA), session="one")
-    assert (request.id, request.server, request.message) == ("one/1", "crm", "Who is it?")
+    assert (request.id, request.server, request.message) == ("one.1", "crm", "Who is it?")
     assert request.title == "crm: Who is it?"
     said = request.describe()
     assert json.loads(json.dumps(said)) == said
@@ -205,7 +205,7 @@ def test_an_answer_that_was_made_by_hand_has_to_fit_too() -> None:
 
 def test_a_dialog_is_completed() -> None:
     request = DialogRequest(dialog("trust", {"folder": "/a"}), session="one")
-    assert (request.id, request.title) == ("one/1", "Dialog: trust")
+    assert (request.id, request.title) == ("one.1", "Dialog: trust")
     assert request.describe()["payload"] == {"folder": "/a"}
     assert request.complete({"trusted": True}) == DialogCompleted({"trusted": True})
 

@@ -199,7 +199,7 @@ async def test_one_inbox_serves_several_sessions() -> None:
     one, two, three = (permission("a", session=name) for name in ("one", "two", "two"))
 
     def act() -> None:
-        assert {request.id for request in inbox.pending} == {"one/1", "two/1", "two/1~2"}
+        assert {request.id for request in inbox.pending} == {"one.1", "two.1", "two.1~2"}
         for request in (two, three):
             assert request.withdraw("the session was closed")
         assert inbox.pending == (one,)
@@ -306,9 +306,9 @@ async def test_a_request_knows_how_long_it_waits() -> None:
 
 async def test_a_request_tells_what_it_is() -> None:
     request = permission("make test", session="one")
-    assert repr(request) == "<PermissionRequest 'one/1' waiting: Bash: make test>"
+    assert repr(request) == "<PermissionRequest 'one.1' waiting: Bash: make test>"
     said = request.describe()
-    assert (said["id"], said["kind"], said["title"]) == ("one/1", "permission", "Bash: make test")
+    assert (said["id"], said["kind"], said["title"]) == ("one.1", "permission", "Bash: make test")
     assert (said["session"], said["agent_id"], said["expires"]) == ("one", None, None)
     assert said["actions"] == ["allow", "deny"]
 

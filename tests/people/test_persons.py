@@ -140,11 +140,11 @@ async def test_somebody_far_away_is_shown_what_waits_and_answers() -> None:
             tasks.start_soon(inbox.ask, request)
             shown = await channel.next()
             assert shown["type"] == "request"
-            assert (shown["id"], shown["tool_name"]) == ("one/1", "Bash")
-            await channel.answer(json.dumps({"id": "one/1", "action": "deny", "reason": "no"}))
+            assert (shown["id"], shown["tool_name"]) == ("one.1", "Bash")
+            await channel.answer(json.dumps({"id": "one.1", "action": "deny", "reason": "no"}))
             assert await channel.next() == {
                 "type": "ended",
-                "id": "one/1",
+                "id": "one.1",
                 "state": "answered",
                 "how": "answered by person: phone",
             }

@@ -19,7 +19,7 @@ def test_a_plan_is_shown() -> None:
     request = PlanRequest(plan(IN_FILE), session="one")
     assert (request.plan, request.file) == ("# Tidy up\n1. Sort.", "/home/plans/tidy.md")
     assert request.title == "A plan waits for approval: Tidy up"
-    assert request.id == "one/1"
+    assert request.id == "one.1"
     said = request.describe()
     assert (said["kind"], said["plan"]) == ("plan", request.plan)
     assert said["actions"] == ["approve", "revise", "reject"]

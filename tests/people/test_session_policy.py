@@ -89,7 +89,7 @@ def check_log(log: Path, done: Played) -> None:
     ]
     assert {it["session_id"] for it in records} == {done.session.session_id}
     assert all(it["latency"] >= 0 for it in records)
-    assert all(it["request_id"].startswith(f"{done.session.name}/") for it in records)
+    assert all(it["request_id"].startswith(f"{done.session.name}.") for it in records)
     assert len({it["request_id"] for it in records}) == 7
     assert "input" not in records[0]
 

@@ -26,6 +26,8 @@ class EvidenceLog:
     def __init__(self, argv: tuple[str, ...] = (), pid: int | None = None) -> None:
         self._argv = argv
         self.pid = pid
+        self.session: str = ""
+        """The name that the session was given, if it was given one."""
         self._received: deque[Event] = deque(maxlen=LINES)
         self._sent: deque[bytes] = deque(maxlen=LINES)
         self._stderr: deque[str] = deque()
@@ -53,6 +55,7 @@ class EvidenceLog:
         """Return what is known, without secrets. A negative status is a signal."""
         return Evidence(
             argv=tuple(map(redact, self._argv)),
+            session=self.session,
             pid=self.pid,
             exit_code=status if status is not None and status >= 0 else None,
             signal=-status if status is not None and status < 0 else None,

@@ -111,9 +111,11 @@ class _CLIRelatedError(Error):
     """An error that also shows how the CLI ended, and what it wrote to stderr."""
 
     def __str__(self) -> str:
-        ended = how_it_ended(self.evidence)
-        is_new = ended and ended not in self.message
-        parts = [f"{self.message} ({ended})" if is_new else self.message]
+        session, ended = self.evidence.session, how_it_ended(self.evidence)
+        facts = [f"session {session}"] if session else []
+        if ended and ended not in self.message:
+            facts.append(ended)
+        parts = [f"{self.message} ({', '.join(facts)})" if facts else self.message]
         if self.evidence.stderr.strip():
             parts.append(f"stderr: {self.evidence.stderr.strip()}")
         if self.advice:

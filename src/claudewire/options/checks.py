@@ -44,6 +44,7 @@ __all__ = [
     "items",
     "json_object",
     "json_schema",
+    "label",
     "list_of",
     "literal",
     "mapping",
@@ -106,6 +107,14 @@ def string(name: str, value: Any) -> str:
     if "\0" in value:
         raise OptionsError(f"{name} contains a NUL character, which no program can be passed")
     return str(freeze(value, name))
+
+
+def label(name: str, value: Any) -> str:
+    """Take a name that can be shown on one line."""
+    checked = string(name, value)
+    if not checked.isprintable():
+        raise OptionsError(f"{name} must be one line that can be shown, not {quoted(value)}")
+    return checked
 
 
 def items(name: str, value: Any) -> Sequence[Any]:

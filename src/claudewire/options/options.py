@@ -425,6 +425,9 @@ class Options:
 
     # --- the wire --------------------------------------------------------------------------------
 
+    name: str | None = option(None, checks.label)
+    """What to call the session in its inbox, in logs and in errors; `session-1` and so on, if it is
+    not given. Two sessions may have the same name."""
     on_stderr: Callable[[str], object] | None = option(None, checks.function)
     """Called with what the CLI writes to stderr. The last of it is kept for errors in any case."""
     shared: bool = option(False, boolean)
@@ -706,6 +709,7 @@ class OptionsWithoutOutput(TypedDict, total=False):
     patience: Patience | None
     timeouts: Timeouts
     unread: Unread
+    name: str | None
     on_stderr: Callable[[str], object] | None
     shared: bool
     dialect: str

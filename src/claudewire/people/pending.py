@@ -7,6 +7,7 @@ the CLI or because the turn or the session is over, and it can expire; then the 
 from __future__ import annotations
 
 import inspect
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,6 +30,11 @@ PendingKind = Literal["permission", "question", "plan", "elicitation", "dialog"]
 
 class AnswerError(Error, ValueError):
     """An answer that does not fit the request. The request still waits."""
+
+
+def _safe_in_urls(id: str) -> str:
+    """Replace what would have to be quoted in a URL, or would be taken for a part of the path."""
+    return re.sub(r"[^A-Za-z0-9._~-]+", "-", id)
 
 
 def require_text(what: str, text: object) -> str:
@@ -77,7 +83,7 @@ class Pending(Generic[AnswerT]):
     Attributes:
         kind: what kind of request it is.
         actions: the names of the methods that answer it.
-        id: unique in its inbox.
+        id: unique in its inbox. It has letters, digits and `-._~` only, and so can be in a URL.
         title: what is asked, in one line.
         session: which session asks.
         agent_id: which subagent asks; None for the main one.
@@ -102,7 +108,7 @@ class Pending(Generic[AnswerT]):
         clock: Clock | None = None,
     ) -> None:
         self._clock = clock or Clock()
-        self.id: str = f"{session}/{request_id}" if session else request_id
+        self.id: str = _safe_in_urls(f"{session}.{request_id}" if session else request_id)
         self.title = title
         self.session = session
         self.agent_id = agent_id

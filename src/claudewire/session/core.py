@@ -6,7 +6,6 @@ each event, and by the methods of the session. Whatever waits, waits for `change
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -67,6 +66,7 @@ from .events import (
 )
 from .interrupt import interrupt, interrupt_turn
 from .link import Link
+from .log import log
 from .queue import ItemQueue
 from .turn import AnyTurn, UnreadCount
 
@@ -86,8 +86,6 @@ TURN_OVER = "the turn was over before a decision was made"
 
 TURN_FOLLOWS_WITHIN: float = 1.0
 """Seconds. The end of a task sets off a turn; measured, the CLI is idle for 0.1 s in between."""
-
-log: logging.Logger = logging.getLogger("claudewire.session")
 
 _DEAD = frozenset({SessionState.CLOSED, SessionState.FAILED})
 

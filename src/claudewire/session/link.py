@@ -10,7 +10,6 @@ fails to do can delay the next line.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -44,6 +43,7 @@ from ..wire import (
     RequestBody,
     State,
 )
+from .log import log, session_name
 from .wire_logger import WireLogger
 
 __all__ = ["Link", "LinkOwner", "Responder"]
@@ -60,8 +60,6 @@ REST_FOLLOWS_WITHIN = 1.0
 
 CANCELLED_WITHIN = 1.0
 """Seconds for tasks to end that were cancelled."""
-
-log: logging.Logger = logging.getLogger("claudewire.session")
 
 
 class LinkOwner(Protocol):
@@ -148,7 +146,7 @@ class Link:
         responder: answers the requests of the CLI.
         timeouts: of which `exit` and `drain` are for the end of the link.
         argv: how the CLI was started, for evidence.
-        name: the name of the session, for the log of the wire.
+        name: the name of the session, for the logs.
     """
 
     def __init__(
@@ -180,7 +178,8 @@ class Link:
         self._responder = responder
         self._timeouts = timeouts or Timeouts()
         self._evidence = EvidenceLog(argv, getattr(transport, "pid", None))
-        self._wire_log = WireLogger(name)
+        self.name: str = name
+        self._wire_log = WireLogger(lambda: self.name)
         self._outgoing: deque[bytes] = deque()
         self._writing = Signal()
         self._written = Signal()
@@ -310,6 +309,10 @@ class Link:
         self._hurry = self._hurry or now
         self._progress.notify()
 
+    def rename(self, name: str) -> None:
+        """Use the name that the application has given to the session, also in evidence."""
+        self.name = self._evidence.session = name
+
     def send_signal(self, signal: int) -> None:
         """Signal the process, if there is one that takes signals."""
         send: Callable[[int], None] | None = getattr(self._transport, "send_signal", None)
@@ -319,6 +322,7 @@ class Link:
     # --- the task of its own ---------------------------------------------------------------------
 
     async def _run(self) -> None:
+        session_name.set(lambda: self.name)
         try:
             await self._converse()
         except anyio.get_cancelled_exc_class() as cancelled:

@@ -15,7 +15,6 @@ the pool, not those of the caller that opens a session.
 
 from __future__ import annotations
 
-import logging
 import math
 import weakref
 from collections import deque
@@ -32,6 +31,7 @@ from ..errors import OptionsError, SessionClosed
 from ..launch import check_connect
 from ..options import Options, check_options, seconds, whole_number
 from .events import SessionState
+from .log import log
 from .reply import OutputT
 from .session import Session
 
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from ..options import OptionsDict, OptionsWithoutOutput
 
 __all__ = ["Pool", "PoolStats", "PooledSession", "SubPool"]
-
-log: logging.Logger = logging.getLogger("claudewire.session")
 
 MAX_SUB_POOLS = 8
 """For how many sets of options CLIs are kept; the least recently used are dropped."""
@@ -188,7 +186,9 @@ class Pool:
         Raises:
             OptionsError: an option is invalid.
         """
-        return PooledSession(self, self._options(changes))
+        # Any CLI can have any name, so it is no reason to start another one.
+        named = Options(name=changes.pop("name", None))
+        return PooledSession(self, self._options(changes), named.name)
 
     async def ready(self, **changes: Unpack[OptionsDict]) -> None:
         """Keep CLIs with these options from now on, and wait until they are ready.
@@ -373,13 +373,20 @@ class Pool:
 class PooledSession(Generic[OutputT]):
     """A session that a pool is about to open: enter it with `async with`, or await it."""
 
-    def __init__(self, pool: Pool, options: Options) -> None:
+    def __init__(self, pool: Pool, options: Options, name: str | None = None) -> None:
         self._pool = pool
         self._options = options
+        self._name = name
         self._session: Session[OutputT] | None = None
 
+    async def _take(self) -> Session[OutputT]:
+        session = await self._pool._take(self._options)
+        if self._name is not None:
+            session._rename(self._name)
+        return session
+
     async def __aenter__(self) -> Session[OutputT]:
-        self._session = await self._pool._take(self._options)
+        self._session = await self._take()
         return self._session
 
     async def __aexit__(self, *_: object) -> None:
@@ -387,7 +394,7 @@ class PooledSession(Generic[OutputT]):
         await self._session.close()
 
     def __await__(self) -> Generator[Any, None, Session[OutputT]]:
-        return self._pool._take(self._options).__await__()
+        return self._take().__await__()
 
 
 class _Request:

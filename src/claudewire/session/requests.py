@@ -6,7 +6,6 @@ whatever a person would have to allow, the answer is then no.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -35,6 +34,7 @@ from ..wire import (
     UnknownRequest,
 )
 from .link import Link
+from .log import log
 from .mcp_servers import Servers
 
 if TYPE_CHECKING:
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from .session import Session
 
 __all__ = ["RequestHandlers", "people_of", "refusal"]
-
-log: logging.Logger = logging.getLogger("claudewire.session")
 
 NOT_SERVED = "The application could not answer this request, so the answer is no."
 
@@ -65,7 +63,9 @@ class RequestHandlers:
         options = core.options
         _check_reachable(options)
         self.inbox: Inbox = options.inbox or Inbox()
-        self.name: str = f"session-{next(_numbers)}"
+        self.name: str = options.name or f"session-{next(_numbers)}"
+        self.is_named: bool = options.name is not None
+        """Whether the application has given it this name."""
         self.servers: Servers = Servers(core, session)
         self._core = core
         self._session = session
@@ -85,6 +85,13 @@ class RequestHandlers:
             HookCallback: self._serve_hook,
             McpMessage: self._serve_message,
         }
+
+    def rename(self, name: str) -> None:
+        """Give the session another name."""
+        self.name = self._people.session = name
+        self.is_named = True
+        if self._core.link is not None:
+            self._core.link.rename(name)
 
     def _capabilities(self) -> tuple[str, ...]:
         init = self._core.init_message

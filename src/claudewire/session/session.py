@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import warnings
 import weakref
@@ -59,6 +58,7 @@ from .interrupt import (
     interrupt_turn,
     withdraw,
 )
+from .log import log
 from .reply import OutputT, Reply
 from .requests import RequestHandlers
 from .startup import options_to_resume, start_cli
@@ -76,9 +76,6 @@ AnswerT = TypeVar("AnswerT")
 
 Priority = Literal["now", "next", "later"]
 TasksAtEnd = Literal["wait", "ignore", "cancel"]
-
-
-log: logging.Logger = logging.getLogger("claudewire.session")
 
 
 class Session(Generic[OutputT]):
@@ -185,7 +182,8 @@ class Session(Generic[OutputT]):
         link.kill_now()
 
     def __repr__(self) -> str:
-        return f"<Session {self.session_id or 'without an id'} {self.state} pid={self.pid}>"
+        name = f"{self.name!r} " if self._handlers.is_named else ""
+        return f"<Session {name}{self.session_id or 'without an id'} {self.state} pid={self.pid}>"
 
     # --- facts -----------------------------------------------------------------------------------
 
@@ -232,8 +230,11 @@ class Session(Generic[OutputT]):
 
     @property
     def name(self) -> str:
-        """The name of the session in its inbox, as the `session` of each request there."""
+        """The name of the session in its inbox and in logs: the option `name`, or a number."""
         return self._handlers.name
+
+    def _rename(self, name: str) -> None:
+        self._handlers.rename(name)
 
     @property
     def tasks(self) -> TaskTable:

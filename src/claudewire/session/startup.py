@@ -61,6 +61,8 @@ async def _open_link(core: Core, handlers: RequestHandlers, options: Options) ->
             argv=connected.argv,
             name=handlers.name,
         )
+        if handlers.is_named:
+            link.rename(handlers.name)
         if options.patience is not None:
             core.watchdog = Watchdog(core, options.patience)
             link.start_soon(core.watchdog.run)

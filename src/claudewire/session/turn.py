@@ -7,7 +7,6 @@ whether its messages were read or not.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import deque
 from collections.abc import (
@@ -34,6 +33,7 @@ from ..wire import (
     StreamEvent,
     UserMessage,
 )
+from .log import log
 from .queue import ItemQueue
 from .reply import OutputT, Reply
 from .timeout import DEFAULT, Timeout
@@ -64,8 +64,6 @@ class TurnState(StrEnum):
     CANCELLED = "cancelled"
     """The prompt was taken back."""
 
-
-log: logging.Logger = logging.getLogger("claudewire.session")
 
 _unsolicited = count(1)
 

@@ -7,7 +7,6 @@ there is a limit for that too.
 
 from __future__ import annotations
 
-import logging
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -32,13 +31,12 @@ from ..wire import (
     UserMessage,
 )
 from .events import SessionEvent, SessionState
+from .log import log
 
 if TYPE_CHECKING:
     from .core import Core
 
 __all__ = ["Stall", "Waiting", "Watchdog"]
-
-log: logging.Logger = logging.getLogger("claudewire.session")
 
 
 @dataclass(frozen=True, slots=True)

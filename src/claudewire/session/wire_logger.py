@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ..errors import Redactor
 from ..wire import Event
@@ -22,10 +22,10 @@ class WireLogger:
     The level is looked up for every line, so the log can be turned on and off while a session runs.
 
     Args:
-        session: the name of the session, which stands before each line.
+        session: returns the name of the session, which stands before each line.
     """
 
-    def __init__(self, session: str = "") -> None:
+    def __init__(self, session: Callable[[], str]) -> None:
         self._session = session
         # One for all lines, so that a secret has the same placeholder in each of them.
         self._redact: Redactor | None = None
@@ -52,4 +52,4 @@ class WireLogger:
             self._redact = self._redact or Redactor()
             text = self._redact(line)
             shown = text if len(text) <= LINE else f"{text[:LINE]}… ({len(text)} characters)"
-            log.debug("%s %s %s", self._session, direction, shown)
+            log.debug("%s %s %s", self._session(), direction, shown)

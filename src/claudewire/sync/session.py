@@ -151,7 +151,7 @@ class Session(Generic[OutputT]):
 
     @property
     def name(self) -> str:
-        """The name of the session in its inbox, as the `session` of each request there."""
+        """The name of the session in its inbox and in logs: the option `name`, or a number."""
         return self._session.name
 
     @property

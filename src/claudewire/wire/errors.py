@@ -20,6 +20,7 @@ class Evidence(msgspec.Struct, frozen=True):
         stderr: the end of what it wrote to stderr.
         received: the last lines it wrote.
         sent: the last lines it was sent.
+        session: the name that its session was given; empty if it was not given one.
     """
 
     argv: tuple[str, ...] = ()
@@ -29,6 +30,7 @@ class Evidence(msgspec.Struct, frozen=True):
     stderr: str = ""
     received: tuple[str, ...] = ()
     sent: tuple[str, ...] = ()
+    session: str = ""
 
 
 _NO_EVIDENCE = Evidence()

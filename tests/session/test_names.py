@@ -1,0 +1,108 @@
+"""A session can have a name, which stands for it wherever it is mentioned."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Any
+
+import anyio
+import pytest
+from tests.helpers import messages as saying
+from tests.helpers.peer import SOON, Peer
+from tests.helpers.sessions import SOME_CLI, echo, opened, options
+
+import claudewire
+from claudewire.errors import CLIError, OptionsError
+from claudewire.people import Inbox
+from claudewire.session import Pool, Session
+from claudewire.simulator.faults import KilledBy
+from claudewire.testing import SimulatedCLI
+from claudewire.transport import Launch, Transport
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+async def test_the_inbox_shows_the_name_and_ids_fit_into_a_url() -> None:
+    inbox = Inbox()
+    peer = Peer()
+    with anyio.fail_after(SOON):
+        session = await opened(peer, name="Ada's chat / 7", person="inbox", inbox=inbox)
+        with inbox.changes() as changes:
+            await peer.write(
+                b'{"type":"control_request","request_id":"a/b?c d","request":{"subtype":'
+                b'"can_use_tool","tool_name":"Bash","input":{"command":"make"}}}\n'
+            )
+            change = await anext(changes)
+        assert change.request.session == session.name == "Ada's chat / 7"
+        assert change.request.id == "Ada-s-chat-7.a-b-c-d"
+        assert inbox.get("Ada-s-chat-7.a-b-c-d") is change.request
+        await session.close()
+
+
+async def test_without_a_name_it_has_a_number() -> None:
+    async with Session(options(), transport=SimulatedCLI(echo)) as session:
+        assert re.fullmatch(r"session-\d+", session.name)
+        assert session.name not in repr(session)
+
+
+async def test_logs_begin_with_the_name(caplog: pytest.LogCaptureFixture) -> None:
+    unread = claudewire.Unread(high_water=1)
+    with anyio.fail_after(SOON):
+        peer = Peer()
+        session = await opened(peer, name="100% Ada", unread=unread)
+        session.send("hello")
+        await peer.say(saying.text(), saying.result())
+        await session.wait_idle()
+        await session.close()
+    (record,) = (it for it in caplog.records if "unread" in it.getMessage())
+    assert record.getMessage() == "100% Ada: 1 messages are unread"
+    assert vars(record)["session"] == "100% Ada"
+
+
+async def test_the_log_of_the_wire_has_the_name(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "claudewire.wire")
+    with anyio.fail_after(SOON):
+        async with Session(options(name="ada"), transport=SimulatedCLI(echo)) as session:
+            await session.send("hello")
+    lines = [it.getMessage() for it in caplog.records if it.name == "claudewire.wire"]
+    assert lines
+    assert all(line.startswith("ada ") for line in lines)
+
+
+async def test_errors_have_the_name() -> None:
+    dying = SimulatedCLI(echo, faults=[KilledBy(9, at=4)])
+    with anyio.fail_after(SOON):
+        async with Session(options(name="ada"), transport=dying) as session:
+            assert repr(session).startswith("<Session 'ada' ")
+            with pytest.raises(CLIError) as caught:
+                await session.send("hello")
+    assert caught.value.evidence.session == "ada"
+    assert "The CLI was killed by SIGKILL (session ada)" in str(caught.value)
+
+
+async def test_a_session_of_a_pool_gets_its_name_when_it_is_opened() -> None:
+    async def connect(launch: Launch) -> Transport:
+        return SimulatedCLI(echo, faults=[KilledBy(9, at=4)])
+
+    with anyio.fail_after(SOON):
+        async with Pool(options(cli=SOME_CLI), size=1, transport=connect) as pool:
+            await pool.ready()
+            async with pool.open(name="ada") as session:
+                assert pool.stats.hits == 1
+                assert session.name == "ada"
+                with pytest.raises(CLIError, match="session ada"):
+                    await session.send("hello")
+            with pytest.raises(OptionsError, match="name must be one line"):
+                pool.open(name="a\nb")
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a\nb", 7])
+def test_a_name_can_be_shown_on_one_line(name: Any) -> None:
+    with pytest.raises(OptionsError, match="name"):
+        claudewire.open(name=name)
