@@ -31,32 +31,20 @@ class Batch:
 
     Args:
         file: where the answers are kept, as JSON Lines.
-        options: for every run.
-        most_usd: no job is begun once this much has been spent.
+        options: for every run; a shared budget in it limits all of them together.
         tries: how often a job is tried.
         pause: seconds before the second try; twice as many before the third, and so on.
     """
 
     def __init__(
-        self,
-        file: Path,
-        options: claudewire.Options,
-        most_usd: float,
-        *,
-        tries: int = 3,
-        pause: float = 5.0,
+        self, file: Path, options: claudewire.Options, *, tries: int = 3, pause: float = 5.0
     ) -> None:
         self.file = file
         self.options = options
-        self.most_usd = most_usd
-        self.spent_usd = 0.0
         self.tries = tries
         self.pause = pause
         self.failed = 0
-
-    @property
-    def out_of_budget(self) -> bool:
-        return self.spent_usd >= self.most_usd
+        self.out_of_budget = False
 
     async def run(self, jobs: Iterable[Job], at_once: int) -> None:
         answered = self.answered()
@@ -67,15 +55,15 @@ class Batch:
 
     async def work(self, jobs: Iterator[Job]) -> None:
         for job in jobs:  # the workers share the iterator, so each job is done once
-            if self.out_of_budget:
-                return
             try:
                 reply = await self.attempt(job)
+            except claudewire.BudgetExceeded:
+                self.out_of_budget = True
+                return
             except claudewire.Error as error:
                 self.failed += 1
                 print(f"{job.id}: {error}", file=sys.stderr)
             else:
-                self.spent_usd += reply.cost_usd or 0.0
                 self.keep({"id": job.id, "text": reply.text, "cost_usd": reply.cost_usd})
 
     async def attempt(self, job: Job) -> claudewire.Reply[None]:
@@ -112,7 +100,8 @@ def main() -> str | int:
     parser.add_argument("--at-once", type=int, default=4)
     parser.add_argument("--most-usd", type=float, default=5.0)
     given = parser.parse_args()
-    batch = Batch(given.answers, OPTIONS, given.most_usd)
+    budget = claudewire.SharedBudget(cost_usd=given.most_usd)
+    batch = Batch(given.answers, OPTIONS.replace(budgets=[budget]))
     try:
         anyio.run(batch.run, read_jobs(given.prompts), given.at_once)
     except KeyboardInterrupt:
