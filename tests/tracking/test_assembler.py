@@ -233,6 +233,15 @@ def test_each_change_says_what_happened_and_what_was_added() -> None:
     ]
 
 
+def test_a_tool_use_has_the_text_of_its_result() -> None:
+    assembler = put_together(streamed([CALL], cuts=[5]))
+    (live,) = assembler.blocks
+    assert live.result_text == ""
+    assembler.note(tool_result("t1"))
+    assert isinstance(live.result, ToolResultBlock)
+    assert live.result_text == live.result.text != ""
+
+
 def test_the_input_of_a_tool_is_text_while_it_comes_and_a_value_when_it_is_there() -> None:
     assembler = Assembler()
     assembler.note(start())

@@ -22,6 +22,7 @@ from ..wire import (
     TextDelta,
     ThinkingBlock,
     ThinkingDelta,
+    ToolResultBlock,
     ToolUseBlock,
     UnknownBlock,
     UnknownDelta,
@@ -113,6 +114,11 @@ class LiveBlock:
     def input(self) -> dict[str, Any] | None:
         """A tool's input, once it is complete; None before, and if this is no tool call."""
         return self.block.input if isinstance(self.block, _ToolUse) else None
+
+    @property
+    def result_text(self) -> str:
+        """What the tool told the model; empty until there is a result, and if it has no text."""
+        return self.result.text if isinstance(self.result, ToolResultBlock) else ""
 
 
 def _joined(parts: list[str]) -> str:
