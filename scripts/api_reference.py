@@ -48,8 +48,8 @@ GROUPS = {
     "Tools, hooks, agents": "tool Tool ToolContext ToolResult ToolError tools.ToolFile "
     "tools.ResourceLink ToolServer Hooks Hook HookContext hooks.HookResult Agent",
     "Errors": "Error OptionsError CLIError CLINotFoundError Cause Evidence SessionClosed "
-    "RequestError UnsupportedRequest RequestTimeout TurnError TurnCancelled BudgetExceeded "
-    "TurnStalled OutputError AnswerError hooks.HookResultError TransportClosed "
+    "SessionFailed RequestError UnsupportedRequest RequestTimeout TurnError TurnCancelled "
+    "BudgetExceeded TurnStalled OutputError AnswerError hooks.HookResultError TransportClosed "
     "errors.LocalProtocolError",
 }
 """Names by topic, in the order in which they are best read. The others follow.

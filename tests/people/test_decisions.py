@@ -256,6 +256,7 @@ async def test_somebody_at_the_inbox_can_be_faster_than_the_handler() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(look)
             assert message(await decide(on_permission=wait, inbox=inbox)) == "I was faster"
+        await anyio.wait_all_tasks_blocked()
     assert cancelled == ["one.1"]
 
 

@@ -276,14 +276,6 @@ async def test_a_handler_that_is_cancelled_with_its_task_decides_nothing() -> No
     assert request.is_waiting
 
 
-async def test_the_end_of_the_program_is_no_failure_of_a_handler() -> None:
-    async def decide(request: PermissionRequest) -> Any:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        await run_handler(decide, permission())
-
-
 async def test_an_abandoned_thread_changes_nothing_any_more() -> None:
     request, go_on, done = permission(), threading.Event(), threading.Event()
 

@@ -71,6 +71,7 @@ class Host:
         self.got: list[Event] = []
         self.stderr = ""
         self.ends = 0
+        self.failures: list[BaseException] = []
         self.changed = Signal()
         self._serve = serve
 
@@ -93,6 +94,9 @@ class Host:
 
     def ended(self) -> None:
         self.ends += 1
+
+    def failed(self, error: BaseException) -> None:
+        self.failures.append(error)
 
     async def until(self, kind: type[Event]) -> None:
         with anyio.fail_after(SOON):
@@ -165,31 +169,34 @@ async def test_what_is_posted_goes_out_in_order_and_flush_waits_for_it() -> None
         assert [(await call.peer.hear_prompt()).text for _ in range(5)] == list("01234")
 
 
-async def test_an_owner_that_fails_does_not_stop_the_reader(
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize("kind", [RuntimeError, SystemExit, KeyboardInterrupt, GeneratorExit])
+async def test_an_event_that_cannot_be_handled_is_told_and_the_reader_goes_on(
+    kind: type[BaseException],
 ) -> None:
     class Fails(Host):
         def received(self, event: Event) -> None:
             super().received(event)
-            raise RuntimeError("a bug")
-
-        def heard(self, stderr: str) -> None:
-            super().heard(stderr)
-            raise RuntimeError("another bug")
-
-        def ended(self) -> None:
-            super().ended()
-            raise RuntimeError("one more")
+            raise kind(len(self.got))
 
     async with Call(host=Fails()) as call:
         await call.peer.say(saying.text(), saying.text())
-        call.peer.end.send_stderr(b"some ")
-        await soon(lambda: call.host.stderr == "some ")
-        call.peer.end.send_stderr(b"words")
-        await soon(lambda: len(call.host.got) == 2 and call.host.stderr == "some words")
-    assert "a bug" in caplog.text
-    assert "another bug" in caplog.text
-    assert "one more" in caplog.text
+        await soon(lambda: len(call.host.failures) == 2)
+    assert [(type(it), it.args) for it in call.host.failures[:2]] == [(kind, (1,)), (kind, (2,))]
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, SystemExit, KeyboardInterrupt, GeneratorExit])
+async def test_a_task_beside_the_reader_that_fails_is_told(kind: type[BaseException]) -> None:
+    async def fail() -> None:
+        await anyio.lowlevel.checkpoint()
+        raise kind
+
+    async with Call() as call:
+        call.link.start_soon(fail)
+        await soon(lambda: bool(call.host.failures))
+        call.link.start_soon(fail)
+        await soon(lambda: len(call.host.failures) == 2)
+        assert call.link.is_open
+    assert [type(it) for it in call.host.failures] == [kind, kind]
 
 
 async def test_what_may_not_be_said_is_refused_at_once() -> None:
@@ -548,17 +555,24 @@ async def test_an_exit_is_an_end_although_the_output_stays_open() -> None:
 class Broken(Through):
     """A transport with a bug."""
 
+    def __init__(self, inner: Transport, kind: type[BaseException]) -> None:
+        super().__init__(inner)
+        self.kind = kind
+
     async def receive(self) -> bytes:
         await anyio.lowlevel.checkpoint()
-        raise RuntimeError("a bug of the transport")
+        raise self.kind("a bug of the transport")
 
 
-async def test_a_transport_that_fails_ends_the_link(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("kind", [RuntimeError, SystemExit, KeyboardInterrupt, GeneratorExit])
+async def test_a_transport_that_fails_ends_the_link(
+    caplog: pytest.LogCaptureFixture, kind: type[BaseException]
+) -> None:
     peer = Peer()
-    call = Call(transport=Broken(peer.transport))
+    call = Call(transport=Broken(peer.transport, kind))
     call.link.start()
     await call.finished()
-    assert isinstance(call.link.failure, ExceptionGroup)
+    assert type(call.link.failure) is kind
     assert "a bug of the transport" in caplog.text
     assert call.host.ends == 1
     await peer.hear_end()

@@ -41,6 +41,7 @@ from claudewire.session import turn as async_turn
 from claudewire.simulator.faults import ExitWith
 from claudewire.sync.portal import Portal, portal
 from claudewire.testing import LATEST, Chat, SimulatedCLI
+from claudewire.transport import Launch, Transport
 from claudewire.wire import (
     AssistantMessage,
     GetBinaryVersion,
@@ -638,16 +639,29 @@ def test_all_sessions_share_one_thread() -> None:
     assert portal() is portal()
 
 
-def test_when_a_handler_ends_the_event_loop_the_next_session_gets_another(
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
+def test_what_ends_a_program_is_raised_in_the_thread_that_waits_and_ends_no_event_loop(
+    kind: type[BaseException],
+) -> None:
+    async def connect(launch: Launch) -> Transport:
+        raise kind("enough")
+
+    before = portal()
+    with pytest.raises(kind, match="enough"):
+        sync.open(options(cli=SIMULATED), transport=connect)
+    assert portal() is before
+
+
+def test_when_the_event_loop_has_ended_the_next_session_gets_another(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def leave(request: PermissionRequest) -> PermissionResult:
+    async def leave() -> None:
         sys.exit("enough")
 
     before = portal()
-    claude = opened(asks, on_permission=leave)
-    with pytest.raises(Error):
-        claude.ask("go", timeout=SOON)
+    assert before._inside is not None
+    claude = opened(asks)
+    before._inside.start_task_soon(leave)
     before._thread.join(SOON)
     assert not before.is_running
     with pytest.raises(Error):

@@ -7,27 +7,36 @@ the standard library only. Start with `signal`.
 from __future__ import annotations
 
 from .cross_thread import Latch, Mailbox, MailboxClosed, RunSoon, run_soon
-from .detached import run_detached, run_to_completion
+from .detached import DetachedCall, run_detached, run_to_completion
 from .functions import (
     FunctionCancelled,
+    FunctionExited,
+    TookTooLong,
     call_function,
     call_in_thread,
+    call_within,
     check_function,
+    ends_the_caller,
     function_name,
     is_async_function,
 )
 from .signal import Signal
 
 __all__ = [
+    "DetachedCall",
     "FunctionCancelled",
+    "FunctionExited",
     "Latch",
     "Mailbox",
     "MailboxClosed",
     "RunSoon",
     "Signal",
+    "TookTooLong",
     "call_function",
     "call_in_thread",
+    "call_within",
     "check_function",
+    "ends_the_caller",
     "function_name",
     "is_async_function",
     "run_detached",

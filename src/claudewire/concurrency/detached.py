@@ -10,11 +10,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Coroutine
 from contextvars import copy_context
+from types import TracebackType
 from typing import Any, TypeVar
 
 import anyio
 
-__all__ = ["run_detached", "run_to_completion"]
+__all__ = ["DetachedCall", "is_task_cancelled", "run_detached", "run_to_completion"]
 
 ResultT = TypeVar("ResultT")
 
@@ -80,6 +81,62 @@ async def run_to_completion(
     if errors:
         raise errors[0]
     return results[0]
+
+
+class DetachedCall:
+    """A call in a task of its own, which lasts at most as long as a block.
+
+    At the end of the block the call is cancelled. It may have cleanup that cannot be cancelled; the
+    block does not wait for that, unless it is left because of an exception.
+
+    Args:
+        function: what it raises is raised at the end of the block, if it has ended by then.
+        name: of the task.
+
+    Attributes:
+        ended: set when the call has ended.
+    """
+
+    def __init__(self, function: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
+        self.ended: anyio.Event = anyio.Event()
+        self._function = function
+        self._name = name
+        self._scope = anyio.CancelScope()
+        self._failure: Exception | None = None
+
+    async def _run(self) -> None:
+        try:
+            with self._scope:
+                await self._function()
+        except Exception as error:
+            self._failure = error
+        finally:
+            self.ended.set()
+
+    async def __aenter__(self) -> DetachedCall:
+        run_detached(self._run, self._name, self.ended.set)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._scope.cancel()
+        if error is not None and not isinstance(error, GeneratorExit):
+            with anyio.CancelScope(shield=True):
+                await self.ended.wait()
+        elif self._failure is not None:
+            raise self._failure
+
+
+def is_task_cancelled() -> bool:
+    """Whether asyncio has cancelled this task by itself, as it does with all when a loop ends."""
+    if _in_trio():
+        return False
+    task = sys.modules["asyncio"].current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _in_trio() -> bool:

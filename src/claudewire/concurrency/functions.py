@@ -9,23 +9,55 @@ import functools
 import inspect
 import math
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
 
+from .detached import DetachedCall, is_task_cancelled
+
 __all__ = [
     "FunctionCancelled",
+    "FunctionExited",
+    "TookTooLong",
     "call_function",
     "call_in_thread",
+    "call_within",
     "check_function",
+    "ends_the_caller",
     "function_name",
     "is_async_function",
 ]
 
 
+T = TypeVar("T")
+
+
 class FunctionCancelled(Exception):
     """A function ended because something that it waited for was cancelled."""
+
+
+class FunctionExited(Exception):
+    """A function raised `SystemExit`, or something else that is not an `Exception`."""
+
+
+class TookTooLong(Exception):
+    """A call did not end in time. It was cancelled, and is no longer waited for."""
+
+
+def ends_the_caller(error: BaseException) -> bool:
+    """Whether an exception is not the function's that was called: the caller itself has to end.
+
+    It is cancelled, or its coroutine is being closed. Everything else comes from the function.
+    """
+    if isinstance(error, GeneratorExit):
+        # One that a function has raised comes from a frame below.
+        return error.__traceback__ is None or error.__traceback__.tb_next is None
+    if isinstance(error, Exception):
+        return False
+    if not isinstance(error, anyio.get_cancelled_exc_class()):
+        return False
+    return anyio.current_effective_deadline() == -math.inf or is_task_cancelled()
 
 
 def check_function(function: object) -> inspect.Signature | None:
@@ -81,6 +113,8 @@ async def call_function(
 
     Raises:
         FunctionCancelled: the function was cancelled, but this call was not.
+        FunctionExited: the function raised something that is not an `Exception`. In a task of
+            asyncio, `SystemExit` would end the event loop, and all sessions in it.
     """
     try:
         if is_async_function(function):
@@ -88,18 +122,69 @@ async def call_function(
         else:
             returned = await call_in_thread(function, *arguments, limiter=limiter)
         return await returned if isinstance(returned, Awaitable) else returned
-    except anyio.get_cancelled_exc_class() as error:
-        if anyio.current_effective_deadline() == -math.inf:
-            raise  # it is this call that was cancelled
-        raise FunctionCancelled(f"{function_name(function)} was cancelled") from error
+    except Exception:
+        raise
+    except BaseException as error:
+        if ends_the_caller(error):
+            raise
+        if isinstance(error, anyio.get_cancelled_exc_class()):
+            raise FunctionCancelled(f"{function_name(function)} was cancelled") from error
+        raise _exited(function, error) from error
 
 
 async def call_in_thread(
     function: Callable[..., Any], *arguments: Any, limiter: anyio.CapacityLimiter | None = None
 ) -> Any:
-    """Call a function in a thread, which is abandoned if this call is cancelled."""
+    """Call a function in a thread, which is abandoned if this call is cancelled.
+
+    Raises:
+        FunctionExited: it raised something that is not an `Exception`.
+    """
+
+    def run() -> tuple[Any, BaseException | None]:
+        try:
+            return function(*arguments), None
+        except Exception:
+            raise
+        except BaseException as error:  # which would mean something else in the task that waits
+            return None, error
+
     # In a tuple: trio does not accept a coroutine as the return value of a thread.
-    (returned,) = await anyio.to_thread.run_sync(
-        lambda: (function(*arguments),), abandon_on_cancel=True, limiter=limiter
-    )
+    returned, error = await anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=limiter)
+    if error is not None:
+        raise _exited(function, error) from error
     return returned
+
+
+def _exited(function: object, error: BaseException) -> FunctionExited:
+    return FunctionExited(f"{function_name(function)} raised {type(error).__name__}")
+
+
+async def call_within(seconds: float, call: Callable[[], Awaitable[T]]) -> T:
+    """Await a call for up to some seconds. If it takes longer, its cleanup is not waited for.
+
+    Raises:
+        TookTooLong: it did.
+    """
+    outcome: list[Callable[[], T]] = []
+
+    async def run() -> None:
+        try:
+            returned = await call()
+        except BaseException as error:
+            if ends_the_caller(error):
+                raise
+            outcome.append(functools.partial(_raise, error))
+        else:
+            outcome.append(lambda: returned)
+
+    async with DetachedCall(run, "claudewire call") as task:
+        with anyio.move_on_after(seconds):
+            await task.ended.wait()
+    if not outcome:
+        raise TookTooLong
+    return outcome[0]()
+
+
+def _raise(error: BaseException) -> Any:
+    raise error

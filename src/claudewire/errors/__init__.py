@@ -22,11 +22,14 @@ from .exceptions import (
     RequestError,
     RequestTimeout,
     SessionClosed,
+    SessionFailed,
     TransportClosed,
     TurnCancelled,
     TurnError,
     TurnStalled,
     UnsupportedRequest,
+    describe,
+    words_of,
 )
 from .redaction import PLACEHOLDER, Redact, Redactor, redact, rewrite
 
@@ -47,14 +50,17 @@ __all__ = [
     "RequestError",
     "RequestTimeout",
     "SessionClosed",
+    "SessionFailed",
     "TransportClosed",
     "TurnCancelled",
     "TurnError",
     "TurnStalled",
     "UnsupportedRequest",
+    "describe",
     "diagnose",
     "diagnose_result",
     "redact",
     "rewrite",
     "status_of",
+    "words_of",
 ]

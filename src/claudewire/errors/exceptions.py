@@ -6,6 +6,7 @@ Error                       the base of all
 ├─ TransportClosed          the transport is closed, or the CLI has exited
 ├─ OptionsError             options that make no sense; nothing was started
 ├─ SessionClosed            the session was closed before this call, or while it waited
+├─ SessionFailed            the session was ended because something in this process has failed
 ├─ CLIError                 the CLI could not be started, or has ended; `cause` says why
 │  └─ CLINotFoundError      … because it is not installed, or not where it was looked for
 ├─ RequestError             the CLI refused a request
@@ -47,12 +48,29 @@ __all__ = [
     "RequestError",
     "RequestTimeout",
     "SessionClosed",
+    "SessionFailed",
     "TransportClosed",
     "TurnCancelled",
     "TurnError",
     "TurnStalled",
     "UnsupportedRequest",
+    "describe",
+    "words_of",
 ]
+
+
+def words_of(error: BaseException) -> str:
+    """Return what an exception says, or its name if it says nothing, or cannot be made a string."""
+    try:
+        return str(error) or type(error).__name__
+    except BaseException:
+        return type(error).__name__
+
+
+def describe(error: BaseException) -> str:
+    """Name an exception, and say what it says."""
+    name, words = type(error).__name__, words_of(error)
+    return name if words == name else f"{name}: {words}"
 
 
 class TransportClosed(Error):
@@ -144,6 +162,14 @@ class OptionsError(Error, ValueError):
 
 class SessionClosed(_CLIRelatedError):
     """The session was closed before this call, or while it waited."""
+
+
+class SessionFailed(_CLIRelatedError):
+    """The session was ended because something in this process has failed, and not the CLI.
+
+    What failed is its `__cause__`: a price table or a transport of the application, for example, or
+    a defect of this library.
+    """
 
 
 class CLIError(_CLIRelatedError):

@@ -7,12 +7,20 @@ import logging
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
 
-from ..concurrency import call_function, check_function, function_name
-from ..errors import OptionsError
+from ..concurrency import (
+    TookTooLong,
+    call_function,
+    call_within,
+    check_function,
+    ends_the_caller,
+    function_name,
+)
+from ..errors import OptionsError, describe, words_of
 from ..wire import BaseHookInput, HookOutput, UnknownHookInput
 from .events import EventKind
 from .results import HookResultError, block, to_output
@@ -179,14 +187,16 @@ async def run_hook(
     The first of the arguments is its input. The context is cancelled when the hook has ended.
     """
     event = arguments[0]
-    error: Exception | None = None
+    # A limiter of its own: it never waits until other functions have returned.
+    call = partial(call_function, hook.function, *arguments, limiter=anyio.CapacityLimiter(1))
+    error: BaseException | None = None
     try:
-        with anyio.move_on_after(hook.timeout):
-            # A limiter of its own: it never waits until other functions have returned.
-            limiter = anyio.CapacityLimiter(1)
-            returned = await call_function(hook.function, *arguments, limiter=limiter)
-            return _read(returned, kind, event)
-    except Exception as failure:
+        return _read(await call_within(hook.timeout, call), kind, event)
+    except TookTooLong:
+        pass
+    except BaseException as failure:
+        if ends_the_caller(failure):
+            raise
         error = failure
     finally:
         context.cancelled = True
@@ -199,11 +209,18 @@ def _read(returned: object, kind: EventKind, event: Any) -> HookOutput:
         return to_output(returned, kind, event)
     except HookResultError:
         raise
-    except Exception as error:
-        raise HookResultError(f"{returned!r} cannot be read: {error}") from error
+    except BaseException as error:
+        raise HookResultError(f"{_shown(returned)} cannot be read: {words_of(error)}") from error
 
 
-def _failed(kind: EventKind, hook: Hook, event: Any, error: Exception | None) -> HookOutput:
+def _shown(returned: object) -> str:
+    try:
+        return repr(returned)
+    except BaseException:
+        return f"A {type(returned).__name__}"
+
+
+def _failed(kind: EventKind, hook: Hook, event: Any, error: BaseException | None) -> HookOutput:
     # What it meant is not known; a guard may have meant no.
     is_invalid = isinstance(error, HookResultError)
     must_block = is_invalid and kind.blocking is not None and not kind.keeps_going
@@ -223,8 +240,8 @@ def _failed(kind: EventKind, hook: Hook, event: Any, error: Exception | None) ->
     return to_output(block(told), kind, event)
 
 
-def _words(error: Exception | None) -> str:
-    return "It took too long" if error is None else f"{type(error).__name__}: {error}"
+def _words(error: BaseException | None) -> str:
+    return "It took too long" if error is None else describe(error)
 
 
 def _blocks(kind: EventKind, hook: Hook, event: BaseHookInput | UnknownHookInput) -> bool:

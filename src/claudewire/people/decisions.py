@@ -13,10 +13,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 import anyio
 
+from ..concurrency import DetachedCall
 from ..errors import OptionsError, redact
 from ..policy import Audit, Decision, DecisionRecord, digest
 from ..wire import (
@@ -251,7 +253,7 @@ class Decider:
             return UNDECIDED
         try:
             decision = policy_decision(self.people.policy, request)
-        except Exception:
+        except BaseException:
             logger.exception("The policy raised an exception about %s", request.id)
             if not isinstance(request, PermissionRequest):
                 return UNDECIDED
@@ -272,11 +274,13 @@ class Decider:
             request._settle(request._denial(why), by="no handler")
             return
         handler = people.handler_for(request.kind)
-        async with anyio.create_task_group() as tasks:
-            if handler is not None:
-                tasks.start_soon(run_handler, handler, request, self._limiter, people.tell_errors)
+        if handler is None:
             await people.inbox.ask(request, deadline=people.deadline)
-            tasks.cancel_scope.cancel()
+        else:
+            run = partial(run_handler, handler, request, self._limiter, people.tell_errors)
+            # The CLI is answered at once, whatever the handler still has to clean up.
+            async with DetachedCall(run, "claudewire handler"):
+                await people.inbox.ask(request, deadline=people.deadline)
         if request.state is PendingState.EXPIRED:
             logger.warning("%s: %s, so the answer is no", request.id, request.ending)
 
@@ -288,7 +292,7 @@ class Decider:
         try:
             session = self._conversation() or request.session or None
             self.people.audit(_record(request, decision, session, self.inbox.clock.time()))
-        except Exception:
+        except BaseException:
             logger.exception("The decision about %s could not be recorded", request.id)
 
 

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import anyio
 
-from ..concurrency import call_function, check_function, function_name
-from ..errors import OptionsError
+from ..concurrency import call_function, check_function, ends_the_caller, function_name
+from ..errors import OptionsError, describe
 from .pending import Pending
 
 __all__ = ["Handler", "check_handler", "run_handler"]
@@ -65,7 +65,9 @@ async def run_handler(
         with request._being_decided():
             returned = await call_function(handler, request, limiter=limiter)
         request._settle(request._returned(returned), by=f"handler: {name}")
-    except Exception as error:
-        logger.exception("%s failed to decide about %s, so the answer is no", name, request.id)
-        told = f"{FAILED} ({type(error).__name__}: {error})" if tell_errors else FAILED
+    except BaseException as error:
+        if ends_the_caller(error):
+            raise
+        told = f"{FAILED} ({describe(error)})" if tell_errors else FAILED
         request._settle(request._denial(told), by=f"handler: {name}, which failed")
+        logger.exception("%s failed to decide about %s, so the answer is no", name, request.id)

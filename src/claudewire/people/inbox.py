@@ -212,7 +212,7 @@ def _call(subscribers: tuple[_Subscriber, ...], change: Change) -> None:
         if subscriber.active:
             try:
                 subscriber.callback(change)
-            except Exception:
+            except BaseException:  # the answer must get through, whatever a callback does
                 logger.exception("An inbox callback raised an exception")
 
 

@@ -7,6 +7,7 @@ the CLI or because the turn or the session is over, and it can expire; then the 
 from __future__ import annotations
 
 import inspect
+import logging
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +23,8 @@ from ..concurrency import Latch
 from ..errors import Error
 
 __all__ = ["AnswerError", "Clock", "Pending", "PendingKind", "PendingState", "require_text"]
+
+logger: logging.Logger = logging.getLogger("claudewire.people")
 
 AnswerT = TypeVar("AnswerT")
 
@@ -138,8 +141,15 @@ class Pending(Generic[AnswerT]):
     @property
     def waited(self) -> float:
         """How many seconds it has waited so far, or did until it ended."""
-        now = self._clock.monotonic() if self._ended is None else self._ended
+        now = self._now() if self._ended is None else self._ended
         return now - self._began
+
+    def _now(self) -> float:
+        try:
+            return self._clock.monotonic()
+        except BaseException:  # a clock of the application; a request must end nevertheless
+            logger.exception("The clock of the inbox raised an exception")
+            return self._began
 
     def describe(self) -> dict[str, Any]:
         """Everything there is to show about it, as JSON types."""
@@ -198,7 +208,7 @@ class Pending(Generic[AnswerT]):
             if self.state is not PendingState.WAITING:
                 return False
             self.result, self.ending, self.by = result, ending, by
-            self._ended = self._clock.monotonic()
+            self._ended = self._now()
             self.state = state
         try:
             if self._on_end is not None:

@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
+from ..errors import words_of
 from .mismatch import SchemaMismatch, brief
 
 __all__ = [
@@ -129,7 +130,9 @@ def _check_predicate(predicate: Callable[[Any], Any], value: Any) -> None:
     try:
         holds = predicate(value)
     except Exception as error:
-        raise SchemaMismatch(f"`{condition}` failed for {brief(value)}: {error}") from error
+        raise SchemaMismatch(
+            f"`{condition}` failed for {brief(value)}: {words_of(error)}"
+        ) from error
     if not holds:
         raise SchemaMismatch(f"{brief(value)} does not satisfy `{condition}`")
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from ..errors import words_of
 from .mismatch import SchemaMismatch, brief
 
 __all__ = ["Check", "Schema", "TypedSchema", "chained", "unchanged"]
@@ -118,8 +119,8 @@ class TypedSchema(dict[str, Any]):
         if self.example and type(value) is str:
             return f"expected `{self.name}` as in {self.example!r}, got {brief(value)}"
         if isinstance(error, ValueError):
-            return str(error) or type(error).__name__
-        return f"cannot be a `{self.name}`: {error}"
+            return words_of(error)
+        return f"cannot be a `{self.name}`: {words_of(error)}"
 
     def _check(self, value: Any) -> Any:
         for check in self.checks:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from .entry import TASKS_MAY_TAKE, open, run
 from .events import (
+    UNREAD_EVENTS,
     BudgetAlert,
     SessionEvent,
     SessionState,
@@ -30,6 +31,7 @@ from .watchdog import Stall, Waiting
 __all__ = [
     "DEFAULT",
     "TASKS_MAY_TAKE",
+    "UNREAD_EVENTS",
     "BudgetAlert",
     "Escalation",
     "InterruptReceipt",

@@ -20,10 +20,13 @@ from ..errors import (
     Cause,
     CLIError,
     Error,
+    LocalProtocolError,
     SessionClosed,
+    SessionFailed,
     TransportClosed,
     TurnCancelled,
     TurnError,
+    describe,
     diagnose,
 )
 from ..launch import Claim, Connect, claim_for
@@ -73,7 +76,7 @@ from .turn import AnyTurn, UnreadCount
 if TYPE_CHECKING:
     from .watchdog import Watchdog
 
-__all__ = ["Core"]
+__all__ = ["Core", "again"]
 
 AnswerT = TypeVar("AnswerT")
 
@@ -170,8 +173,8 @@ class Core:
                 continue
             try:
                 self.link.post(turn.prompt)
-            except Error as error:
-                self.conversation.drop(turn, error)
+            except Exception as error:  # a field of the message may be anything
+                self.conversation.drop(turn, _unsendable(error))
         self.budget.count(self.ledger, len(self.conversation.sent))
         self.go(SessionState.BUSY if self.conversation.is_busy else SessionState.READY)
         self.changed.notify()
@@ -193,7 +196,7 @@ class Core:
             Error: there is none; this is the original reason.
         """
         if self.failure is not None:
-            raise self.failure.with_traceback(None)  # or it would grow with each call
+            raise again(self.failure)
         if self.state is SessionState.NEW:
             raise SessionClosed("The session was not opened; use `async with` or `await`")
         if self.link is None or self.state is SessionState.CLOSING:
@@ -207,7 +210,8 @@ class Core:
         try:
             answer = await link.ask(body, timeout=timeout)
         except TransportClosed:
-            raise await self.reason(link) from None
+            reason = await self.reason(link)
+            raise reason from reason.__cause__  # and not from what was just caught
         if isinstance(answer, ContextUsageResult):
             self.ledger.note_context(answer)
         if isinstance(body, StopTask) and self.tasks.stopped(body.task_id):
@@ -217,9 +221,9 @@ class Core:
     async def reason(self, link: Link) -> Error:
         """Wait for the end of a link that is ending; return the reason."""
         await self.changed.until(lambda: self.failure is not None or self.link is not link)
-        return self.failure or CLIError(
-            "The CLI was restarted before it had answered", cause=Cause.EXITED
-        )
+        if self.failure is not None:
+            return again(self.failure)
+        return CLIError("The CLI was restarted before it had answered", cause=Cause.EXITED)
 
     async def until_free(self) -> None:
         """Wait until the CLI before this one has exited.
@@ -230,7 +234,7 @@ class Core:
         with anyio.CancelScope(shield=True):
             await self.changed.until(lambda: not self.restarting)
         if self.failure is not None:
-            raise self.failure
+            raise again(self.failure)
 
     def attach(self, link: Link) -> None:
         """Start to use a link; or end it, if the session was closed meanwhile."""
@@ -267,20 +271,16 @@ class Core:
         else:
             self.link.close(now=True)
 
-    async def stop_turn(self, error: Error) -> bool:
-        """Interrupt the running turn, which then fails with this error.
+    async def stop_turn(self, turn: AnyTurn, timeout: float) -> bool:
+        """Interrupt a turn, unless it is no longer the running one.
 
         Returns:
-            whether the turn has stopped.
+            whether it is the running one no longer.
         """
-        turn = self.conversation.active
-        if turn is None:
-            return True
-        turn._fail_at_end(error)
-        with suppress(Error):
-            seconds = self.options.timeouts.interrupt
-            await interrupt(self, queued="keep", timeout=seconds, escalation=None)
-        return turn.is_over
+        if turn is self.conversation.active:
+            with suppress(Error):
+                await interrupt(self, queued="keep", timeout=timeout, escalation=None)
+        return turn is not self.conversation.active
 
     def begin_restart(self) -> None:
         """End the CLI, but not the session.
@@ -388,19 +388,20 @@ class Core:
             advice = OTHER_BUDGET if is_shared else NEW_BUDGET
             self.spent = error = BudgetExceeded(str(alert), advice=advice)
             self.conversation.drop_held(error)
-            self._stop_for(error)
+            self._stop_for(self.conversation.active, error)
         elif turn is not None and not turn.is_over:
-            self._stop_for(BudgetExceeded(str(alert)))
+            self._stop_for(turn, BudgetExceeded(str(alert)))
 
-    def _stop_for(self, error: Error) -> None:
-        """Stop the running turn in a task of its own."""
+    def _stop_for(self, turn: AnyTurn | None, error: Error) -> None:
+        """Let a turn fail, and stop it in a task of its own: its result may be here already."""
 
-        async def stop() -> None:
-            if not await self.stop_turn(error):
+        async def stop(turn: AnyTurn) -> None:
+            if not await self.stop_turn(turn, self.options.timeouts.interrupt):
                 self.give_up(error)
 
-        if self.link is not None and self.conversation.active is not None:
-            self.link.start_soon(stop)
+        if self.link is not None and turn is not None:
+            turn._fail_at_end(error)
+            self.link.start_soon(partial(stop, turn))
 
     def _drop_prompts(self, uuids: Iterable[str]) -> None:
         """Drop the prompts that the CLI will not answer, as one of its answers says."""
@@ -508,11 +509,32 @@ class Core:
     def heard(self, stderr: str) -> None:
         """Report what the CLI wrote to stderr."""
         self.subscriptions.tell(StderrOutput(stderr))
-        if self.options.on_stderr is not None:
-            self.options.on_stderr(stderr)
+        try:
+            if self.options.on_stderr is not None:
+                self.options.on_stderr(stderr)
+        except BaseException:
+            log.exception("on_stderr raised")
+
+    def failed(self, error: BaseException) -> None:
+        """End the session: what could not be handled may be what a turn waits for."""
+        self.give_up(self._failure(error))
+        log.error("The session is ended, because of an exception", exc_info=error)
+
+    def _failure(self, error: BaseException) -> SessionFailed:
+        evidence = None if self.link is None else self.link.evidence()
+        failure = SessionFailed(f"The session was ended by {describe(error)}", evidence=evidence)
+        failure.__cause__ = error
+        return failure
 
     def ended(self) -> None:
         """Find out what the end of the link means: a restart, a close, or a failure."""
+        try:
+            self._wind_up()
+        except BaseException as error:  # whatever it was: nobody may wait for this session
+            self._end_all(self.failure or self._failure(error))
+            log.exception("The end of the session could not be handled")
+
+    def _wind_up(self) -> None:
         if self.state is SessionState.CLOSING:
             self.restarting = False  # it was closed in the middle of a restart
         error = self.failure or self._reason()
@@ -521,9 +543,14 @@ class Core:
         if self.restarting:
             self._start_over()
             return
-        self.failure = error
         self.budget.leave()
         self.claim.release()
+        self._end_all(error)
+
+    def _end_all(self, error: Error) -> None:
+        self.failure = error
+        self.restarting = False
+        self.conversation.drop_sent(error)
         if not self.keeps_held:
             self.conversation.drop_held(error)
         closed = isinstance(error, SessionClosed)
@@ -554,9 +581,11 @@ class Core:
             )
         if evidence.exit_code == 0 and self.state is SessionState.READY:
             return SessionClosed("The CLI has exited by itself", evidence=evidence)
-        error = diagnose(evidence, self.last_result)
-        error.__cause__ = self.link.failure  # if the link failed, and not the CLI
-        return error
+        if self.link.loop_ended:
+            return SessionClosed("The event loop has ended, and the session with it")
+        if self.link.failure is not None:
+            return self._failure(self.link.failure)
+        return diagnose(evidence, self.last_result)
 
     # --- events of its own -----------------------------------------------------------------------
 
@@ -572,6 +601,19 @@ class Core:
         self.unsolicited.put(turn)
         self.subscriptions.tell(TurnStarted(turn))
         self.changed.notify()
+
+
+def again(error: Error) -> Error:
+    """Prepare an error to be raised once more: its traceback would grow with each time."""
+    return error.with_traceback(None)
+
+
+def _unsendable(error: Exception) -> Error:
+    if isinstance(error, Error):
+        return error
+    failure = LocalProtocolError(f"The prompt cannot be sent: {describe(error)}")
+    failure.__cause__ = error
+    return failure
 
 
 def _is_of_the_main_turn(request: Request) -> bool:

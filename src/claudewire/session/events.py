@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from .turn import Turn
 
 __all__ = [
+    "UNREAD_EVENTS",
     "BudgetAlert",
     "SessionEvent",
     "SessionState",
@@ -26,6 +28,9 @@ __all__ = [
 ]
 
 ItemT = TypeVar("ItemT")
+
+UNREAD_EVENTS = 10_000
+"""How many unread events a subscription keeps, so that one that is forgotten does not grow."""
 
 
 class SessionState(StrEnum):
@@ -86,7 +91,8 @@ class Subscription(Generic[ItemT]):
     """An endless loop over everything that happens from now on; it ends with the session.
 
     Use it as a context manager, or call `close` when you have heard enough. What is not read is
-    kept, up to `limit`: then the oldest event is dropped, and `dropped` counts it.
+    kept, up to `limit`: then the oldest event is dropped, with a warning in the log, and `dropped`
+    counts it.
     """
 
     def __init__(self, limit: int | None, remove: Callable[[Subscription[ItemT]], None]) -> None:
@@ -121,35 +127,41 @@ class Subscription(Generic[ItemT]):
 
 
 class Subscriptions(Generic[ItemT]):
-    """The subscriptions to one session."""
+    """The subscriptions to one session. One that nothing refers to any more is forgotten."""
 
     def __init__(self) -> None:
-        self._all: list[Subscription[ItemT]] = []
+        # Never changed in place: the garbage collector may remove one at any time.
+        self._all: tuple[weakref.ref[Subscription[ItemT]], ...] = ()
         self._ended = False
 
     def add(self, limit: int | None = None) -> Subscription[ItemT]:
         """Make one more."""
         subscription: Subscription[ItemT] = Subscription(limit, self._remove)
-        self._all.append(subscription)
+        self._all = (*self._all, weakref.ref(subscription, self._forget))
         if self._ended:
             subscription.close()
         return subscription
 
     def tell(self, item: ItemT) -> None:
         """Put an event into each."""
-        for subscription in self._all:
-            subscription._queue.put(item)
+        for reference in self._all:
+            subscription = reference()
+            if subscription is not None:
+                subscription._queue.put(item)
 
     def end(self) -> None:
         """End them all."""
         self._ended = True
-        for subscription in tuple(self._all):
-            subscription.close()
+        for subscription in [reference() for reference in self._all]:
+            if subscription is not None:
+                subscription.close()
 
     def reopen(self) -> None:
         """Accept new ones after the end; those that have ended stay so."""
         self._ended = False
 
     def _remove(self, subscription: Subscription[ItemT]) -> None:
-        if subscription in self._all:
-            self._all.remove(subscription)
+        self._all = tuple(it for it in self._all if it() is not subscription)
+
+    def _forget(self, dead: weakref.ref[Subscription[ItemT]]) -> None:
+        self._all = tuple(it for it in self._all if it is not dead)

@@ -19,9 +19,8 @@ from typing import Any, Protocol, TypeVar, cast
 import anyio
 import anyio.abc
 
-from ..concurrency import Signal, run_detached
+from ..concurrency import FunctionExited, Signal, ends_the_caller, run_detached
 from ..errors import (
-    Error,
     Evidence,
     EvidenceLog,
     RequestError,
@@ -77,6 +76,9 @@ class LinkOwner(Protocol):
     def ended(self) -> None:
         """Note that all output was read and the process has exited."""
 
+    def failed(self, error: BaseException) -> None:
+        """Note that an event could not be handled, or a task beside the reader has failed."""
+
 
 class Responder(Protocol):
     """Answers the requests of the CLI."""
@@ -109,6 +111,13 @@ class _TaskSet:
     async def _run(self, function: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
         try:
             await function(*given)
+        except Exception:
+            raise
+        except BaseException as error:
+            if ends_the_caller(error) or self.is_cancelled:
+                raise
+            # In a task of asyncio, SystemExit would end the event loop, and all sessions in it.
+            raise FunctionExited(f"A task raised {type(error).__name__}") from error
         finally:
             self._count -= 1
             self._changed.notify()
@@ -173,6 +182,8 @@ class Link:
         """Set if the CLI has closed its input."""
         self.did_not_exit: bool = False
         """Set if the CLI did not exit by itself although its output or input had ended."""
+        self.loop_ended: bool = False
+        """Set if the event loop has ended before the link."""
         self._transport = transport
         self._owner = owner
         self._responder = responder
@@ -224,7 +235,15 @@ class Link:
         if self._tasks is None:
             self._extra.append(function)
         else:
-            self._tasks.start_soon(function)
+            self._tasks.start_soon(self._run_beside, function)
+
+    async def _run_beside(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        try:
+            await function()
+        except BaseException as error:
+            if ends_the_caller(error) or isinstance(error, anyio.get_cancelled_exc_class()):
+                raise
+            self._owner.failed(error)
 
     def post(self, event: Event) -> None:
         """Send something. It is written in the order of these calls, as soon as the CLI takes it.
@@ -325,23 +344,30 @@ class Link:
         session_name.set(lambda: self.name)
         try:
             await self._converse()
-        except anyio.get_cancelled_exc_class() as cancelled:
-            # The event loop is ending: there is no time to wait for anything.
-            self.failure = cancelled
+        except GeneratorExit:  # the event loop has ended, and nothing can be waited for
+            self._never_ran()
+            raise
+        except anyio.get_cancelled_exc_class():
+            # There is no time to wait for anything.
+            self.loop_ended = True
             self.kill_now()
+            await self._close_transport()
             raise
         except BaseException as error:
-            log.exception("The link failed")
-            self.failure = error
-        finally:
+            self.failure = _original(error)
+            await self._close_transport()
+            log.error("The link failed", exc_info=error)
+        else:
             await self._close_transport()
 
     async def _converse(self) -> None:
         async with anyio.create_task_group() as group:
             self._tasks = tasks = _TaskSet(group)
             steady = (self._read, self._write, self._read_stderr, self._await_exit)
-            for function in (*steady, *self._extra):
+            for function in steady:
                 tasks.start_soon(function)
+            for function in self._extra:
+                tasks.start_soon(self._run_beside, function)
             await self._progress.until(self._is_over)
             await self._end()
             if not await tasks.cancel(CANCELLED_WITHIN):
@@ -367,8 +393,7 @@ class Link:
             self.did_not_exit = not self.is_closing
         if self._exited:  # a child of the CLI may hold its output open
             await self._drain(self._timeouts.drain)
-        with anyio.CancelScope(shield=True):
-            await self._transport.aclose()
+        await self._aclose()
         with anyio.move_on_after(self._timeouts.drain):
             await self._progress.until(lambda: self._exited)
         await self._read_the_rest()
@@ -391,13 +416,23 @@ class Link:
         self._input_ended = True
 
     async def _close_transport(self) -> None:
-        with anyio.CancelScope(shield=True):
-            with suppress(Exception):
+        try:
+            await self._aclose()
+        finally:
+            self._finish()
+
+    async def _aclose(self) -> None:
+        try:
+            with anyio.CancelScope(shield=True):
                 await self._transport.aclose()
-        self._finish()
+        except BaseException as error:
+            if ends_the_caller(error):
+                raise
+            log.exception("The transport could not be closed")
 
     def _never_ran(self) -> None:
         """Clean up when the event loop has ended before the task could begin."""
+        self.loop_ended = True
         self.kill_now()
         self._finish()
 
@@ -409,10 +444,9 @@ class Link:
         self._settle_all()
         try:
             self._owner.ended()
-        except Exception:
-            log.exception("The end of the link could not be handled")
-        self._written.notify()
-        self.finished.set()
+        finally:
+            self._written.notify()
+            self.finished.set()
 
     def _settle_all(self) -> None:
         for pending in self._pending.values():
@@ -420,7 +454,10 @@ class Link:
 
     def kill_now(self) -> None:
         """Kill the process at once, from any thread, without waiting."""
-        getattr(self._transport, "kill_now", lambda: None)()
+        try:
+            getattr(self._transport, "kill_now", lambda: None)()
+        except BaseException:
+            log.exception("The transport could not kill the CLI")
 
     # --- writing ---------------------------------------------------------------------------------
 
@@ -470,8 +507,8 @@ class Link:
                     self._owner.received(event)
                 else:
                     special(self, event)
-            except Exception:
-                log.exception("This event could not be handled: %r", event)
+            except BaseException as error:
+                self._owner.failed(error)
 
     def _take_answer(self, answer: Answer | Failure) -> None:
         pending = self._pending.get(answer.id)
@@ -500,10 +537,7 @@ class Link:
             while data := await self._transport.receive_stderr():
                 text = self._evidence.note_stderr(data)
                 self._wire_log.heard(text)
-                try:
-                    self._owner.heard(text)
-                except Exception:
-                    log.exception("on_stderr raised")
+                self._owner.heard(text)
 
     # --- serving ---------------------------------------------------------------------------------
 
@@ -524,8 +558,9 @@ class Link:
     async def _answer_to(self, request: Request, scope: anyio.CancelScope) -> Answer | Failure:
         try:
             answer = await self._responder.serve(request)
-        except (Exception, anyio.get_cancelled_exc_class()) as error:
-            if not isinstance(error, Exception) and self._is_cancelled(scope):
+        except BaseException as error:
+            is_over = self._is_cancelled(scope) and not isinstance(error, Exception)
+            if ends_the_caller(error) or is_over:
                 raise
             # A handler may also have waited for something that was cancelled elsewhere.
             log.exception("The request %s of the CLI could not be answered", request.id)
@@ -542,7 +577,7 @@ class Link:
             return
         try:
             self.post(answer)
-        except (Error, TypeError, ValueError):
+        except Exception:
             log.exception("The answer to %s cannot be written", request.id)
             self.post(self._responder.refusal(request))
 
@@ -550,6 +585,13 @@ class Link:
         scope = self._serving.get(id)
         if scope is not None:
             scope.cancel()
+
+
+def _original(error: BaseException) -> BaseException:
+    """Return what was raised in one of the tasks of a link, if it was in one only."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return (error.__cause__ or error) if isinstance(error, FunctionExited) else error
 
 
 _SPECIAL: dict[type[Event], Callable[[Link, Any], None]] = {

@@ -179,8 +179,7 @@ class Servers:
                 trouble = await self._hosting().until_met(name)
                 tasks.cancel_scope.cancel()
                 return trouble
-        if self._core.failure is not None:
-            raise self._core.failure
+        self._core.check()
         text = f"The CLI did not connect to the MCP server {name} within {self._timeout:g} s"
         raise RequestTimeout(text, request=SET)
 

@@ -416,7 +416,7 @@ class _Request:
     async def result(self) -> Session:
         await self._done.wait()
         if self._error is not None:
-            raise self._error
+            raise self._error.with_traceback(None)  # or it would grow with each caller
         assert self.session is not None
         return self.session
 

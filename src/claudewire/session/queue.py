@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -14,6 +15,8 @@ from ..errors import Error
 __all__ = ["ItemQueue"]
 
 ItemT = TypeVar("ItemT")
+
+log: logging.Logger = logging.getLogger("claudewire.session")
 
 _FAIRNESS = 256
 """After this many items without a wait, other tasks get a chance to run."""
@@ -48,6 +51,8 @@ class ItemQueue(Generic[ItemT]):
     def put(self, item: ItemT) -> None:
         """Add an item."""
         if len(self._items) == self._limit:
+            if not self.dropped:
+                log.warning("%d items are unread; from now on the oldest are dropped", self._limit)
             self.dropped += 1
         self._items.append(item)
         self._arrived.notify()

@@ -48,7 +48,7 @@ from ..wire import (
     UserMessage,
 )
 from .core import Core
-from .events import SessionEvent, SessionState, Subscription
+from .events import UNREAD_EVENTS, SessionEvent, SessionState, Subscription
 from .interrupt import (
     Escalation,
     InterruptReceipt,
@@ -387,11 +387,11 @@ class Session(Generic[OutputT]):
         """The turns that the CLI begins by itself, in an endless loop until the session ends."""
         return self._core.unsolicited
 
-    def events(self, *, limit: int | None = None) -> Subscription[Event | SessionEvent]:
+    def events(self, *, limit: int | None = UNREAD_EVENTS) -> Subscription[Event | SessionEvent]:
         """Subscribe to everything from now on: the events of the wire, and the session's own.
 
         Args:
-            limit: how many unread events to keep; all if not given.
+            limit: how many unread events to keep, 10,000 by default; None for all.
         """
         return self._core.subscriptions.add(limit)
 
@@ -526,7 +526,8 @@ class Session(Generic[OutputT]):
         try:
             return await carry_out(core, work, escalation)
         except TransportClosed:
-            raise await core.reason(link) from None
+            reason = await core.reason(link)
+            raise reason from reason.__cause__  # and not from what was just caught
 
     async def wait_idle(self, *, tasks: TasksAtEnd = "wait", timeout: float | None = None) -> None:
         """Wait until the session is idle: no turn, asked for or not, and no task.

@@ -14,6 +14,7 @@ from ..errors import (
     RequestTimeout,
     SessionClosed,
     UnsupportedRequest,
+    describe,
 )
 from ..launch import open_transport
 from ..options import Options, parse_version
@@ -123,6 +124,6 @@ def _failure_of(error: BaseException) -> Error:
         return error
     if not isinstance(error, Exception):
         return SessionClosed("The start of the session was cancelled")
-    failure = CLIError(f"The CLI could not be started: {error}")
+    failure = CLIError(f"The CLI could not be started: {describe(error)}")
     failure.__cause__ = error
     return failure

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
 
-from ..errors import Error, TurnCancelled
+from ..errors import Error, TurnCancelled, TurnError, describe
 from ..tracking import Assembler, LiveBlock
 from ..wire import (
     AssistantMessage,
@@ -372,6 +372,8 @@ class Turn(Generic[OutputT]):
                 self._reply.output = self._read_output(result)
         except Error as error:
             self._error = error
+        except BaseException as error:  # a class of the application may raise anything
+            self._error = _unreadable(result, error)
         self._error = self._final_error or self._error
         self._end(TurnState.DONE if self._final_error is None else TurnState.FAILED)
 
@@ -399,6 +401,14 @@ class Turn(Generic[OutputT]):
     def __del__(self) -> None:
         # Messages that can no longer be read are not unread.
         self._unread.remove(len(self._queue))
+
+
+def _unreadable(result: ResultMessage, error: BaseException) -> TurnError:
+    text = f"Reading the output of the turn raised {describe(error)}"
+    advice = "The output is in the `result` of this error, as the CLI gave it."
+    failure = TurnError(text, result=result, advice=advice)
+    failure.__cause__ = error
+    return failure
 
 
 AnyTurn = Turn[Any]

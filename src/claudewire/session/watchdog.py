@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from ..concurrency import run_detached
-from ..errors import Evidence, TurnStalled
+from ..errors import Evidence, SessionClosed, TurnStalled
 from ..options import Patience, WaitingFor
 from ..wire import (
     AssistantMessage,
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from .core import Core
 
 __all__ = ["Stall", "Waiting", "Watchdog"]
+
+MAY_STOP: float = 5.0
+"""Seconds that a CLI has to stop a turn that has stalled, if it was allowed to be silent for less:
+one that works answers an interrupt at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,22 +196,33 @@ class Watchdog:
         """Stop the turn, or the CLI if the turn does not stop."""
         link = self._core.link
         assert link is not None
-        error = TurnStalled(
-            f"Nothing happened for {anyio.current_time() - self._since:.1f} s while waiting for "
-            f"{self._what}",
-            evidence=link.evidence(),
-        )
+        what, since = self._what, self._since
+        error = TurnStalled(_silence(what, since), evidence=link.evidence())
         self._since = anyio.current_time()
         self._warned = False
         if self._patience.action == "restart":
             self._core.conversation.drop_sent(error)
             # Not in a task of the link, which ends with the CLI.
             run_detached(self._restart, "claudewire restart")
-        elif not await self._core.stop_turn(error):
+            return
+        turn = self._core.conversation.active
+        if turn is None:
+            return
+        turn._fail_at_end(error)
+        may_take = max(self._patience.limit(what), MAY_STOP)
+        seconds = min(self._core.options.timeouts.interrupt, may_take)
+        if not await self._core.stop_turn(turn, seconds):
+            error.message = f"{_silence(what, since)}, and the CLI did not stop when it was told to"
             self._core.give_up(error)
 
     async def _restart(self) -> None:
         try:
             await self._core.restart()
+        except SessionClosed:
+            log.debug("The session was closed while it was restarted")
         except Exception:
             log.exception("The session could not be restarted")
+
+
+def _silence(what: WaitingFor, since: float) -> str:
+    return f"Nothing happened for {anyio.current_time() - since:.1f} s while waiting for {what}"

@@ -14,12 +14,14 @@ import weakref
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 import anyio
 from anyio.from_thread import BlockingPortal
 
+from ..concurrency import ends_the_caller
 from ..errors import SessionClosed
 
 __all__ = ["Closable", "Portal", "portal"]
@@ -38,6 +40,13 @@ class Closable(Protocol):
 
     async def close(self) -> None:
         """Close it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Raised:
+    """What a call raised that would otherwise end the event loop, and all sessions in it."""
+
+    error: BaseException
 
 
 class Portal:
@@ -108,14 +117,24 @@ class Portal:
             SessionClosed: the event loop has ended.
         """
 
-        async def run() -> ResultT:
-            with anyio.move_on_after(seconds):
-                return await function(*args, **kwargs)
+        async def run() -> ResultT | _Raised:
+            try:
+                with anyio.move_on_after(seconds):
+                    return await function(*args, **kwargs)
+            except Exception:
+                raise
+            except BaseException as error:
+                if ends_the_caller(error):
+                    raise
+                return _Raised(error)
             raise TimeoutError(f"The call took longer than {seconds:g} s")
 
         future = self._start(run)
         try:
-            return future.result()
+            result = future.result()
+            if isinstance(result, _Raised):
+                raise result.error
+            return result
         except CancelledError:
             raise _ended() from None
         except BaseException:

@@ -11,6 +11,7 @@ from ..options import seconds
 from ..session import (
     DEFAULT,
     TASKS_MAY_TAKE,
+    UNREAD_EVENTS,
     Escalation,
     ItemQueue,
     OutputT,
@@ -238,7 +239,7 @@ class Session(Generic[OutputT]):
         assert isinstance(turns, ItemQueue)
         return Reader(self._portal, turns, lambda turn: self._own((turn,)))
 
-    def events(self, *, limit: int | None = None) -> Subscription:
+    def events(self, *, limit: int | None = UNREAD_EVENTS) -> Subscription:
         """Subscribe to everything from now on: the events of the wire, and the session's own."""
         return Subscription(self._portal.do(self._session.events, limit=limit), self._portal)
 

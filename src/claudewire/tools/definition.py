@@ -36,7 +36,15 @@ from typing import (
 
 import anyio
 
-from ..concurrency import call_in_thread, function_name, is_async_function
+from ..concurrency import (
+    TookTooLong,
+    call_in_thread,
+    call_within,
+    ends_the_caller,
+    function_name,
+    is_async_function,
+)
+from ..errors import words_of
 from ..schemas import Arguments, SchemaMismatch, TypeAdapter
 from .context import ToolContext
 from .results import ToolError, error_result, to_result
@@ -228,41 +236,47 @@ class Tool(Generic[P, R]):
         """
         context = context or ToolContext(tool=self.name)
         try:
-            by_position, by_name = self._arguments.convert(arguments)
-        except SchemaMismatch as mismatch:
-            problems = "\n".join(str(problem) for problem in mismatch.all)
-            return error_result(f"Invalid arguments for {self.name}:\n{problems}")
-        if self._arguments.injected is not None:
-            by_name[self._arguments.injected] = context
-        call = functools.partial(self.function, *by_position, **by_name)
-        try:
+            call = self._prepare(arguments, context)
             return to_result(await self._run(call, context, limiter), wrap=self._wraps)
+        except _InvalidArguments as error:
+            return error_result(f"Invalid arguments for {self.name}:\n{error}")
         except ToolError as error:
             return to_result(error)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if ends_the_caller(error):
+                raise
             return self._failure(error)
+
+    def _prepare(self, arguments: Mapping[str, Any], context: ToolContext) -> Callable[[], Any]:
+        """Convert the arguments, and return the call with them."""
+        try:
+            by_position, by_name = self._arguments.convert(arguments)
+        except SchemaMismatch as mismatch:
+            raise _InvalidArguments("\n".join(map(str, mismatch.all))) from mismatch
+        if self._arguments.injected is not None:
+            by_name[self._arguments.injected] = context
+        return functools.partial(self.function, *by_position, **by_name)
 
     def _failure(self, error: BaseException) -> dict[str, Any]:
         log.error("The tool %s failed", self.name, exc_info=error)
         if not self.settings.get("show_error", True):
             return error_result("The tool failed.")
-        return error_result(f"The tool failed: {str(error) or type(error).__name__}")
+        return error_result(f"The tool failed: {words_of(error)}")
 
     async def _run(
         self, call: Callable[[], Any], context: ToolContext, limiter: anyio.CapacityLimiter | None
     ) -> Any:
         seconds = self.settings.get("timeout")
         try:
-            if seconds is None:
-                return await self._wait(call, context, limiter)
-            with anyio.move_on_after(seconds):
-                return await self._wait(call, context, limiter)
+            wait = functools.partial(self._wait, call, context, limiter)
+            return await (wait() if seconds is None else call_within(seconds, wait))
+        except TookTooLong:
+            context.cancel()
+            log.warning("The tool %s took longer than %g s and was stopped", self.name, seconds)
+            raise ToolError(f"The tool took longer than {seconds:g} s and was stopped.") from None
         except BaseException:
             context.cancel()  # its thread may still be running
             raise
-        context.cancel()
-        log.warning("The tool %s took longer than %g s and was stopped", self.name, seconds)
-        raise ToolError(f"The tool took longer than {seconds:g} s and was stopped.")
 
     async def _wait(
         self, call: Callable[[], Any], context: ToolContext, limiter: anyio.CapacityLimiter | None
@@ -280,6 +294,10 @@ class Tool(Generic[P, R]):
 
 AnyTool = Tool[..., Any]
 """A tool, whatever its function takes and returns."""
+
+
+class _InvalidArguments(Exception):
+    """The arguments that the model sent do not fit; the message has all problems."""
 
 
 def _check_name(name: str) -> str:

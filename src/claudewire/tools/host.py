@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from ..errors import describe
 from ..wire import Failure, McpMessage, McpResponse, Request
 from .mcp_package import as_server
 from .server import SdkConnection
@@ -137,7 +138,12 @@ class ServerHost:
                 body.server_name,
             )
             return Failure(request.id, f"SDK MCP server not found: {body.server_name}")
-        response = await server.connection.handle(body.message)
-        server.note(body.message.get("method"), response)
+        method = body.message.get("method")
+        try:
+            response = await server.connection.handle(body.message)
+        except Exception as error:  # a server of the application's own may raise
+            server.note(method, {"error": {"message": describe(error)}})
+            raise
+        server.note(method, response)
         # Even a message without a response came in a request that has to be answered.
         return McpResponse(response or {"jsonrpc": "2.0", "result": {}, "id": 0})

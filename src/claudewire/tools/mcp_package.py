@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from ..concurrency import ends_the_caller
 from .context import Send
 from .server import (
     CANCELLED,
@@ -132,7 +133,9 @@ class MountedConnection:
             with self._scope:
                 await self._serve()
                 how = "has ended"
-        except Exception as error:
+        except BaseException as error:
+            if ends_the_caller(error):
+                raise
             log.exception("The MCP server %s failed", self._name)
             how = f"has failed: {_reason(error)}"
         finally:
