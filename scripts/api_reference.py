@@ -48,7 +48,7 @@ GROUPS = {
     "Tools, hooks, agents": "tool Tool ToolContext ToolResult ToolError tools.ToolFile "
     "tools.ResourceLink ToolServer Hooks Hook HookContext hooks.HookResult Agent",
     "Errors": "Error OptionsError CLIError CLINotFoundError Cause Evidence SessionClosed "
-    "SessionFailed RequestError UnsupportedRequest RequestTimeout TurnError TurnCancelled "
+    "errors.SessionFailed RequestError UnsupportedRequest RequestTimeout TurnError TurnCancelled "
     "BudgetExceeded TurnStalled OutputError AnswerError hooks.HookResultError TransportClosed "
     "errors.LocalProtocolError",
 }

@@ -25,7 +25,7 @@ NAMES = (
     "deny_everything allow_everything_dangerously Policy Rule",
     "tool Tool ToolAnnotations ToolContext ToolError ToolResult ToolServer",
     "Hooks Hook HookContext HookResult",
-    "Error OptionsError CLIError CLINotFoundError Cause Evidence SessionClosed SessionFailed",
+    "Error OptionsError CLIError CLINotFoundError Cause Evidence SessionClosed",
     "RequestError UnsupportedRequest RequestTimeout AnswerError TransportClosed",
     "TurnError TurnCancelled TurnStalled BudgetExceeded OutputError",
     "Event Message AssistantMessage UserMessage SystemMessage ResultMessage InitMessage",

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         RequestError,
         RequestTimeout,
         SessionClosed,
-        SessionFailed,
         TransportClosed,
         TurnCancelled,
         TurnError,
@@ -124,7 +123,6 @@ __all__ = [
     "Rule",
     "Session",
     "SessionClosed",
-    "SessionFailed",
     "SessionState",
     "SharedBudget",
     "StreamEvent",
@@ -168,7 +166,7 @@ if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
             ".content": "Document Image Text",
             ".errors": """
                 BudgetExceeded CLIError CLINotFoundError Cause Error Evidence OptionsError
-                OutputError RequestError RequestTimeout SessionClosed SessionFailed TransportClosed
+                OutputError RequestError RequestTimeout SessionClosed TransportClosed
                 TurnCancelled TurnError TurnStalled UnsupportedRequest
                 """,
             ".hooks": "Hook HookContext HookResult Hooks",

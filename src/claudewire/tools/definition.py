@@ -37,6 +37,7 @@ from typing import (
 import anyio
 
 from ..concurrency import (
+    FunctionExited,
     TookTooLong,
     call_in_thread,
     call_within,
@@ -259,6 +260,8 @@ class Tool(Generic[P, R]):
 
     def _failure(self, error: BaseException) -> dict[str, Any]:
         log.error("The tool %s failed", self.name, exc_info=error)
+        if isinstance(error, FunctionExited):
+            error = error.__cause__ or error
         if not self.settings.get("show_error", True):
             return error_result("The tool failed.")
         return error_result(f"The tool failed: {words_of(error)}")
