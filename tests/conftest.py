@@ -76,8 +76,11 @@ _MEASURE = {name: value for name, value in os.environ.items() if name.startswith
 
 # No deadline: how long one example takes says more about the machine than about the code.
 # In CI the same examples every time: a verdict changes with a commit, not with luck.
-settings.register_profile("suite", deadline=None, print_blob=True, derandomize="CI" in os.environ)
+settings.register_profile(
+    "suite", deadline=None, print_blob=True, max_examples=50, derandomize="CI" in os.environ
+)
 settings.register_profile("fast", settings.get_profile("suite"), max_examples=5)
+settings.register_profile("thorough", settings.get_profile("suite"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "suite"))
 
 
