@@ -23,6 +23,29 @@ step() { # NAME COMMAND...
     fi
 }
 
+# Steps that use one core begin early and go on beside the others: `beside` begins, `join` ends.
+declare -A _process _output
+
+beside() { # NAME COMMAND...
+    local name=$1
+    shift
+    _output[$name]=$(mktemp)
+    "$@" >"${_output[$name]}" 2>&1 &
+    _process[$name]=$!
+}
+
+join() { # NAME
+    step "$1" _wait "$1"
+}
+
+_wait() {
+    local status=0
+    wait "${_process[$1]}" || status=$?
+    cat "${_output[$1]}"
+    rm -f "${_output[$1]}"
+    return "$status"
+}
+
 finish() { # SCRIPT
     local total=$((SECONDS - _started))
     if ((${#_failed[@]})); then
