@@ -144,7 +144,7 @@ class Parser(Reader):
         if not self.at(closing) or self.heredocs_due:
             raise Unreadable(f"has {opening!r} without its end")
         if self.misleading and opening != "(":
-            self.misleading = self.depth > 0
+            self.misleading: bool = self.depth > 0
             if not all(end in (self.pos, None) for end in old_ends(self.text, start)):
                 self.doubt("has brackets or quotes in a comment or here-document inside a command")
         self.pos += len(closing)

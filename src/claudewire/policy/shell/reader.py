@@ -54,7 +54,7 @@ class Reader(ABC):
         self.heredocs: list[str] = []
         self.heredocs_due: list[tuple[str, bool, bool]] = []
         self.loops: dict[str, tuple[Word, ...]] = {}
-        self.misleading = False
+        self.misleading: bool = False
 
     def take_over(self, other: Reader) -> None:
         """Add what another reader has found in a part of this text."""
