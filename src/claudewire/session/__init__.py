@@ -25,7 +25,7 @@ from .queue import ItemQueue
 from .reply import OutputT, Reply
 from .session import Priority, Session, TasksAtEnd, check_tasks
 from .timeout import DEFAULT, Timeout
-from .turn import TextPieces, Turn, TurnState
+from .turn import TextPieces, Turn, TurnReader, TurnState
 from .watchdog import Stall, Waiting
 
 __all__ = [
@@ -55,6 +55,7 @@ __all__ = [
     "TextPieces",
     "Timeout",
     "Turn",
+    "TurnReader",
     "TurnStarted",
     "TurnState",
     "UnreadLimitReached",

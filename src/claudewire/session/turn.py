@@ -1,13 +1,14 @@
 """One prompt and exactly its own reply.
 
 A turn is a stream of messages and a promise of a reply. Each message is handed out once, however
-many loops read it; leaving a loop early loses nothing. Awaiting the turn gives its own result,
-whether its messages were read or not.
+many loops read it; leaving a loop early loses nothing. A reader of its own begins at the first
+message. Awaiting the turn gives its own result, whether its messages were read or not.
 """
 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import deque
 from collections.abc import (
     AsyncIterator,
@@ -27,8 +28,10 @@ from ..errors import Error, TurnCancelled, TurnError, describe
 from ..tracking import Assembler, LiveBlock
 from ..wire import (
     AssistantMessage,
+    ContentBlockDelta,
     ContentBlockStart,
     MessageStart,
+    MessageStop,
     ResultMessage,
     StreamEvent,
     UserMessage,
@@ -44,7 +47,7 @@ if TYPE_CHECKING:
     from ..wire import Message
     from .interrupt import Escalation, InterruptReceipt
 
-__all__ = ["AnyTurn", "TextPieces", "Turn", "TurnState", "UnreadCount"]
+__all__ = ["AnyTurn", "TextPieces", "Turn", "TurnReader", "TurnState", "UnreadCount"]
 
 ItemT = TypeVar("ItemT")
 
@@ -141,10 +144,10 @@ class UnreadCount:
         # Re-entrant: the garbage collector may delete a turn in the middle of anything.
         self._lock = threading.RLock()
 
-    def add(self) -> None:
-        """Count one more message."""
+    def add(self, count: int = 1) -> None:
+        """Count more messages."""
         with self._lock:
-            self.count += 1
+            self.count += count
         if self.count >= self._limit and not self._limit_reached:
             self._limit_reached = True
             self._on_limit(self.count)
@@ -166,6 +169,95 @@ class UnreadCount:
             self.dropped += 1
             return True
         return False
+
+
+class _Reading(ItemQueue["Message"]):
+    """What a reader of a turn has not read yet. It counts as unread, until nobody can read it."""
+
+    def __init__(self, unread: UnreadCount) -> None:
+        super().__init__(on_taken=unread.remove)
+        self._unread = unread
+
+    def __del__(self) -> None:
+        self._unread.remove(len(self))
+
+
+class _History:
+    """The messages of a turn, and the pieces of those that are not complete yet.
+
+    From it, a reader that comes late gets what the others have got, but for the pieces of complete
+    messages. So it takes no more memory than the messages, which are kept anyway, and the pieces of
+    one message for each speaker: the main conversation, and each subagent.
+    """
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self._settled = 0
+        """There are no pieces before this index."""
+        self._speaking: dict[str | None, bool] = {}
+        """The speakers of which there are pieces, and whether a `message_start` was one of them."""
+
+    def add(self, message: Message) -> None:
+        """Add a message that is complete."""
+        self.messages.append(message)
+        if isinstance(message, AssistantMessage):
+            agent = message.parent_tool_use_id
+            if not self._speaking.get(agent, True):  # nothing else will say that it is complete
+                self._forget_pieces(agent)
+        if not self._speaking:
+            self._settled = len(self.messages)
+
+    def add_piece(self, piece: StreamEvent) -> None:
+        """Add a piece of a message."""
+        agent, kind = piece.parent_tool_use_id, type(piece.event)
+        if kind is ContentBlockDelta and agent in self._speaking:  # the most frequent one
+            self.messages.append(piece)
+            return
+        if kind is MessageStart or kind is MessageStop:
+            self._forget_pieces(agent)
+        if kind is not MessageStop:
+            self.messages.append(piece)
+            self._speaking[agent] = kind is MessageStart or self._speaking.get(agent, False)
+
+    def _forget_pieces(self, agent: str | None) -> None:
+        if self._speaking.pop(agent, None) is None:
+            return
+        self.messages[self._settled :] = [
+            message
+            for message in self.messages[self._settled :]
+            if not isinstance(message, StreamEvent) or message.parent_tool_use_id != agent
+        ]
+        if not self._speaking:
+            self._settled = len(self.messages)
+
+
+class TurnReader:
+    """Reads a turn from its first message on, whatever others have read; see `Turn.reader`.
+
+    Iterate it for the messages, or use `iter_text()` or `iter_blocks()`.
+    """
+
+    def __init__(self, reading: _Reading) -> None:
+        self._queue = reading
+
+    @property
+    def unread(self) -> int:
+        """How many messages it has not read yet."""
+        return len(self._queue)
+
+    def __aiter__(self) -> TurnReader:
+        return self
+
+    async def __anext__(self) -> Message:
+        return await anext(self._queue)
+
+    def iter_text(self) -> AsyncIterator[str]:
+        """Iterate over the text of the main conversation, piece by piece; see `Turn.iter_text`."""
+        return _View(self._queue, TextPieces().note)
+
+    def iter_blocks(self) -> AsyncIterator[LiveBlock]:
+        """Iterate over the blocks, each whenever it has changed; see `Turn.iter_blocks`."""
+        return _View(self._queue, Assembler().note)
 
 
 _Stop = Callable[["Turn[Any]", Timeout, "Escalation | bool"], Awaitable["InterruptReceipt"]]
@@ -210,7 +302,10 @@ class Turn(Generic[OutputT]):
         self._read_output = read_output
         self._withdraw = withdraw
         self._stop = stop
-        self._queue: ItemQueue[Message] = ItemQueue(on_taken=unread.remove)
+        self._queue = _Reading(unread)
+        self._readings: weakref.WeakSet[_Reading] | None = None
+        """What further readers have not read; most turns have none."""
+        self._history = _History()
         self._kept: list[Message] = []
         self._gaps: set[str | None] = set()
         self._reply: Reply[OutputT] | None = None
@@ -266,6 +361,27 @@ class Turn(Generic[OutputT]):
         Blocks of subagents are included; `block.agent` names the subagent.
         """
         return _View(self._queue, Assembler().note)
+
+    def reader(self) -> TurnReader:
+        """Return a reader of its own, which begins at the first message, at any time.
+
+            async for piece in turn.reader().iter_text():  # for a browser that was reloaded
+                ...
+
+        Any number of them read independently of each other, while the turn runs and after it.
+        Messages that are complete come whole, without their pieces; of the one that is being
+        written the pieces come, and from then on all that the turn itself yields. What a reader has
+        not read yet counts as unread.
+        """
+        reading = _Reading(self._unread)
+        for message in self._history.messages:
+            reading.put(message)
+        self._unread.add(len(reading))
+        if self.is_over:
+            reading.end(self._error)
+        self._readings = self._readings or weakref.WeakSet()
+        self._readings.add(reading)
+        return TurnReader(reading)
 
     def __await__(self) -> Generator[Any, None, Reply[OutputT]]:
         return self.reply().__await__()
@@ -342,12 +458,17 @@ class Turn(Generic[OutputT]):
         if isinstance(message, StreamEvent):
             if self._is_dropped(message):
                 return
+            self._history.add_piece(message)
         else:
+            self._history.add(message)
             self._kept.append(message)
             if isinstance(message, AssistantMessage):
                 self._gaps.discard(message.parent_tool_use_id)
         self._unread.add()
         self._queue.put(message)
+        for reading in self._readings or ():
+            self._unread.add()
+            reading.put(message)
 
     def _is_dropped(self, piece: StreamEvent) -> bool:
         """Whether to drop a piece, as all that follow a dropped one, until the whole message comes.
@@ -396,11 +517,8 @@ class Turn(Generic[OutputT]):
         self.state = state
         self.started.set()
         self.finished.set()
-        self._queue.end(self._error)
-
-    def __del__(self) -> None:
-        # Messages that can no longer be read are not unread.
-        self._unread.remove(len(self._queue))
+        for reading in (self._queue, *(self._readings or ())):
+            reading.end(self._error)
 
 
 def _unreadable(result: ResultMessage, error: BaseException) -> TurnError:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from .pool import Pool
 from .session import Session, open, run
-from .turn import InterruptReceipt, Reader, Subscription, Turn, TurnStarted
+from .turn import InterruptReceipt, Reader, Subscription, Turn, TurnReader, TurnStarted
 
 __all__ = [
     "InterruptReceipt",
@@ -29,6 +29,7 @@ __all__ = [
     "Session",
     "Subscription",
     "Turn",
+    "TurnReader",
     "TurnStarted",
     "open",
     "run",

@@ -24,6 +24,7 @@ from ..session import (
 from ..session import InterruptReceipt as AsyncInterruptReceipt
 from ..session import Subscription as AsyncSubscription
 from ..session import Turn as AsyncTurn
+from ..session import TurnReader as AsyncTurnReader
 from ..session import TurnStarted as AsyncTurnStarted
 from ..tracking import Assembler, LiveBlock
 from ..wire import Event
@@ -32,7 +33,7 @@ from .portal import Portal
 if TYPE_CHECKING:
     from ..wire import Message, ResultMessage, UserMessage
 
-__all__ = ["InterruptReceipt", "Reader", "Subscription", "Turn", "TurnStarted"]
+__all__ = ["InterruptReceipt", "Reader", "Subscription", "Turn", "TurnReader", "TurnStarted"]
 
 ItemT = TypeVar("ItemT")
 
@@ -155,6 +156,10 @@ class Turn(Generic[OutputT]):
         """Iterate over the blocks, each whenever it has changed: it grows, then it is complete."""
         return Reader(self._portal, self._turn._queue, Assembler().note, timeout)
 
+    def reader(self) -> TurnReader:
+        """Return a reader of its own, which begins at the first message, at any time."""
+        return TurnReader(self._portal.do(self._turn.reader), self._portal)
+
     def wait_started(self, timeout: float | None = None) -> None:
         """Wait until the CLI works on it, or never will."""
         self._portal.call_within(timeout, self._turn.started.wait)
@@ -178,6 +183,37 @@ class Turn(Generic[OutputT]):
         """Interrupt it when its block is left."""
         with suppress(SessionClosed):  # the event loop has ended, and the session with it
             self._portal.call(self._turn._leave)
+
+
+class TurnReader:
+    """Reads a turn from its first message on, whatever others have read; see `Turn.reader`.
+
+    Iterate it for the messages, or use `iter_text()` or `iter_blocks()`.
+    """
+
+    def __init__(self, reader: AsyncTurnReader, portal: Portal) -> None:
+        self._reader = reader
+        self._portal = portal
+
+    @property
+    def unread(self) -> int:
+        """How many messages it has not read yet."""
+        return self._reader.unread
+
+    def __iter__(self) -> Reader[Message]:
+        return self.read()
+
+    def read(self, *, timeout: float | None = None) -> Reader[Message]:
+        """Iterate over the messages as they arrive; the timeout applies to each."""
+        return Reader(self._portal, self._reader._queue, lambda message: (message,), timeout)
+
+    def iter_text(self, *, timeout: float | None = None) -> Reader[str]:
+        """Iterate over the text of the main conversation, piece by piece; see `Turn.iter_text`."""
+        return Reader(self._portal, self._reader._queue, TextPieces().note, timeout)
+
+    def iter_blocks(self, *, timeout: float | None = None) -> Reader[LiveBlock]:
+        """Iterate over the blocks, each whenever it has changed; see `Turn.iter_blocks`."""
+        return Reader(self._portal, self._reader._queue, Assembler().note, timeout)
 
 
 @dataclass(frozen=True, slots=True)

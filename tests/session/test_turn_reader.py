@@ -1,0 +1,184 @@
+"""A reader of its own sees a turn from the beginning, whoever has read it before."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import anyio
+import pytest
+from tests.helpers import messages as saying
+from tests.helpers.peer import SOON
+from tests.helpers.sessions import options
+
+from claudewire import sync
+from claudewire.errors import TurnCancelled
+from claudewire.options import Unread
+from claudewire.session import Session, Turn, TurnReader
+from claudewire.session.turn import UnreadCount
+from claudewire.testing import Chat, SimulatedCLI
+from claudewire.wire import Message, MessageStop, ResultMessage, StreamEvent
+
+pytestmark = pytest.mark.anyio
+
+PARTIAL = ["--include-partial-messages", "--allowedTools=Read"]
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+async def look(chat: Chat) -> None:
+    await chat.say("I'll have a look at it, and then tell you.")
+    await chat.use("Read", {"file_path": "notes.txt"}, result="milk")
+    await chat.say("It says milk, and nothing else.")
+
+
+async def messages_of_a_turn() -> list[Message]:
+    async with Session(options(), transport=SimulatedCLI(look, argv=PARTIAL)) as session:
+        return [message async for message in session.send("hello")]
+
+
+def counting(**unread: Any) -> UnreadCount:
+    return UnreadCount(Unread(**unread), lambda count: None)
+
+
+def fed(messages: list[Message], unread: UnreadCount | None = None) -> Turn[Any]:
+    turn: Turn[Any] = Turn(saying.prompt(), unread or counting())
+    feed(turn, messages)
+    return turn
+
+
+def feed(turn: Turn[Any], messages: list[Message]) -> None:
+    for message in messages:
+        if isinstance(message, ResultMessage):
+            turn._finish(message)
+        else:
+            turn._push(message)
+
+
+async def text(reader: TurnReader | Turn[Any]) -> str:
+    with anyio.fail_after(SOON):
+        return "".join([piece async for piece in reader.iter_text()])
+
+
+async def blocks(reader: TurnReader | Turn[Any]) -> dict[str, tuple[str, str, str]]:
+    with anyio.fail_after(SOON):
+        return {
+            block.id: (block.kind, block.text, block.change) async for block in reader.iter_blocks()
+        }
+
+
+async def test_whenever_a_reader_comes_it_sees_the_whole_turn() -> None:
+    messages = await messages_of_a_turn()
+    whole = [message for message in messages if not isinstance(message, StreamEvent)]
+    assert len(messages) > 20
+    expected_text, expected_blocks = await text(fed(messages)), await blocks(fed(messages))
+    assert expected_text.endswith("It says milk, and nothing else.")
+    for count in range(len(messages) + 1):
+        turn = fed(messages[:count])
+        readers = [turn.reader() for _ in range(3)]
+        feed(turn, messages[count:])
+        assert await text(readers[0]) == expected_text
+        assert await blocks(readers[1]) == expected_blocks
+        read = [message async for message in readers[2]]
+        assert [message for message in read if not isinstance(message, StreamEvent)] == whole
+        assert [message async for message in turn] == messages
+
+
+async def test_complete_messages_come_without_their_pieces() -> None:
+    messages = await messages_of_a_turn()
+    turn = fed(messages)
+    assert [message async for message in turn.reader()] == list(turn.messages)
+
+
+async def test_a_reader_waits_for_what_comes() -> None:
+    async def slow(chat: Chat) -> None:
+        await chat.say("One.")
+        await chat.sleep(0.01)
+        await chat.say("Two.")
+
+    with anyio.fail_after(SOON):
+        async with Session(options(), transport=SimulatedCLI(slow)) as session:
+            turn = session.send("hello")
+            async for first in turn.iter_text():
+                assert first == "One."
+                break
+            assert await text(turn.reader()) == "One.Two."
+            assert await text(turn) == "Two."
+            assert await text(turn.reader()) == "One.Two."
+
+
+async def test_a_message_that_was_broken_off_is_seen_too_until_another_replaces_it() -> None:
+    messages = await messages_of_a_turn()
+    stop = next(
+        index
+        for index, message in enumerate(messages)
+        if isinstance(message, StreamEvent) and isinstance(message.event, MessageStop)
+    )
+    broken = messages[: stop // 2]
+    ended = fed([*broken, saying.result()])
+    assert await text(ended.reader()) == await text(ended)
+    again = fed([*broken, *messages])
+    assert [message async for message in again.reader()] == list(again.messages)
+
+
+async def test_pieces_without_a_beginning_are_forgotten_with_the_whole_message() -> None:
+    turn = fed([saying.delta("he"), saying.delta("llo"), saying.text("hello"), saying.result()])
+    assert [message async for message in turn.reader()] == list(turn.messages)
+
+
+async def test_pieces_of_several_speakers_are_kept_apart() -> None:
+    agent = {"parent_tool_use_id": "toolu_1"}
+    turn = fed([saying.delta("ma"), saying.delta("sub", **agent), saying.text("main")])
+    assert turn.reader().unread == 2
+    feed(turn, [saying.text("sub", **agent)])
+    assert turn.reader().unread == 2
+
+
+async def test_a_turn_that_failed_ends_every_reader_with_its_error() -> None:
+    turn = fed([saying.text("one")])
+    before = turn.reader()
+    turn._fail(TurnCancelled("It was dropped"))
+    for reader in (before, turn.reader()):
+        with pytest.raises(TurnCancelled):
+            await text(reader)
+
+
+async def test_what_a_reader_has_not_read_counts_as_unread() -> None:
+    unread = counting()
+    turn = fed([saying.text(), saying.result()], unread)
+    assert unread.count == 2
+    reader = turn.reader()
+    assert (unread.count, reader.unread, turn.unread) == (4, 2, 2)
+    await anext(reader)
+    assert (unread.count, reader.unread) == (3, 1)
+    del reader
+    gc.collect()
+    assert unread.count == 2
+    view = turn.reader().iter_text()
+    gc.collect()
+    assert unread.count == 4
+    del view, turn
+    gc.collect()
+    assert unread.count == 0
+
+
+async def test_pieces_that_are_dropped_are_dropped_for_all_readers() -> None:
+    messages = await messages_of_a_turn()
+    turn = fed(messages[:3], counting(high_water=5, policy="drop_partial"))
+    reader = turn.reader()
+    feed(turn, messages[3:])
+    assert await text(reader) == await text(fed(messages))
+
+
+def test_blocking_readers_see_the_whole_turn_too() -> None:
+    with sync.open(options(), transport=SimulatedCLI(look, argv=PARTIAL)) as claude:
+        turn = claude.send("hello")
+        said = "".join(turn.iter_text(timeout=SOON))
+        assert "".join(turn.reader().iter_text(timeout=SOON)) == said
+        assert [block.kind for block in turn.reader().iter_blocks(timeout=SOON)]
+        reader = turn.reader()
+        assert reader.unread == len(turn.messages)
+        assert list(reader) == list(turn.messages)
