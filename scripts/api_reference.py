@@ -235,9 +235,12 @@ def is_string(node: ast.stmt) -> bool:
 
 def class_entry(name: str, thing: type[Any]) -> str:
     parts = [f"### {name}\n"]
-    if constructor := made_by(thing):
+    doc = inspect.getdoc(thing) or ""
+    if is_called(thing):
+        doc = doc.partition("\n\nArgs:")[0]
+    elif constructor := made_by(thing):
         parts.append(f"{constructor}\n")
-    parts.append(f"{prose(inspect.getdoc(thing))}\n")
+    parts.append(f"{prose(doc)}\n")
     if issubclass(thing, enum.Enum):
         parts.append(values(thing))
     elif is_dataclass(thing) and not re.search("(Args|Attributes):", thing.__doc__ or ""):
@@ -272,6 +275,11 @@ def made_by(thing: type[Any]) -> str:
                     return signature(node, names_of(base), called=thing.__name__)
     has_fields = hasattr(thing, "_fields") or (is_dataclass(thing) and not is_long(thing))
     return dataclass_call(thing) if has_fields else ""
+
+
+def is_called(thing: type[Any]) -> bool:
+    """Whether users call objects of this class, which they get from a fixture, and make none."""
+    return bool(getattr(thing.__call__, "__doc__", None)) and thing.__name__.endswith("Factory")
 
 
 def is_long(thing: type[Any]) -> bool:
