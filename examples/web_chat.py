@@ -34,8 +34,8 @@ OPTIONS = claudewire.Options(
 class Chat:
     """One conversation. Its CLI is started by the first prompt, and again after a failure."""
 
-    def __init__(self, inbox: claudewire.Inbox) -> None:
-        self.session = claudewire.open(OPTIONS, inbox=inbox)
+    def __init__(self, name: str, inbox: claudewire.Inbox) -> None:
+        self.session = claudewire.open(OPTIONS, name=name, inbox=inbox)
         self._starting = anyio.Lock()
 
     async def ready(self) -> claudewire.Session[Any]:
@@ -55,8 +55,9 @@ class Chats:
         self._chats: dict[str, Chat] = {}
 
     async def session(self, name: str) -> claudewire.Session[Any]:
-        chat = self._chats.setdefault(name, Chat(self.inbox))
-        return await chat.ready()
+        if name not in self._chats:
+            self._chats[name] = Chat(name, self.inbox)
+        return await self._chats[name].ready()
 
     async def close(self) -> None:
         async with anyio.create_task_group() as tasks:
