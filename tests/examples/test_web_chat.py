@@ -126,11 +126,12 @@ async def test_a_reply_is_streamed_and_a_chat_keeps_its_session() -> None:
 async def test_another_request_answers_what_waits(answer: dict[str, Any], told: str) -> None:
     async with (
         running() as site,
-        site.events("POST", "/chats/1", prompt="Write it down") as reply,
+        site.events("POST", "/chats/Ada's chat", prompt="Write it down") as reply,
         site.events("GET", "/approvals") as approvals,
     ):
         added = await anext(approvals)
         assert (added.name, added.data["title"]) == ("added", "Write: notes.txt")
+        assert added.data["session"] == "Ada's chat"
         assert (await site.answer(added.data["id"], action="fly")).status_code == 422
         assert (await site.answer(added.data["id"], **answer)).status_code == 204
         assert (await site.answer(added.data["id"], **answer)).status_code == 409
