@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import anyio
 import anyio.to_thread
 import pytest
-from tests.helpers.peer import SOON
-from tests.helpers.sessions import SOME_CLI, options
+from tests.helpers import messages as saying
+from tests.helpers.peer import SOON, Peer
+from tests.helpers.sessions import SOME_CLI, opened, options
 
 import claudewire
 from claudewire import Budget, BudgetExceeded, Pool, Session, SharedBudget, TurnState, sync
@@ -215,3 +218,25 @@ async def test_a_warning_is_given_once_for_all_sessions() -> None:
                     await claude.send("hi")
                 said += [it.alert.level for it in events.take() if isinstance(it, BudgetAlert)]
     assert said == ["warning", "hard"]
+
+
+@pytest.mark.parametrize("per", ["turn", "session"])
+async def test_a_limit_that_is_reached_just_before_the_result_fails_this_turn_and_no_other(
+    per: Literal["turn", "session"],
+) -> None:
+    peer = Peer()
+    claude = await opened(peer, budgets=[Budget(calls=1, per=per)])
+    with anyio.fail_after(SOON):
+        turn, after = claude.send("one"), claude.send("two")
+        await peer.hear_prompt()
+        await peer.say(saying.text(), saying.result())  # at once, so that both are read together
+        with pytest.raises(BudgetExceeded, match="1 of 1 model calls"):
+            await turn
+        if per == "turn":
+            await peer.hear_prompt()
+            await peer.say(saying.result("fine"))
+            assert (await after).text == "fine"
+        else:
+            with pytest.raises(BudgetExceeded):
+                await after
+        await claude.close()

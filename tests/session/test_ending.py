@@ -724,3 +724,59 @@ async def test_a_prompt_that_the_cli_never_began_with_fails_when_the_cli_is_idle
         with pytest.raises(TurnError, match="idle without a result"):
             await second
         await still_works(session, peer)
+
+
+# --- ends that cannot be read ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type":"result","subtype":"success","total_cost_usd":NaN}',
+        b'{"type": "result", "subtype": "succ',
+        b'Debugger attached.{"type":"result","subtype":"success","num_turns":1}',
+        b'{"type":"result","subtype":"success","result":"' + 2000 * b"x" + b'"}',
+        b'{"type":"error","error":{"message":"out of ord',
+    ],
+    ids=lambda line: line[:30].decode(),
+)
+async def test_a_result_that_cannot_be_read_ends_its_turn(line: bytes) -> None:
+    peer = Peer()
+    session = await opened(peer, max_line=2000)
+    with anyio.fail_after(LONG):
+        turn = session.send("hello")
+        await peer.hear_prompt()
+        await write(peer, WORKING)
+        await peer.write(line + b"\n")
+        with pytest.raises(TurnError, match="cannot be read") as caught:
+            await turn
+        assert caught.value.evidence.received
+        await works(session, peer)
+
+
+@pytest.mark.parametrize("line", [b"Debugger attached.", b'{"type":"assistant","message":5}', b"{"])
+async def test_another_line_that_cannot_be_read_ends_nothing(line: bytes) -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(LONG):
+        turn = session.send("hello")
+        await peer.hear_prompt()
+        await peer.write(line + b"\n")
+        await anyio.sleep(LONG / 2)
+        await peer.say(saying.text(), saying.result("It goes on."))
+        assert (await turn).text == "It goes on."
+        await session.close()
+
+
+async def test_a_turn_that_goes_on_after_something_like_a_result_is_not_ended() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(LONG):
+        turn = session.send("hello")
+        await peer.hear_prompt()
+        await peer.write(b'[log] {"type":"result"\n')
+        await peer.say(saying.text())
+        await anyio.sleep(LONG / 2)
+        await peer.say(saying.result("It goes on."))
+        assert (await turn).text == "It goes on."
+        await session.close()

@@ -26,6 +26,7 @@ from tests.helpers.sessions import (
 from claudewire.errors import Cause, CLIError, Error, OptionsError, SessionClosed
 from claudewire.options import Timeouts, Unread
 from claudewire.session import (
+    UNREAD_EVENTS,
     Session,
     SessionState,
     StateChanged,
@@ -544,6 +545,47 @@ async def test_listeners_come_and_go() -> None:
     with anyio.fail_after(SOON):
         await session.close()
         assert [it async for it in session.events()] == []  # too late
+
+
+async def test_a_subscription_that_is_forgotten_does_not_grow() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    session.events()  # which nothing refers to
+    gc.collect()
+    assert session._core.subscriptions._all == ()
+    await session.close()
+
+
+async def test_a_subscription_that_is_not_read_keeps_so_many_events_and_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    session = await opened(Peer())
+    unread, everything = session.events(), session.events(limit=None)
+    for number in range(UNREAD_EVENTS + 5):
+        session._core.subscriptions.tell(StderrOutput(str(number)))
+    assert unread.dropped == 5
+    assert len(unread.take()) == UNREAD_EVENTS
+    assert len(everything.take()) == UNREAD_EVENTS + 5
+    assert caplog.text.count("from now on the oldest are dropped") == 1
+    await session.close()
+
+
+async def test_an_error_that_is_raised_again_and_again_has_a_short_traceback() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    peer.exit(3)
+    await soon(lambda: session.state == "failed")
+    lengths = set()
+    for _ in range(5):
+        with pytest.raises(CLIError):
+            session.send("hello")
+        with pytest.raises(CLIError):
+            await session.request(GetSettings())
+        with pytest.raises(CLIError) as caught:
+            await session._core.until_free()
+        lengths.add(len(caught.traceback))
+    assert len(lengths) == 1
+    await session.close()
 
 
 async def test_stderr_goes_to_whoever_wants_it() -> None:

@@ -382,6 +382,54 @@ def test_a_cli_that_cannot_be_interrupted_is_given_up(clock: Clock) -> None:
     clock.run(test)
 
 
+@pytest.mark.parametrize(
+    ("limit", "interrupt", "seconds"), [(0.3, 30.0, 5.3), (20.0, 30.0, 40.0), (0.3, 2.0, 2.3)]
+)
+def test_a_cli_that_does_not_stop_is_ended_soon_and_the_error_says_after_how_long(
+    clock: Clock, limit: float, interrupt: float, seconds: float
+) -> None:
+    async def test() -> None:
+        peer = Peer()
+        patience = Patience(first_token=limit, action="interrupt")
+        limits = replace(timeouts(clock), interrupt=interrupt)
+        session = await watched(peer, clock, patience=patience, timeouts=limits)
+        began = anyio.current_time()
+        with pytest.raises(TurnStalled, match="did not stop") as caught:
+            await session.send("hello")
+        assert anyio.current_time() - began == pytest.approx(seconds, abs=0.1)
+        assert f"for {seconds:.1f} s" in caught.value.message
+        await session.close()
+
+    clock.run(test)
+
+
+def test_a_session_that_is_closed_while_it_is_restarted_logs_no_traceback(
+    real_clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    clis: list[Transport] = []
+
+    async def connect(launch: object) -> Transport:
+        clis.append(SimulatedCLI(stuck))
+        if len(clis) > 1:
+            await anyio.sleep_forever()
+        return clis[-1]
+
+    async def test() -> None:
+        patience = replace(real_clock.patience, action="restart")
+        limits = timeouts(real_clock)
+        session = Session(
+            options(cli=SOME_CLI, patience=patience, timeouts=limits), transport=connect
+        )
+        await session.start()
+        with pytest.raises(TurnStalled):
+            await session.send("stuck in a tool")
+        await soon(lambda: len(clis) == 2)
+        await session.close()
+
+    real_clock.run(test)
+    assert not [it for it in caplog.records if it.exc_info]
+
+
 def test_with_nothing_to_interrupt_it_does_nothing(clock: Clock) -> None:
     async def test() -> None:
         peer = Peer()

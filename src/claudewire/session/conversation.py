@@ -43,7 +43,10 @@ from ..wire import (
     HookCallback,
     HumanOrigin,
     InitMessage,
+    Malformed,
     Message,
+    Noise,
+    Oversize,
     Request,
     ResultMessage,
     Rules,
@@ -67,6 +70,7 @@ from .ending import (
     late,
     left_open,
     stopped,
+    unreadable,
 )
 from .turn import AnyTurn, Turn, TurnState, UnreadCount
 
@@ -458,6 +462,12 @@ class Conversation:
             self.ending = Ending(ending.turn, ending.outcome, AFTER_REQUEST)
         elif isinstance(request.body, CanUseTool) and not self.is_busy:
             self._result_is_missing = False  # what follows are no late words
+
+    def note_unreadable(self, event: Malformed | Noise | Oversize) -> None:
+        """Note a line that cannot be read: it may be what ends the turn."""
+        turn = self.active
+        if turn is not None and (self.ending is None or self.ending.outcome is None):
+            self.ending = unreadable(turn, event) or self.ending
 
     def note_interrupt(self, turn: AnyTurn) -> None:
         """Note that a turn was interrupted, and that perhaps no result follows."""

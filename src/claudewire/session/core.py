@@ -44,7 +44,10 @@ from ..wire import (
     InitializeResult,
     InitMessage,
     Interrupt,
+    Malformed,
     Message,
+    Noise,
+    Oversize,
     Request,
     RequestBody,
     ResultMessage,
@@ -333,6 +336,9 @@ class Core:
             self._notice(event)
             if isinstance(event, Request):
                 self.conversation.note_request(event)
+                self.watch_ending()
+            elif isinstance(event, Malformed | Noise | Oversize):
+                self.conversation.note_unreadable(event)
                 self.watch_ending()
             if isinstance(event, Answer) and event.request is not None:
                 self._drop_prompts(dropped_prompts(event.request, event))

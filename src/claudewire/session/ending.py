@@ -11,10 +11,19 @@ with something else. What it said it had begun with was answered by the last res
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from ..errors import Cause, Error, TurnError, diagnose_result, status_of
-from ..wire import AssistantMessage, ErrorMessage, ResultMessage, SystemErrorMessage
+from ..wire import (
+    AssistantMessage,
+    ErrorMessage,
+    Malformed,
+    Noise,
+    Oversize,
+    ResultMessage,
+    SystemErrorMessage,
+)
 from .turn import AnyTurn
 
 __all__ = [
@@ -30,6 +39,7 @@ __all__ = [
     "late",
     "left_open",
     "stopped",
+    "unreadable",
 ]
 
 AFTER_STOP: float = 0.1
@@ -121,6 +131,19 @@ def failed(turn: AnyTurn, message: ErrorMessage | SystemErrorMessage) -> Ending:
     )
     reported = f"The CLI reported an error: {text}" + (f" ({code})" if code else "")
     error = TurnError(reported, cause=found.cause, code=code, advice=found.advice)
+    return Ending(turn, error, AFTER_ERROR)
+
+
+_END = re.compile(rb'"type"\s*:\s*"(result|error)"')
+
+
+def unreadable(turn: AnyTurn, event: Malformed | Noise | Oversize) -> Ending | None:
+    """End a turn after a line that cannot be read, if it looks like a result or an error."""
+    told = event.raw.get("type") if event.line else None
+    if told not in ("result", "error") and (told is not None or not _END.search(event.head)):
+        return None
+    why = "it is too long" if isinstance(event, Oversize) else event.reason
+    error = TurnError(f"The line with which the CLI ended the turn cannot be read: {why}")
     return Ending(turn, error, AFTER_ERROR)
 
 

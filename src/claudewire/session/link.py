@@ -14,6 +14,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from itertools import count
 from typing import Any, Protocol, TypeVar, cast
 
 import anyio
@@ -95,6 +96,8 @@ class _TaskSet:
 
     def __init__(self, group: anyio.abc.TaskGroup) -> None:
         self._group = group
+        self._numbers = count()
+        self._unstarted: dict[int, Coroutine[Any, Any, None]] = {}
         self._count = 0
         self._changed = Signal()
 
@@ -106,9 +109,14 @@ class _TaskSet:
     def start_soon(self, function: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
         """Start one more."""
         self._count += 1
-        self._group.start_soon(self._run, function, *given)
+        number = next(self._numbers)
+        coroutine = self._unstarted[number] = self._run(number, function, *given)
+        self._group.start_soon(lambda: coroutine)
 
-    async def _run(self, function: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
+    async def _run(
+        self, number: int, function: Callable[..., Coroutine[Any, Any, None]], *given: Any
+    ) -> None:
+        del self._unstarted[number]
         try:
             await function(*given)
         except Exception:
@@ -121,6 +129,12 @@ class _TaskSet:
         finally:
             self._count -= 1
             self._changed.notify()
+
+    def close(self) -> None:
+        """Close those that never ran: asyncio has cancelled them before, and anyio does not."""
+        for coroutine in self._unstarted.values():
+            coroutine.close()
+        self._unstarted.clear()
 
     async def cancel(self, timeout: float) -> bool:
         """Cancel all of them and wait for up to `timeout`; return whether they have ended."""
@@ -343,7 +357,11 @@ class Link:
     async def _run(self) -> None:
         session_name.set(lambda: self.name)
         try:
-            await self._converse()
+            try:
+                await self._converse()
+            finally:
+                if self._tasks is not None:
+                    self._tasks.close()
         except GeneratorExit:  # the event loop has ended, and nothing can be waited for
             self._never_ran()
             raise

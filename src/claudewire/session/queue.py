@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -11,12 +10,11 @@ import anyio.lowlevel
 
 from ..concurrency import Signal
 from ..errors import Error
+from .log import log
 
 __all__ = ["ItemQueue"]
 
 ItemT = TypeVar("ItemT")
-
-log: logging.Logger = logging.getLogger("claudewire.session")
 
 _FAIRNESS = 256
 """After this many items without a wait, other tasks get a chance to run."""
