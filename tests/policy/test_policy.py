@@ -193,7 +193,7 @@ def test_every_command_is_allowed_by_a_rule_for_the_tool() -> None:
 def test_but_not_what_a_rule_that_denies_may_be_about() -> None:
     policy = make("Bash", deny=["Bash(rm:*)"])
     assert bash(policy, "ls; make > x").allows
-    for command in ("$X y", "[[ a < b ]]", "x (", "eval $X", "sudo $X", "f() { a; }", "a " * 6000):
+    for command in ("$X y", "[[ a < b ]]", "x (", "eval $X", "sudo $X", "f() { a; }", "a " * 1001):
         decision = bash(policy, command)
         assert decision.behavior == "ask"
         assert "not certain whether" in decision.reason

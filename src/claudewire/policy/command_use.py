@@ -246,6 +246,8 @@ class CommandUse:
 
     def why_always_ask(self) -> str:
         """Why no rule can allow this; empty if one can."""
+        if self._too_long:
+            return f"it is longer than {LONGEST} characters"
         removed = critical_removal(self.hidden.commands, self.context)
         if removed is None:
             return ""

@@ -98,9 +98,9 @@ class Policy:
             "directories",
             tuple(_path("directories", it) for it in _list("directories", directories)),
         )
-        put("allow", checked_rules(allow, "allow"))
-        put("ask", checked_rules(ask, "ask"))
-        put("deny", checked_rules(deny, "deny"))
+        put("allow", checked_rules(allow, "allow", self._roots()))
+        put("ask", checked_rules(ask, "ask", self._roots()))
+        put("deny", checked_rules(deny, "deny", self._roots()))
         put("default", _one_of("default", default, get_args(Behavior)))
         put("mode", None if mode is None else _one_of("mode", mode, MODES))
         put("case_sensitive", _one_of("case_sensitive", case_sensitive, (True, False)))
@@ -109,6 +109,10 @@ class Policy:
         if not callable(realpath):
             raise OptionsError(f"realpath must be a function, not {realpath!r}")
         put("realpath", realpath)
+
+    def _roots(self) -> tuple[str, ...]:
+        """Return directories that nobody means below a project, when a path begins with them."""
+        return (self.home,) if self.cwd is None else (self.home, self.cwd)
 
     def _absolute(self, given: str | os.PathLike[str], cwd: str) -> str:
         path = os.fspath(given)
@@ -308,18 +312,23 @@ def _matching(use: ToolUse, behavior: Behavior, rules: Sequence[Rule]) -> Decisi
     return doubt
 
 
-def checked_rules(given: Iterable[str | Rule], behavior: Behavior) -> tuple[Rule, ...]:
+def checked_rules(
+    given: Iterable[str | Rule], behavior: Behavior, roots: Iterable[str] = ()
+) -> tuple[Rule, ...]:
     """Parse rules, and check that they can have an effect.
+
+    Args:
+        given: the rules.
+        behavior: what they are to do.
+        roots: directories that cannot be meant by a path which begins with one slash.
 
     Raises:
         OptionsError: one is not valid, or can never have an effect.
     """
     rules = tuple(it if isinstance(it, Rule) else _spelled(it) for it in _list(behavior, given))
     for rule in rules:
-        if behavior == "allow" and (why := rule.why_never_allows()) is not None:
-            raise OptionsError(f"The rule {str(rule)!r} can never allow anything: {why}")
-        if behavior != "allow" and rule.path is not None and rule.path.negated:
-            why = "an exception only restricts what is allowed"
+        why = rule.why_never_allows() if behavior == "allow" else rule.why_never_forbids()
+        if (why := why or rule.why_elsewhere(roots)) is not None:
             raise OptionsError(f"The rule {str(rule)!r} can never {behavior} anything: {why}")
     return rules
 
@@ -361,5 +370,5 @@ def _one_of(name: str, value: Any, values: Sequence[Any]) -> Any:
 
 
 def _short(part: str) -> str:
-    line = " ".join(part.split())
+    line = " ".join(part[:1000].split())
     return line if len(line) <= 100 else f"{line[:97]}…"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -159,6 +159,21 @@ class Rule:
             return "what is in its brackets can deny a use of the tool, but not make it safe"
         return None
 
+    def why_never_forbids(self) -> str | None:
+        """Why it can never deny or ask anything; None if it can."""
+        if self.path is not None and self.path.negated:
+            return "an exception only restricts what is allowed"
+        return None
+
+    def why_elsewhere(self, roots: Iterable[str]) -> str | None:
+        """Why its path is not meant where it leads: it is a directory with one slash for two."""
+        if self.path is None or self.path.anchor != "source":
+            return None
+        meant = f"/{self.path.body}/"
+        if any(root != "/" and meant.startswith(f"{root}/") for root in roots):
+            return ONE_SLASH
+        return None
+
 
 @functools.lru_cache(maxsize=512)
 def wildcard(pattern: str) -> re.Pattern[str]:
@@ -172,7 +187,7 @@ _path = functools.lru_cache(maxsize=512)(PathPattern.of)
 
 # --- what is wrong with a rule -------------------------------------------------------------------
 
-_NO_PROGRAM = re.compile(r"""[\"'`#^|&;<>(),]|.*[\"'`^$(),:\\]$|.*[\w)]\.[*+]|.*\(""")
+_NO_PROGRAM = re.compile(r"""["'`(),]|^[\\^;|&<>#]|[$:]$|\w\.\+?$""")
 _INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u00ad\u200b-\u200f\u2028-\u202e\u2060\ufeff]")
 
 
@@ -207,7 +222,7 @@ def _problem_of_command(content: str) -> str | None:
     program = re.split(r"[\s*]", content.removesuffix(":*"), maxsplit=1)[0]
     if content.endswith(":*") and content[-3:-2].isspace():
         return f"no command matches a blank before `:*`; write {content[:-2].rstrip() + ':*'!r}"
-    if program and _NO_PROGRAM.match(content[: len(program) + 2].split()[0]):
+    if _NO_PROGRAM.search(program):
         return (
             f"no program has the name {program!r}; write it without quotes, brackets or regular "
             "expressions, and one rule for each"
@@ -229,6 +244,7 @@ def _problem_of_path(content: str) -> str | None:
     return None
 
 
+ONE_SLASH = "one slash is the root of the project; write two for that of the file system, or `./`"
 _NO_PATH = (
     (
         r"^\$\{?\w+\}?(?:/|$)|\$\{|^%\w+%",
@@ -241,7 +257,7 @@ _NO_PATH = (
     (r", |(?<!\\)\||^\^|\$$", "it is no regular expression or list; write one rule for each"),
     (
         r"^/(?:home|Users|root|etc|usr|var|proc|sys|dev|boot|run|mnt|Volumes|private)(?:/|$)",
-        "one slash is the root of the project; write two for that of the file system, or `./`",
+        ONE_SLASH,
     ),
 )
 """What looks like a path in another notation, and would never match a file; and what to write."""

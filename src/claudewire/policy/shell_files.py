@@ -73,6 +73,8 @@ _PLAIN_GLOB = re.compile(r"[\w./*?\[\]@%+:,-]+")
 
 _MOST_FILES = 200
 """How many are looked at. Beyond that it is not certain what a command does."""
+_MOST_LOOKS = 2000
+"""How often a word is looked at, if there are many commands with many words."""
 
 
 class Handling(NamedTuple):
@@ -144,9 +146,9 @@ def named_files(
     """
     found: dict[NamedFile, None] = {}
     search = _Search(script, directories, context)
-    for file in itertools.chain(search.redirected(), search.named(hidden)):
+    for count, file in enumerate(itertools.chain(search.redirected(), search.named(hidden))):
         found[file] = None
-        if len(found) * len(directories or "1") > _MOST_FILES:
+        if len(found) * len(directories or "1") > _MOST_FILES or count > _MOST_LOOKS:
             return [*found, NamedFile("…", Handling(Match.YES, Match.YES))]
     return list(found)
 
@@ -191,7 +193,7 @@ class _Search:
             how = how._replace(reads=Match.YES, searches=True)
         if how == Handling():
             return
-        for word in self._with_loops(_arguments(name, words)):
+        for word in dict.fromkeys(self._with_loops(dict.fromkeys(_arguments(name, words)))):
             is_passed = word.text == UNKNOWN.text or "{}" in word.text
             if is_passed and not word.static and self.knows_names:
                 continue

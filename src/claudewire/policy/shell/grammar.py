@@ -87,10 +87,12 @@ def _old_end(text: str, pos: int, closing: str, *, comments: bool, level: int) -
         elif char == "\\" and closing != "'":
             pos += 1
         elif opened := _opened(text, pos, closing, comments=comments):
-            pos += opened == ")"
-            end = _old_end(text, pos + 1, opened, comments=comments, level=level + 1)
-            if level > DEEPEST or end is None or end < 0:
-                return -1 if level > DEEPEST else end
+            if level > DEEPEST:
+                return -1
+            start = pos + 2 if opened == ")" else pos + 1
+            end = _old_end(text, start, opened, comments=comments, level=level + 1)
+            if end is None or end < 0:
+                return end
             pos = end
         pos += 1
     return None

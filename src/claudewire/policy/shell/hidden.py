@@ -103,6 +103,7 @@ class _Search:
         self.found = Hidden()
         self._script = Script(())
         self._sure = True
+        self._evaluated: set[tuple[str, bool]] = set()
 
     def add(self, words: Words, *, sure: bool) -> None:
         commands = self.found.commands
@@ -122,7 +123,7 @@ class _Search:
 
     def guess(self, text: str, depth: int) -> None:
         """Guess the commands in text that cannot be parsed."""
-        for fragment in fragments(text):
+        for fragment in fragments(text)[:_MOST_COMMANDS]:
             self._look_at(Command(tuple(Word(part, part) for part in fragment)), depth)
 
     def suspect(self, texts: Iterable[str], depth: int) -> None:
@@ -138,7 +139,10 @@ class _Search:
             self.found.texts[value.text] = None
 
     def _evaluate(self, texts: Iterable[str], depth: int) -> None:
-        for text in dict.fromkeys(texts):
+        for text in texts:
+            if (text, self._sure) in self._evaluated:
+                continue
+            self._evaluated.add((text, self._sure))
             if depth >= _DEEPEST:
                 self.add(_ANYTHING, sure=False)
                 continue
@@ -236,8 +240,9 @@ class _Search:
         words = command.words
         name = basename(words[0])
         if name in SHELLS:
-            for index in range(1, min(len(words), _MOST_WORDS)):
-                self.add(words[index:], sure=True)
+            some = words[:_MOST_WORDS]
+            for index in range(1, len(some)):
+                self.add(some[index:], sure=True)
             self._look_at_shell(command, depth)
         elif name in ("awk", "gawk", "mawk", "nawk", "sed", "gsed"):
             if not _is_readable_filter(name, words[1:]):

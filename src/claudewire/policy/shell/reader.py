@@ -19,6 +19,9 @@ ENDS_WORD = " \t\n;&|<>()"
 DEEPEST = 30
 """How deep a script may be nested: more is not written by hand, and parsing must end."""
 
+MOST_WORDS = 1000
+"""How many words a script may have: parsing is to take a few milliseconds."""
+
 _SUBSCRIPT = re.compile(r"\$[-+=~^#:@*?$!\w.]*\[")
 """In zsh a bracket after a variable is an index, which is evaluated, also if it is quoted."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -53,6 +56,7 @@ class Reader(ABC):
         self.doubts: list[str] = []
         self.heredocs: list[str] = []
         self.heredocs_due: list[tuple[str, bool, bool]] = []
+        self.words_read = 0
         self.loops: dict[str, tuple[Word, ...]] = {}
         self.misleading: bool = False
 
@@ -61,6 +65,7 @@ class Reader(ABC):
         self.commands.extend(other.commands)
         self.doubts.extend(other.doubts)
         self.heredocs += other.heredocs
+        self.words_read += other.words_read
         for name, words in other.loops.items():
             self.loops[name] = (*self.loops.get(name, ()), *words)
         if other.misleading:
@@ -94,6 +99,9 @@ class Reader(ABC):
 
     def read_word(self) -> Word:
         """Read a word up to the blank or operator that ends it."""
+        self.words_read += 1
+        if self.words_read > MOST_WORDS:
+            raise Unreadable("has too many words")
         start = self.pos
         pieces: list[str] = []
         sure: list[str] = []
