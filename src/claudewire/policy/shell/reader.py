@@ -56,7 +56,7 @@ class Reader(ABC):
         self.doubts: list[str] = []
         self.heredocs: list[str] = []
         self.heredocs_due: list[tuple[str, bool, bool]] = []
-        self.words_read = 0
+        self.words_read: int = 0
         self.loops: dict[str, tuple[Word, ...]] = {}
         self.misleading: bool = False
 
