@@ -9,9 +9,10 @@ import pytest
 from tests.options.every_option import AGENT
 
 import claudewire
-from claudewire.options import Options, may_ignore, parse_version, unsupported
+from claudewire.options import Options, may_ignore, unsupported
 from claudewire.options.versions import MEASURED
 from claudewire.testing import Chat, SimulatedCLI
+from claudewire.wire import parse_version
 
 
 @pytest.mark.parametrize(

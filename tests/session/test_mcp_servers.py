@@ -9,10 +9,9 @@ from typing import Any
 import anyio
 import anyio.abc
 import pytest
-from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import QUICK, SOME_CLI, allow, opened, options, soon
+from tests.helpers.sessions import QUICK, SOME_CLI, allow, opened, options, simulated, soon
 
 from claudewire.errors import (
     CLIError,
@@ -31,7 +30,6 @@ from claudewire.wire import (
     EndOfStream,
     Failure,
     Initialize,
-    InitMessage,
     McpMessage,
     McpSetServers,
     McpSetServersResult,
@@ -288,15 +286,26 @@ async def test_what_makes_no_sense_is_refused_before_the_cli_hears_of_it() -> No
     assert len(asked) == 1
 
 
-async def test_an_old_cli_is_not_asked_what_it_would_never_answer() -> None:
-    async def begin(cli: CLI) -> None:
-        prompt = await cli.hear_prompt()
-        await cli.say(InitMessage(session_id="s", uuid="u"), saying.result(uuid=prompt.uuid))
+@pytest.mark.parametrize("version", ["1.0.128", "2.0.14"])
+async def test_an_old_cli_is_not_asked_what_it_would_never_answer(version: str) -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(version=version) as session:
+            for _ in range(2):  # before the first turn and after it
+                with pytest.raises(UnsupportedRequest, match="too old"):
+                    await session.add_server(ToolServer("one"))
+                await session.ask("hello")
 
-    async with talking(begin) as (session, _):
-        await session.ask("hello")
-        with pytest.raises(UnsupportedRequest, match="too old"):
-            await session.add_server(ToolServer("one"))
+
+async def test_a_server_is_switched_off_in_the_way_that_the_version_knows() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(version="2.0.76") as session:
+            await session.add_server(ToolServer("one", [add]))
+            await session.toggle_server("one", False)
+            assert (await session.mcp_status()).mcp_servers == []
+            await session.toggle_server("one", True)
+            assert [it.name for it in (await session.mcp_status()).mcp_servers or []] == ["one"]
+            with pytest.raises(UnsupportedRequest):
+                await session.toggle_server("another", False)
 
 
 @pytest.mark.parametrize(

@@ -585,8 +585,9 @@ async def test_the_program_behaves_as_the_one_in_memory(tmp_path: Path) -> None:
     env = {"CLAUDEWIRE_SIM_SCENARIO": "scenario.toml", "CLAUDEWIRE_SIM_VERSION": "2.1.197"}
     async with program(*ARGV, cwd=tmp_path, env=env) as process:
         talk = Talk(process, {CanUseTool: allow})
-        assert (await talk.initialize()).claude_code_version == "2.1.197"
+        assert (await talk.initialize()).agents
         turn = await talk.turn("please make it")
+        assert turn[0].claude_code_version == "2.1.197"
         assert said(turn) == ["made!"]
         assert turn[0].cwd == str(tmp_path)
         assert await talk.end() == 0

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from tests.helpers.talk import Talk, allow, bodies, calculator, kinds, only, told, tool_results
 
-from claudewire.simulator import LATEST, PERSONAS, Chat, SimulatedCLI
+from claudewire.simulator import ARGV, LATEST, PERSONAS, Chat, SimulatedCLI
 from claudewire.simulator.permissions import told_of_answers
 from claudewire.simulator.personas import persona
 from claudewire.wire import (
+    AgentDefinition,
     Answer,
     CanUseTool,
     CommandLifecycleMessage,
     Failure,
-    GetUsage,
+    GetHooksListing,
     Initialize,
+    InitMessage,
     Interrupt,
     InterruptResult,
     McpMessage,
@@ -31,10 +34,12 @@ from claudewire.wire import (
 
 pytestmark = pytest.mark.anyio
 
-VERSIONS = ["1.0.128", "2.0.76", "2.1.17", "2.1.197", "2.1.325"]
-ASKING = VERSIONS[1:]
-STRICT = ["2.1.197", "2.1.325"]
+OLDEST = ["1.0.128", "2.0.14"]
 LENIENT = ["2.0.76", "2.1.17"]
+STRICT = ["2.1.100", "2.1.197", "2.1.250", "2.1.325"]
+ASKING = [*LENIENT, *STRICT]
+VERSIONS = [*OLDEST, *ASKING]
+NEWEST = ["2.1.250", "2.1.325"]
 
 COLOUR = {
     "question": "Which colour?",
@@ -78,7 +83,7 @@ async def test_each_says_who_it_is_and_does_the_same_work(version: str) -> None:
     await talk.initialize()
     turn = await talk.turn("go")
     (init,) = [it for it in turn if kinds([it]) == ["system/init"]]
-    assert init.claude_code_version == version
+    assert init.claude_code_version == (None if version in OLDEST else version)
     assert told(turn) == ["made"]
     assert turn[-1].ok
     assert await talk.end() == 0
@@ -88,7 +93,7 @@ async def test_each_says_who_it_is_and_does_the_same_work(version: str) -> None:
 async def test_a_permission_names_the_tool_use_except_in_the_oldest(version: str) -> None:
     talk = Talk(SimulatedCLI(make, version=version), {CanUseTool: allow})
     (asked,) = bodies(await talk.turn("go"), CanUseTool)
-    assert (asked.tool_use_id is None) is (version == "1.0.128")
+    assert (asked.tool_use_id is None) is (version in OLDEST)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -96,7 +101,7 @@ async def test_an_allow_without_an_input_denies_except_in_the_newest(version: st
     talk = Talk(SimulatedCLI(make, version=version))
     talk.serve[CanUseTool] = lambda body: PermissionResultAllow()
     turn = await talk.turn("go")
-    allowed = version == "2.1.325"
+    allowed = version in NEWEST
     assert bool(tool_results(turn)[0].is_error) is not allowed
     assert (told(turn) == ["made"]) is allowed
 
@@ -107,7 +112,7 @@ async def test_servers_are_greeted_in_the_version_of_their_protocol(version: str
     await talk.initialize(sdk_mcp_servers=["calc"])
     turn = await talk.turn("go")
     greeting, notice, listing = bodies(talk.heard, McpMessage)
-    protocol = "2025-06-18" if version == "1.0.128" else "2025-11-25"
+    protocol = "2025-06-18" if version in OLDEST else "2025-11-25"
     assert greeting.message["params"]["protocolVersion"] == protocol
     assert notice.message["method"] == "notifications/initialized"
     assert listing.message["method"] == "tools/list"
@@ -129,16 +134,71 @@ async def test_older_ones_give_no_receipts(version: str) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_older_ones_know_fewer_requests_and_say_so(version: str) -> None:
+async def test_older_ones_know_fewer_requests_and_the_oldest_do_not_even_say_so(
+    version: str,
+) -> None:
     talk = Talk(SimulatedCLI(make, version=version))
-    for body, known in (
-        (McpStatus(), VERSIONS[1:]),
-        (GetUsage(), VERSIONS[3:]),
-    ):
-        answer = await talk.ask(body)
-        assert isinstance(answer, Answer) is (version in known)
+    await talk.write(json.dumps(CONTEXT_USAGE).encode())
+    assert isinstance(await talk.ask(McpStatus()), Answer)  # it is asked later, and all know it
+    assert any(b'"usage"' in it.line for it in talk.heard) is (version in STRICT)
+    if version in STRICT:
+        answer = await talk.ask(GetHooksListing())
+        assert isinstance(answer, Answer) is (version == "2.1.325")
         if isinstance(answer, Failure):
             assert answer.error.startswith("Unsupported control request subtype: ")
+
+
+CONTEXT_USAGE = {
+    "type": "control_request",
+    "request_id": "usage",
+    "request": {"subtype": "get_context_usage"},
+}
+
+
+@pytest.mark.parametrize(
+    ("version", "known"),
+    [
+        *((version, set[str]()) for version in (*OLDEST, *LENIENT)),
+        *((version, {"agents", "pid"}) for version in ("2.1.100", "2.1.197")),
+        ("2.1.250", {"agents", "pid", "session_state"}),
+        ("2.1.325", {"agents", "pid", "session_state", "claude_code_version"}),
+    ],
+)
+async def test_older_ones_say_less_of_themselves(version: str, known: set[str]) -> None:
+    info = await Talk(SimulatedCLI(make, version=version)).initialize()
+    names = ("agents", "pid", "session_state", "claude_code_version")
+    assert {name for name in names if getattr(info, name) is not None} == known
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_what_asks_for_no_answer_has_one_with_older_ones(version: str) -> None:
+    async def echo(chat: Chat) -> None:
+        await chat.say(f"You said {chat.text}.")
+
+    talk = Talk(SimulatedCLI(echo, version=version))
+    note = UserMessage.of("It rains", should_query=False)
+    since = len(talk.heard)
+    await talk.say(note)
+    if version not in NEWEST:
+        result = (await talk.until_result(since))[-1]
+        assert result.result == ("" if version == "2.1.197" else "You said It rains.")
+    turn = await talk.turn("So?")
+    assert turn[-1].result == "You said So?."
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_agents_are_read_from_the_flag_and_but_for_the_oldest_from_initialize(
+    version: str,
+) -> None:
+    agents = {"reviewer": AgentDefinition("Reviews.", "You review.")}
+    flag = f"--agents={msgspec.json.encode(agents).decode()}"
+    for argv, given, is_read in (((flag,), None, True), ((), agents, version not in OLDEST)):
+        talk = Talk(SimulatedCLI(make, version=version, argv=[*ARGV, *argv]), {CanUseTool: allow})
+        await talk.initialize(agents=given)
+        (init,) = only(await talk.turn("go"), InitMessage)
+        assert ("reviewer" in (init.agents or [])) is is_read
+    talk = Talk(SimulatedCLI(make, version=version, argv=[*ARGV, "--agents={"]))
+    await talk.initialize()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -147,7 +207,7 @@ async def test_only_newer_ones_tell_how_far_a_prompt_has_come(version: str) -> N
     await talk.turn("go", uuid="11111111-1111-4111-8111-111111111111")
     await talk.end()
     states = [it.state for it in only(talk.heard, CommandLifecycleMessage)]
-    assert states == (["queued", "started", "completed"] if version in STRICT else [])
+    assert states == (["queued", "started", "completed"] if version in NEWEST else [])
 
 
 @pytest.mark.parametrize("version", STRICT)
@@ -157,13 +217,13 @@ async def test_an_id_inside_the_request_is_not_found(version: str) -> None:
     await talk.write(json.dumps({"type": "control_request", "request": request}).encode())
     turn = await talk.turn("go")
     answers = [it for it in turn if it.raw.get("type") == "control_response"]
-    if version == "2.1.197":
+    if version != "2.1.325":
         assert answers == []
     else:
         (answer,) = answers
         assert answer.raw["response"]["subtype"] == "error"
         assert "request_id" not in answer.raw["response"]
-    assert (await talk.initialize()).claude_code_version == version
+    assert (await talk.initialize()).agents
 
 
 async def test_keys_in_another_spelling_are_ignored_in_silence() -> None:
@@ -241,8 +301,8 @@ async def test_answers_without_the_questions_are_an_error_in_newer_ones(
 @pytest.mark.parametrize("version", STRICT)
 async def test_no_input_at_all_is_an_error_or_no_answer(version: str) -> None:
     text, is_error = await answered(version, None)
-    assert is_error is (version == "2.1.197")
-    assert (text == UNANSWERED) is (version == "2.1.325")
+    assert is_error is (version not in NEWEST)
+    assert (text == UNANSWERED) is (version in NEWEST)
 
 
 @pytest.mark.parametrize("version", STRICT)

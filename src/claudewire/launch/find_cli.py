@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..errors import CLINotFoundError, OptionsError
-from ..options import parse_version
+from ..wire import parse_version
 
 __all__ = ["CLI_VARIABLE", "find_cli"]
 

@@ -22,7 +22,7 @@ from .options import (
     hosted_servers,
     option_of,
 )
-from .versions import may_ignore, parse_version, unsupported
+from .versions import may_ignore, unsupported
 
 __all__ = [
     "DECLARATIONS",
@@ -42,7 +42,6 @@ __all__ = [
     "hosted_servers",
     "may_ignore",
     "option_of",
-    "parse_version",
     "seconds",
     "thaw",
     "unsupported",

@@ -1,26 +1,18 @@
-"""Versions of the CLI: how they compare, and which options one of them may not know."""
+"""Which options a version of the CLI may not know."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
+from ..wire import parse_version
 from .options import DECLARATIONS, Options, given_options
 
-__all__ = ["MEASURED", "may_ignore", "parse_version", "unsupported"]
+__all__ = ["MEASURED", "may_ignore", "unsupported"]
 
 MEASURED = ("1.0.128", "2.1.17", "2.1.325")
 """The versions that were measured, from the oldest to the newest."""
 
 _OLD, _MIDDLE, _NEW = MEASURED
-
-
-def parse_version(version: str | None) -> tuple[int, ...]:
-    """Return the numbers of a version, which compare: of `2.1.17 (Claude Code)`, of `v22.1.0`.
-
-    An empty version, or None, is older than any other.
-    """
-    return tuple(map(int, re.findall(r"\d+", version or "")[:3]))
 
 
 def unsupported(options: Options, version: str | None) -> dict[str, str]:

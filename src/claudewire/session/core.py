@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
 import anyio
 
@@ -26,6 +27,7 @@ from ..errors import (
     TransportClosed,
     TurnCancelled,
     TurnError,
+    UnsupportedRequest,
     describe,
     diagnose,
 )
@@ -56,8 +58,10 @@ from ..wire import (
     SessionStateChangedMessage,
     StopTask,
     StreamEvent,
+    UserMessage,
     dropped_prompts,
 )
+from .capabilities import Capabilities
 from .conversation import Conversation
 from .ending import Ending
 from .events import (
@@ -71,8 +75,9 @@ from .events import (
     UnreadLimitReached,
 )
 from .interrupt import interrupt, interrupt_turn
-from .link import Link
+from .link import Link, name_of
 from .log import log
+from .notes import Notes
 from .queue import ItemQueue
 from .turn import AnyTurn, UnreadCount
 
@@ -129,6 +134,8 @@ class Core:
         """Set when the session has used up its budget: then nothing more is sent."""
         self._watched: Ending | None = None
         self._holding_back = 0
+        self.notes: Notes = Notes()
+        self.capabilities: Capabilities = Capabilities()
         self.cli_info: InitializeResult | None = None
         self.init_message: InitMessage | None = None
         self.last_result: ResultMessage | None = None
@@ -175,6 +182,7 @@ class Core:
                 self.conversation.drop(turn, BudgetExceeded(refusal, advice=OTHER_BUDGET))
                 continue
             try:
+                turn.prompt = self.notes.put_before(turn.prompt)
                 self.link.post(turn.prompt)
             except Exception as error:  # a field of the message may be anything
                 self.conversation.drop(turn, _unsendable(error))
@@ -211,6 +219,7 @@ class Core:
         link = self.check()
         self.changed.notify()  # for the watchdog: the session waits for an answer now
         try:
+            await self._check_known(body, link, timeout)
             answer = await link.ask(body, timeout=timeout)
         except TransportClosed:
             reason = await self.reason(link)
@@ -220,6 +229,43 @@ class Core:
         if isinstance(body, StopTask) and self.tasks.stopped(body.task_id):
             self.changed.notify()
         return answer
+
+    async def _check_known(self, body: RequestBody[Any], link: Link, timeout: float | None) -> None:
+        """Refuse what the CLI does not know, if it would not say so.
+
+        Raises:
+            UnsupportedRequest: it does not know it.
+        """
+        name = name_of(body)
+        lacks = self.capabilities.lacks(name)
+        if lacks is None:
+            await self.capabilities.try_out(link, timeout)
+            lacks = self.capabilities.lacks(name)
+        if lacks:
+            raise UnsupportedRequest(
+                f"This CLI does not know {name!r}",
+                request=name,
+                evidence=link.evidence(),
+                advice="It is too old. CLIs from 2.1.100 on know most requests.",
+            )
+
+    def learn(
+        self, *, info: InitializeResult | None = None, init: InitMessage | None = None
+    ) -> None:
+        """Note what the CLI says of itself."""
+        self.capabilities.info = info or self.capabilities.info
+        self.capabilities.init = init or self.capabilities.init
+        if self.link is not None:
+            self.link.may_withdraw = self.capabilities.takes_cancel
+
+    def tell(self, content: str | list[Any]) -> None:
+        """Add to the conversation; see `Session.tell`."""
+        link = self.check()
+        if not (self.capabilities.takes_notes and link.is_open):
+            self.notes.hold(content)
+            return
+        link.post(UserMessage.of(content, uuid=str(uuid4()), should_query=False))
+        self.notes.sent(content)
 
     async def reason(self, link: Link) -> Error:
         """Wait for the end of a link that is ending; return the reason."""
@@ -429,6 +475,7 @@ class Core:
             self._disown(error)
             return
         self.init_message = init
+        self.learn(init=init)
         self.session_id = init.session_id or self.session_id
         self.changed.notify()
 
@@ -459,6 +506,7 @@ class Core:
         turns, self.conversation.answered = self.conversation.answered, []  # and not kept alive
         if not turns:
             return  # a late one, or one that was repeated
+        self.notes.confirm()
         if turns[0].was_asked_for:
             self._note_id(result)
         self.ledger.note(result, turns[0].key)
@@ -559,6 +607,8 @@ class Core:
         self.conversation.drop_sent(error)
         if not self.keeps_held:
             self.conversation.drop_held(error)
+            if self.notes:
+                log.warning("No prompt followed what was told last: the CLI was never given it")
         closed = isinstance(error, SessionClosed)
         self.go(SessionState.CLOSED if closed else SessionState.FAILED)
         self.subscriptions.end()
@@ -568,6 +618,8 @@ class Core:
     def _start_over(self) -> None:
         self.restarting = False
         self.failure = self.link = None
+        self.capabilities = Capabilities()
+        self.notes.take_back()
         self.conversation.reset()
         self.ledger.restarted()
         self.tasks.restarted()

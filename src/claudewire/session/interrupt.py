@@ -20,6 +20,7 @@ from ..errors import (
     RequestTimeout,
     TransportClosed,
     TurnCancelled,
+    UnsupportedRequest,
 )
 from ..wire import CancelAsyncMessage, EndSession, Interrupt, ResultMessage
 from .timeout import DEFAULT, Timeout
@@ -180,6 +181,8 @@ class _Interruption:
         await self._kill()
 
     async def _end_session(self) -> None:
+        if self.core.capabilities.lacks("end_session"):
+            return
         self.steps.append("end_session")
         await self.link.ask(EndSession(), timeout=None)
         await self.stopped()
@@ -279,7 +282,10 @@ async def withdraw(core: Core, turn: AnyTurn) -> bool:
     """Take a prompt back that the CLI has not begun with; return whether it was taken back."""
     if turn.state is TurnState.SENT:
         seconds = core.options.timeouts.request
-        answer = await core.request(CancelAsyncMessage(str(turn.uuid)), seconds)
+        try:
+            answer = await core.request(CancelAsyncMessage(str(turn.uuid)), seconds)
+        except UnsupportedRequest:
+            return False
         if not answer.cancelled:
             return False
     elif turn.state is not TurnState.HELD:

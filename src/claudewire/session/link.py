@@ -42,11 +42,12 @@ from ..wire import (
     Request,
     RequestBody,
     State,
+    UnknownRequest,
 )
 from .log import log, session_name
 from .wire_logger import WireLogger
 
-__all__ = ["Link", "LinkOwner", "Responder"]
+__all__ = ["Link", "LinkOwner", "Responder", "name_of"]
 
 AnswerT = TypeVar("AnswerT")
 
@@ -55,11 +56,24 @@ UNSUPPORTED = "unsupported_request"
 
 ENDED = "the session with the CLI ended before a decision was made"
 
+WITHDRAWN = "The request was withdrawn. Use a longer timeout if the CLI is only slow."
+NOT_WITHDRAWN = (
+    "The CLI may still carry it out: this one cannot be told that it was withdrawn. Use a longer "
+    "timeout if the CLI is only slow, and a newer CLI if it does not know the request."
+)
+
 REST_FOLLOWS_WITHIN = 1.0
 """Seconds between two pieces of output that were left when the transport was closed."""
 
 CANCELLED_WITHIN = 1.0
 """Seconds for tasks to end that were cancelled."""
+
+
+def name_of(body: object) -> str:
+    """Return the subtype of a request."""
+    if isinstance(body, UnknownRequest):
+        return str(body.raw.get("subtype"))
+    return str(type(cast("Any", body)).__struct_config__.tag)
 
 
 class LinkOwner(Protocol):
@@ -286,7 +300,7 @@ class Link:
             RequestError: the CLI refused.
             TransportClosed: the CLI has exited without an answer.
         """
-        name = str(type(body).__struct_config__.tag)
+        name = name_of(body)
         if not self.is_open:
             raise TransportClosed(f"The CLI has exited and cannot answer {name!r}")
         request = self.connection.new_request(cast("Body", body))
@@ -300,7 +314,7 @@ class Link:
                 f"The CLI did not answer {name!r} within {timeout:g} s",
                 request=name,
                 evidence=self.evidence(),
-                advice="The request was withdrawn. Use a longer timeout if the CLI is only slow.",
+                advice=WITHDRAWN if self.may_withdraw else NOT_WITHDRAWN,
             ) from None
         finally:
             del self._pending[request.id]

@@ -17,7 +17,7 @@ import anyio
 import msgspec
 
 from ..concurrency import RunSoon, run_soon
-from ..errors import Error, OptionsError, RequestError, RequestTimeout, UnsupportedRequest
+from ..errors import Error, OptionsError, RequestError, RequestTimeout
 from ..options import TOOLS_SERVER, Options, configured_servers, hosted_servers
 from ..wire import McpMessage, McpSetServers, McpToggle, Request
 from .link import Link
@@ -115,7 +115,6 @@ class Servers:
     async def add(self, server: object, name: str | None) -> str:
         """Add a server, and wait until the CLI has connected to it; see `Session.add_server`."""
         async with self._changing:
-            self._check_age()
             called = self._register(server, name)
             try:
                 trouble = await self._connect(called)
@@ -129,14 +128,6 @@ class Servers:
                     f"The CLI could not connect to the MCP server {called}: {trouble}", request=SET
                 )
             return called
-
-    def _check_age(self) -> None:
-        # 1.0.128 does not answer requests that it does not know.
-        init = self._core.init_message
-        if init is not None and init.claude_code_version is None:
-            raise UnsupportedRequest(
-                "This CLI is too old for MCP servers that change while it runs", request=SET
-            )
 
     def _register(self, server: object, name: str | None) -> str:
         """Note a server, and return its name."""

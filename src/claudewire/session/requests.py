@@ -31,9 +31,8 @@ from ..wire import (
     PermissionResultDeny,
     Request,
     RequestUserDialog,
-    UnknownRequest,
 )
-from .link import Link
+from .link import Link, name_of
 from .log import log
 from .mcp_servers import Servers
 
@@ -129,7 +128,7 @@ class RequestHandlers:
         """Return the answer to a request, or its body."""
         handler = self._handlers.get(type(request.body))
         if handler is None:
-            log.warning("No handler is registered for %s; it is refused", _name(request))
+            log.warning("No handler is registered for %s; it is refused", name_of(request.body))
             return refusal(request)
         return await handler(request)
 
@@ -189,11 +188,4 @@ def refusal(request: Request, reason: str = NOT_SERVED) -> Answer | Failure:
         error = {"code": -32603, "message": reason}
         response = {"jsonrpc": "2.0", "id": body.message["id"], "error": error}
         return Answer(request.id, McpResponse(response))
-    return Failure(request.id, f"{_name(request)} is not supported by this host")
-
-
-def _name(request: Request) -> str:
-    body = request.body
-    if isinstance(body, UnknownRequest):
-        return str(body.raw.get("subtype"))
-    return str(type(body).__struct_config__.tag)
+    return Failure(request.id, f"{name_of(request.body)} is not supported by this host")

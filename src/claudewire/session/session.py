@@ -349,11 +349,13 @@ class Session(Generic[OutputT]):
     def tell(self, content: Prompt) -> None:
         """Add to the conversation without asking for an answer: the next prompt finds it there.
 
+        CLIs older than 2.1.250 would answer it. They get it in front of the next prompt; so does
+        a CLI that is started again before it has answered anything after this.
+
         Raises:
             Error: the session is closed or has failed; always the original reason.
         """
-        message = UserMessage.of(to_content(content), uuid=str(uuid4()), should_query=False)
-        self._core.check().post(message)
+        self._core.tell(to_content(content))
 
     async def ask(self, prompt: Prompt, *, repairs: int | None = None) -> Reply[OutputT]:
         """Send a prompt and wait for its reply. Output that is not valid is asked for again.

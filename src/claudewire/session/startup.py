@@ -17,7 +17,7 @@ from ..errors import (
     describe,
 )
 from ..launch import open_transport
-from ..options import Options, parse_version
+from ..options import Options
 from ..wire import Connection, InitializeResult, Role
 from .events import SessionState
 from .link import Link
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from .requests import RequestHandlers
 
 __all__ = ["options_to_resume", "start_cli"]
-
-KNOWS_CANCEL = (2, 1, 325)
-"""The oldest CLI that is known to take `control_cancel_request`. 1.0.128 and 2.1.17 exit at it."""
 
 
 async def start_cli(core: Core, handlers: RequestHandlers, options: Options) -> None:
@@ -95,7 +92,7 @@ async def _initialize(
         if not _opens_with_initialize(core):
             return None  # its answer has shown which dialect it speaks
         raise CLIError(error.message, cause=Cause.REFUSED, evidence=error.evidence) from error
-    link.may_withdraw = parse_version(info.claude_code_version) >= KNOWS_CANCEL
+    core.learn(info=info)
     handlers.check(info)
     await handlers.servers.restore()
     return info

@@ -458,7 +458,7 @@ class Engine(ABC):
 
     def tell_progress(self, prompt: UserMessage | None, state: str) -> None:
         """Announce the progress of a prompt, if it has a uuid."""
-        if prompt is not None and prompt.uuid is not None and self.session.persona.narrates:
+        if prompt is not None and prompt.uuid is not None and self.session.persona.lifecycle:
             self.send(
                 CommandLifecycleMessage(
                     command_uuid=prompt.uuid, state=state, **self.session.stamp()
@@ -469,9 +469,11 @@ class Engine(ABC):
         """Start a turn for a message of the user, or queue it, or only remember it."""
         if self._held is not None:
             self._held.append(message)
-        elif message.should_query is False:
+        elif message.should_query is False and self.session.persona.notes != "turn":
             self.echo(message)
             self.session.remember("user", message.text)
+            if self.session.persona.notes == "result":
+                self.wake_up(message)
         else:
             if self._turn is None:
                 self.set_state("running")

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+from ..wire import KNOWN_REQUESTS
 
 __all__ = ["LATEST", "PERSONAS", "Persona", "persona"]
-
-_EARLY = frozenset({"initialize", "interrupt", "set_permission_mode", "set_model"})
-_MIDDLE = _EARLY | {
-    "set_max_thinking_tokens",
-    "mcp_status",
-    "mcp_message",
-    "mcp_set_servers",
-    "mcp_reconnect",
-    "mcp_toggle",
-    "rewind_files",
-    "apply_flag_settings",
-    "stop_task",
-}
 
 
 class Persona(NamedTuple):
@@ -26,6 +15,21 @@ class Persona(NamedTuple):
     version: str
     supports: frozenset[str] | None = None
     """The control requests it knows; None for all that are declared."""
+    answers_unknown: bool = True
+    """Whether a request that it does not know gets an error rather than silence."""
+    notes: Literal["quiet", "result", "turn"] = "quiet"
+    """What follows a message that asks for no answer: nothing, an empty result, or a whole turn."""
+    names: Literal["all", "first", "none"] = "all"
+    """Which of the prompts that it answers a result names."""
+    tells_of_stopped: bool = True
+    """Whether the end of a task is told that it was asked to stop."""
+    welcome: Literal["full", "state", "agents", "bare"] = "full"
+    """How much it says of itself when it is started: everything; all but its version and what it
+    can do; its agents and its process id; or not even these."""
+    tells_version: bool = True
+    """Whether it says its version at the beginning of a turn."""
+    reads_agents: bool = True
+    """Whether it reads agents from `initialize`, and not from the command line only."""
     tool_use_id: bool = True
     """Whether a permission request names the tool use."""
     asks_questions: bool = True
@@ -42,36 +46,64 @@ class Persona(NamedTuple):
     meets_servers_first: bool = True
     """Whether it connects to in-process MCP servers before it answers `initialize`."""
     narrates: bool = True
-    """Whether it reports the progress of prompts, API requests and thoughts."""
+    """Whether it reports the progress of API requests and thoughts."""
+    lifecycle: bool = True
+    """Whether it reports the progress of prompts."""
     capabilities: tuple[str, ...] = ()
     """What it says it can do, as far as it is simulated."""
 
 
-# These versions say little about what they do.
+# These versions say little about what they do, and nothing about what they do not know.
 _QUIET = Persona(
     "2.0.76",
-    supports=_MIDDLE,
+    supports=KNOWN_REQUESTS["2.0.76"],
+    answers_unknown=False,
+    notes="turn",
+    names="none",
+    welcome="bare",
     passes_answers_on=True,
     needs_updated_input=True,
     receipts=False,
     meets_servers_first=False,
     narrates=False,
+    lifecycle=False,
+)
+_EARLY = _QUIET._replace(
+    version="2.0.14",
+    supports=KNOWN_REQUESTS["2.0.14"],
+    tells_version=False,
+    reads_agents=False,
+    asks_questions=False,
+    passes_answers_on=False,
+    mcp_protocol="2025-06-18",
+    tool_use_id=False,
+)
+_LATE = Persona(
+    "2.1.197",
+    supports=KNOWN_REQUESTS["2.1.197"],
+    notes="result",
+    names="none",
+    welcome="agents",
+    needs_updated_input=True,
+    meets_servers_first=False,
+    lifecycle=False,
 )
 
 PERSONAS = {
     each.version: each
     for each in (
-        _QUIET._replace(
-            version="1.0.128",
-            supports=_EARLY,
-            tool_use_id=False,
-            asks_questions=False,
-            passes_answers_on=False,
-            mcp_protocol="2025-06-18",
-        ),
+        _EARLY._replace(version="1.0.128"),
+        _EARLY,
         _QUIET,
-        _QUIET._replace(version="2.1.17"),
-        Persona("2.1.197", needs_updated_input=True),
+        _QUIET._replace(version="2.1.17", supports=KNOWN_REQUESTS["2.1.17"]),
+        _LATE._replace(
+            version="2.1.100",
+            supports=KNOWN_REQUESTS["2.1.100"],
+            notes="turn",
+            tells_of_stopped=False,
+        ),
+        _LATE,
+        Persona("2.1.250", supports=KNOWN_REQUESTS["2.1.250"], names="first", welcome="state"),
         Persona(
             "2.1.325",
             answers_nested_initialize=True,

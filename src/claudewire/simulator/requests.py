@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from .. import wire
 from .chat import end_task
@@ -44,6 +45,9 @@ def handle(engine: Engine, request: wire.Request) -> None:
 
 def _answer(engine: Engine, request: wire.Request) -> None:
     handler = _handler(engine, request.body)
+    if handler is None and not engine.session.persona.answers_unknown:
+        engine.connection.send(wire.Failure(request.id, ""))  # noted as answered, but not written
+        return
     if handler is None:
         error = f"Unsupported control request subtype: {_name(request.body)}"
         engine.send(wire.Failure(request.id, error, "unsupported_request"))
@@ -111,18 +115,12 @@ def _announce(engine: Engine) -> None:
 
 
 def _welcome(engine: Engine) -> wire.InitializeResult:
-    session = engine.session
-    return wire.InitializeResult(
+    """Describe the session, as far as the version does."""
+    session, persona = engine.session, engine.session.persona
+    bare = wire.InitializeResult(
         commands=[
             wire.SlashCommand(name, "", argument_hint="", aliases=ALIASES.get(name), builtin=True)
             for name in COMMANDS
-        ],
-        agents=[
-            *(wire.AgentInfo(name, "A simulated agent", "inherit") for name in AGENTS),
-            *(
-                wire.AgentInfo(name, it.description)
-                for name, it in (session.setup.agents or {}).items()
-            ),
         ],
         output_style="default",
         available_output_styles=list(STYLES),
@@ -130,15 +128,29 @@ def _welcome(engine: Engine) -> wire.InitializeResult:
         account=wire.AccountInfo(
             token_source="none", api_key_source="none", api_provider="firstParty"
         ),
+    )
+    if persona.welcome == "bare":
+        return bare
+    named = [wire.AgentInfo(name, it.description) for name, it in session.agents.items()]
+    agents = [wire.AgentInfo(name, "A simulated agent", "inherit") for name in AGENTS]
+    with_agents = replace(bare, agents=[*agents, *named], pid=os.getpid())
+    if persona.welcome == "agents":
+        return with_agents
+    with_state = replace(
+        with_agents,
         hooks_applied=True if session.setup.hooks else None,
-        hook_on_failure_supported=True,
-        claude_code_version=session.persona.version,
         fast_mode_state="off",
         fast_mode_disabled_reason="sdk_opt_in_required",
-        pid=os.getpid(),
         current_permission_mode=session.mode,
         session_state=session.state,
-        capabilities=list(session.persona.capabilities),
+    )
+    if persona.welcome == "state":
+        return with_state
+    return replace(
+        with_state,
+        hook_on_failure_supported=True,
+        claude_code_version=persona.version,
+        capabilities=list(persona.capabilities),
     )
 
 
@@ -227,8 +239,11 @@ async def _set_servers(engine: Engine, body: wire.McpSetServers) -> Any:
 
 
 def _stop_task(engine: Engine, body: wire.StopTask) -> Any:
-    if body.task_id in engine.session.tasks:
+    session = engine.session
+    if body.task_id in session.tasks and session.persona.tells_of_stopped:
         end_task(engine, body.task_id, "stopped", "stopped")
+    elif not session.persona.tells_of_stopped and session.tasks.pop(body.task_id, None) is None:
+        raise _Declined(f"No task found with ID: {body.task_id}", None)
     return wire.Ack()
 
 

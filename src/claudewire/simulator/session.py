@@ -9,7 +9,9 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from ..wire import BackgroundTask, Initialize, ModelUsage, UserMessage, load
+import msgspec
+
+from ..wire import AgentDefinition, BackgroundTask, Initialize, ModelUsage, UserMessage, load
 from .flags import Flags, is_uuid
 from .personas import LATEST, Persona
 
@@ -107,6 +109,7 @@ class SimulatedSession:
         self.taken: bool = False
         self.id: str = self._choose_id()
         self.setup: Initialize = Initialize()
+        self._agents_of_flag = _agents(flags.agents)
         self.mcp_tools: dict[str, list[dict[str, Any]]] = {}
         self.rules: list[tuple[str, str]] = []
         self.settings: dict[str, Any] = {}
@@ -168,6 +171,12 @@ class SimulatedSession:
                 self.spend(taken, given, cost)
                 self.unreported.clear()
                 return
+
+    @property
+    def agents(self) -> Mapping[str, AgentDefinition]:
+        """The agents that it was given: in `initialize` or, as all versions read, by a flag."""
+        told = self.setup.agents if self.persona.reads_agents else None
+        return {**self._agents_of_flag, **(told or {})}
 
     def stamp(self) -> dict[str, Any]:
         """The fields that every message of the CLI carries."""
@@ -261,6 +270,14 @@ def _model_usage(model: str, input_tokens: int, output_tokens: int, cost: float)
 _LONGEST_FOLDER = 200
 
 _SUFFIX = ".jsonl"
+
+
+def _agents(text: str | None) -> dict[str, AgentDefinition]:
+    """Read the agents of the command line; one that is not valid is ignored, with all others."""
+    try:
+        return msgspec.json.decode(text or "{}", type=dict[str, AgentDefinition])
+    except msgspec.MsgspecError:
+        return {}
 
 
 class SessionStore:

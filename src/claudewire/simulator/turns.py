@@ -70,6 +70,9 @@ async def run_turn(engine: Engine, scenario: Scenario, prompt: UserMessage | Non
 
 async def _play(engine: Engine, chat: Chat, scenario: Scenario) -> EndTurn:
     try:
+        if chat.prompt is not None and chat.prompt.should_query is False and _notes_end(engine):
+            announce(engine)
+            return EndTurn("success", "", "completed")
         refusal = await _submit(engine, chat)
         if refusal is not None:
             return refusal
@@ -85,6 +88,11 @@ async def _play(engine: Engine, chat: Chat, scenario: Scenario) -> EndTurn:
         return EndTurn("error_during_execution", words, "model_error")
     engine.session.remember("assistant", chat.last_text)
     return EndTurn("success", "", "completed")
+
+
+def _notes_end(engine: Engine) -> bool:
+    """Whether a message that asks for no answer gets an empty result."""
+    return engine.session.persona.notes == "result"
 
 
 async def _submit(engine: Engine, chat: Chat) -> EndTurn | None:
@@ -213,18 +221,23 @@ def init_message(session: SimulatedSession, prompt: UserMessage | None = None) -
         slash_commands=COMMANDS,
         terminal_slash_commands=[],
         api_key_source="none",
-        claude_code_version=session.persona.version,
+        claude_code_version=session.persona.version if session.persona.tells_version else None,
         output_style="default",
-        agents=[*AGENTS, *(session.setup.agents or {})],
+        agents=[*AGENTS, *session.agents],
         skills=[],
         plugins=[InitPlugin("simulation", "builtin", source="simulation@builtin")],
         fast_mode_state="off",
         fast_mode_disabled_reason="sdk_opt_in_required",
         view_mode="default",
         capabilities=list(session.persona.capabilities),
-        user_message_uuids=[prompt.uuid] if prompt is not None and prompt.uuid else None,
+        user_message_uuids=_named(session, prompt),
         **session.stamp(),
     )
+
+
+def _named(session: SimulatedSession, prompt: UserMessage | None) -> list[str] | None:
+    uuid = None if prompt is None else prompt.uuid
+    return [uuid] if uuid is not None and session.persona.names == "all" else None
 
 
 def _interrupted(chat: Chat) -> EndTurn:
@@ -279,14 +292,24 @@ def _finished(engine: Engine, chat: Chat, end: EndTurn, started: float) -> Resul
         api_error_type=API_ERRORS.get(chat.api_error_status) if chat.api_error_status else None,
         result_index=session.results - 1,
         origin=None if chat.prompt is not None else TaskNotificationOrigin(),
-        user_message_uuid=chat.prompt.uuid if chat.prompt is not None else None,
-        user_message_uuids=[it.uuid for it in chat.taken if it.uuid is not None] or None,
+        **_names(chat),
         queued_turn_count=len(engine.prompts),
         fast_mode_state="off",
         fast_mode_disabled_reason="sdk_opt_in_required",
         **session.stamp(),
         **(_timing(chat) if ok and chat.model.calls else {}),
     )
+
+
+def _names(chat: Chat) -> dict[str, Any]:
+    """Name the prompts that were answered, as far as the version does."""
+    which = chat.session.persona.names
+    first = chat.prompt.uuid if chat.prompt is not None else None
+    named = [it.uuid for it in chat.taken if it.uuid is not None] or None
+    return {
+        "user_message_uuid": None if which == "none" else first,
+        "user_message_uuids": named if which == "all" else None,
+    }
 
 
 def _told(chat: Chat) -> str:

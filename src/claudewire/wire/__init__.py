@@ -58,15 +58,29 @@ from .types.results import *  # noqa: F403
 from .types.stream import *  # noqa: F403
 from .types.system import *  # noqa: F403
 from .types.usage import *  # noqa: F403
+from .versions import (
+    EARLIEST,
+    KNOWN_REQUESTS,
+    LAST_SILENT,
+    TAKES_CANCEL,
+    TAKES_NOTES,
+    lacks_request,
+    parse_version,
+)
 
 __all__ = [
     "AUTO",
     "DIALECTS",
+    "EARLIEST",
     "ENVELOPE",
+    "KNOWN_REQUESTS",
+    "LAST_SILENT",
     "LEGACY",
     "MAX_LINE",
     "MODERN",
     "SESSION",
+    "TAKES_CANCEL",
+    "TAKES_NOTES",
     "Connection",
     "Dialect",
     "Error",
@@ -80,6 +94,8 @@ __all__ = [
     "State",
     "WriteContext",
     "dropped_prompts",
+    "lacks_request",
+    "parse_version",
 ]
 __all__ += base.__all__
 __all__ += blocks.__all__

@@ -1,0 +1,104 @@
+"""What the CLI at the other end can do: from what it says of itself, and from a trial.
+
+Not all say which version they are, and none older than 2.1.325 before its first turn. But the
+answer to `initialize` shows whether it is one of those that leave a request unanswered which they
+do not know: these do not list their agents there. Which of them it is can be tried out, with
+requests that change nothing.
+"""
+
+from __future__ import annotations
+
+from ..wire import (
+    EARLIEST,
+    LAST_SILENT,
+    TAKES_CANCEL,
+    TAKES_NOTES,
+    InitializeResult,
+    InitMessage,
+    McpStatus,
+    McpToggle,
+    RewindFiles,
+    lacks_request,
+    parse_version,
+)
+from .link import Link
+
+__all__ = ["Capabilities"]
+
+NOBODY = "00000000-0000-4000-8000-000000000000"
+"""The id of no message, and the name of no server."""
+
+TRIALS: dict[tuple[int, ...], RewindFiles | McpToggle] = {
+    (2, 0, 76): RewindFiles(NOBODY, dry_run=True),
+    LAST_SILENT: McpToggle(NOBODY, enabled=False),
+}
+"""Requests that a CLI refuses at once, and the oldest one that does so; others say nothing."""
+
+
+class Capabilities:
+    """What is known of one CLI.
+
+    Attributes:
+        info: its answer to `initialize`.
+        init: how it described itself in its last turn.
+        resembles: which of the silent versions it is most like, once that was tried.
+    """
+
+    def __init__(self) -> None:
+        self.info: InitializeResult | None = None
+        self.init: InitMessage | None = None
+        self.resembles: tuple[int, ...] = ()
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """Which version it is; empty if it has not said so."""
+        told = (it.claude_code_version for it in (self.info, self.init) if it is not None)
+        return parse_version(next(filter(None, told), None))
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it leaves requests unanswered that it does not know."""
+        if self.version:
+            return self.version <= LAST_SILENT
+        info = self.info
+        is_real = info is not None and None not in (info.commands, info.available_output_styles)
+        return is_real and info is not None and info.agents is None and info.pid is None
+
+    @property
+    def takes_cancel(self) -> bool:
+        """Whether a request can be withdrawn."""
+        return self.version >= TAKES_CANCEL
+
+    @property
+    def takes_notes(self) -> bool:
+        """Whether something can be added to the conversation without a turn."""
+        return self.version >= TAKES_NOTES
+
+    def lacks(self, request: str) -> bool | None:
+        """Say whether it would leave a request unanswered; None if only a trial can tell."""
+        if not self.is_silent:
+            return False
+        version = self.version or self.resembles or (EARLIEST if self.init is not None else ())
+        if version:
+            return lacks_request(version, request)
+        at_least, at_most = (lacks_request(it, request) for it in (LAST_SILENT, EARLIEST))
+        return at_most if at_least == at_most else None
+
+    async def try_out(self, link: Link, timeout: float | None) -> None:
+        """Find out which of the silent ones it is like.
+
+        Raises:
+            RequestError: it does not even answer what all of them know.
+            TransportClosed: it has exited.
+        """
+        connection = link.connection
+        trials = {version: connection.new_request(body) for version, body in TRIALS.items()}
+        for request in trials.values():
+            link.post(request)
+        try:
+            await link.ask(McpStatus(), timeout=timeout)  # answered after the others
+        finally:
+            silent = {version for version, it in trials.items() if it.id in connection.asked}
+            for version in silent:
+                connection.abandon(trials[version].id)
+        self.resembles = max({*TRIALS} - silent, default=EARLIEST)

@@ -1,0 +1,46 @@
+"""What released CLIs are known to do."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from claudewire.wire import (
+    EARLIEST,
+    KNOWN_REQUESTS,
+    LAST_SILENT,
+    TAKES_CANCEL,
+    TAKES_NOTES,
+    lacks_request,
+    parse_version,
+)
+
+
+@pytest.mark.parametrize(
+    ("version", "request_name", "lacks"),
+    [
+        ("1.0.128", "set_model", False),
+        ("1.0.128", "rewind_files", True),
+        ("2.0.14", "rewind_files", True),
+        ("2.0.50", "rewind_files", False),  # in doubt it is asked
+        ("2.0.76", "mcp_toggle", True),
+        ("2.1.17", "mcp_toggle", False),
+        ("2.1.17", "get_context_usage", True),
+        ("2.1.17", "of_the_future", True),
+        ("2.1.18", "of_the_future", False),  # it may answer that it does not know it
+        ("2.1.325", "of_the_future", False),
+    ],
+)
+def test_a_silent_cli_lacks_what_no_older_one_knows(
+    version: str, request_name: str, lacks: bool
+) -> None:
+    assert lacks_request(parse_version(version), request_name) is lacks
+
+
+def test_each_version_knows_what_those_before_it_knew() -> None:
+    known = list(KNOWN_REQUESTS.values())
+    assert all(before <= after for before, after in pairwise(known))
+    versions = [parse_version(version) for version in KNOWN_REQUESTS]
+    assert versions == sorted(versions)
+    assert {EARLIEST, LAST_SILENT, TAKES_CANCEL, TAKES_NOTES} <= {*versions}
