@@ -5,6 +5,7 @@ What is not here cannot be said.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from claudewire.hooks import (
@@ -42,8 +43,8 @@ RESULTS: dict[str, HookResult] = {
     "answer": answer("accept", {"name": "ann"}),
     "retry": retry(),
     "show": show("hey"),
-    "watch": watch("/a"),
-    "use_worktree": use_worktree("/w"),
+    "watch": watch(Path("/a")),
+    "use_worktree": use_worktree(Path("/w")),
 }
 
 BLOCK: Fields = {"block": {"decision": "block", "reason": "why"}}

@@ -588,6 +588,13 @@ def test_repr_shows_what_was_given_and_no_secrets() -> None:
     assert repr(Options()) == "Options()"
 
 
+def test_the_home_directory_stays_readable_in_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    shown = repr(options(cwd="/home/ann", system_prompt="In /home/ann. " * 50))
+    assert "cwd='/home/ann'" in shown
+    assert "system_prompt='In /home/ann. In" in shown
+
+
 # --- changes, keyword arguments and files --------------------------------------------------------
 
 

@@ -552,12 +552,13 @@ async def test_a_task_that_was_stopped_is_over_though_the_cli_says_no_more(
         await session.close()
 
 
-async def test_tasks_that_take_too_long_are_stopped() -> None:
+async def test_tasks_that_take_too_long_are_stopped(caplog: pytest.LogCaptureFixture) -> None:
     with anyio.fail_after(SOON):
         async with simulated(background) as session:
             await session.send("start")
             await session.finish_tasks("wait", 0.02)
             await soon(lambda: session.tasks.idle)
+    assert "did not end within 0.02 s and are stopped" in caplog.text
 
 
 async def test_the_end_of_a_task_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,6 +56,12 @@ def test_a_line_that_is_no_entry_is_left_out(store: SessionStore, torn: bytes) -
     assert store.load(ONE) == [entry("a"), entry("b")]
 
 
+def test_a_session_that_cannot_be_read_is_an_error(store: SessionStore) -> None:
+    (Path(store.folder) / f"{ONE}.jsonl").mkdir(parents=True)
+    with pytest.raises(IsADirectoryError):
+        store.load(ONE)
+
+
 def test_a_session_that_is_not_there_is_none(store: SessionStore) -> None:
     assert store.load(ONE) is None
     store.append(TWO, entry("a"))
