@@ -65,6 +65,8 @@ def test_what_a_version_would_ignore_without_a_word_is_named() -> None:
     assert may_ignore(given, "2.1.325") == {}
     assert may_ignore(given, None) == {"title": "2.1.325", "plan_mode_instructions": "2.1.325"}
     assert set(may_ignore(given, "1.0.128")) == {"title", "plan_mode_instructions", "json_schema"}
+    # An environment variable that is not known is not an error either.
+    assert may_ignore(Options(client_app="mine/1"), None) == {"client_app": "2.1.325"}
 
 
 @pytest.mark.anyio

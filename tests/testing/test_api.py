@@ -286,11 +286,18 @@ async def test_a_stalled_reply_says_nothing_more(stream: bool) -> None:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-async def test_a_slow_reply_is_complete(stream: bool) -> None:
-    async with ScriptedAPI([APIReply("Slow", delay=0.001)]) as api, connected(api) as client:
+async def test_a_slow_reply_is_complete(stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr(anyio, "sleep", sleep)
+    async with ScriptedAPI([APIReply("Slow", delay=0.125)]) as api, connected(api) as client:
         response = await client.ask("hi", stream=stream)
 
     assert b"Slow" in response.body
+    assert pauses == [0.125] * (response.body.count(b"event: ") if stream else 1)
 
 
 async def test_a_client_may_leave_in_the_middle() -> None:
