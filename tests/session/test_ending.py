@@ -15,7 +15,7 @@ from tests.helpers.sessions import allow, opened, session_with, soon
 
 from claudewire.errors import Cause, CLIError, RequestError, TurnError
 from claudewire.session import Session, SessionState
-from claudewire.session.ending import AFTER_IDLE
+from claudewire.session.ending import AFTER_IDLE, AFTER_INTERRUPT
 from claudewire.wire import (
     Answer,
     AssistantMessage,
@@ -546,6 +546,27 @@ async def test_a_result_that_follows_an_interrupt_counts() -> None:
             tasks.start_soon(stop)
             await session.interrupt()
         assert (await turn).result.subtype == "error_stopped"
+        await works(session, peer)
+
+
+async def test_an_interrupted_turn_has_not_ended_while_the_cli_says_more_of_it() -> None:
+    peer = Peer()
+    session = await in_the_session_dialect(peer)
+    turn = session.send("hello")
+
+    async def stop_slowly() -> None:
+        await peer.acknowledge()
+        for _ in range(3):
+            await anyio.sleep(0.9 * AFTER_INTERRUPT)
+            await write(peer, WORKING)
+
+    with anyio.fail_after(LONG):
+        await peer.hear_prompt()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stop_slowly)
+            await session.interrupt()
+        await turn
+        assert [type(it) for it in turn.messages[:-1]] == [AssistantMessage] * 3
         await works(session, peer)
 
 
