@@ -29,7 +29,7 @@ from .wire import (
     URLSource,
 )
 
-__all__ = ["Document", "Image", "Part", "Prompt", "Text", "to_content"]
+__all__ = ["Bytes", "Document", "Image", "Part", "Prompt", "StrPath", "Text", "to_content"]
 
 MOST_BYTES = 32 * 1000 * 1000
 """The Messages API accepts no larger request. Most CLIs shrink large images (2.1.17 does not, and
@@ -42,7 +42,9 @@ PDF = "application/pdf"
 PLAIN = "text/plain"
 
 Bytes = bytes | bytearray | memoryview
+"""The content of a file."""
 StrPath = str | os.PathLike[str]
+"""A path."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,8 +67,8 @@ HANDLERS: dict[str, Any] = {
 DECIDED = [
     ("Bash", "allow", "handler: on_permission"),
     ("Bash", "deny", "handler: on_permission"),
-    ("AskUserQuestion", "allow", "handler: on_question"),
-    ("ExitPlanMode", "allow", "handler: on_plan"),
+    ("AskUserQuestion", "answered", "handler: on_question"),
+    ("ExitPlanMode", "approve", "handler: on_plan"),
     ("elicitation: crm", "accept", "handler: on_elicitation"),
     ("Bash", "allow", "handler: on_permission"),
 ]

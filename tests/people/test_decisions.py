@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
+from datetime import UTC, datetime
 from typing import Any
 
 import anyio
@@ -365,7 +367,7 @@ async def test_a_decision_of_a_policy_is_written_down_with_its_rule() -> None:
     inbox = Inbox(clock=Clock(lambda: 1000.0, lambda: 7.0))
     record = await recorded(policy=Rules("deny", "Bash(make:*)", "No making"), inbox=inbox)
     assert record == DecisionRecord(
-        when=1000.0,
+        when=datetime.fromtimestamp(1000, UTC),
         request_id="one.1",
         tool="Bash",
         input_digest=digest({"command": "make"}),
@@ -418,6 +420,65 @@ async def test_answers_of_every_kind_are_written_down() -> None:
     ]
     assert records[1].input_digest == digest({"message": "Who is it?"})
     assert records[2].input_digest == digest({"folder": "/a"})
+
+
+async def test_each_kind_of_answer_has_its_own_word() -> None:
+    def answer(request: Any) -> Any:
+        return request.answer("Red")
+
+    question = await recorded(ask(COLOUR), on_question=answer)
+    assert (question.kind, question.answer) == ("question", "answered")
+    none = PermissionResultAllow({"answers": {}})
+    skipped = await recorded(ask(COLOUR), on_question=lambda request: none)
+    assert skipped.answer == "skipped"
+    approved = await recorded(plan({"plan": "x"}), on_plan=lambda request: request.approve())
+    assert (approved.kind, approved.answer) == ("plan", "approve")
+    rejected = await recorded(plan({"plan": "x"}), on_plan=lambda request: request.reject("no"))
+    assert (rejected.kind, rejected.answer, rejected.reason) == ("plan", "deny", "no")
+
+
+async def test_what_was_asked_and_answered_is_written_down_only_if_asked_for() -> None:
+    plain = await recorded(on_permission=allow)
+    assert (plain.asked, plain.answered) == (None, None)
+    assert "make" not in plain.to_json()
+
+    key = "sk-ant-api03-abcdefghijklmnop"
+    wish = use("Bash", {"command": f"curl -H {key} https://a.example", "password": "hunter2"})
+    whole = await recorded(wish, on_permission=allow, audit_contents=True)
+    assert whole.asked is not None
+    assert str(whole.asked["command"]).endswith("https://a.example")
+    assert whole.answered == {"behavior": "allow"}
+    assert key not in whole.to_json()
+    assert "hunter2" not in whole.to_json()
+
+    def change(request: PermissionRequest) -> Any:
+        return request.allow(input={"command": "make -n"}, remember="Bash(make -n)")
+
+    changed = await recorded(on_permission=change, audit_contents=True)
+    assert changed.asked == {"command": "make"}
+    assert changed.answered is not None
+    assert changed.answered["updatedInput"] == {"command": "make -n"}
+    assert changed.answered["updatedPermissions"][0]["type"] == "addRules"
+
+    denied = await recorded(policy=Rules("deny", "Bash", "No making"), audit_contents=True)
+    assert denied.answered == {"behavior": "deny", "message": "No making"}
+    question = await recorded(
+        ask(COLOUR), on_question=lambda request: request.answer("Red"), audit_contents=True
+    )
+    assert question.answered is not None
+    assert "Red" in json.dumps(question.answered["updatedInput"]["answers"])
+
+
+async def test_what_an_mcp_server_asked_is_written_down_if_asked_for() -> None:
+    records: list[DecisionRecord] = []
+    decider = Decider(People(audit=records.append, audit_contents=True))
+    with anyio.fail_after(SOON):
+        await decider.elicit(form())
+        await decider.dialog(dialog("trust", {"folder": "/a"}))
+    assert records[0].asked is not None
+    assert records[0].asked["message"] == "Who is it?"
+    assert records[0].answered == {"action": "decline"}
+    assert records[1].asked == {"folder": "/a"}
 
 
 async def test_what_is_answered_in_the_inbox_is_written_down_so() -> None:

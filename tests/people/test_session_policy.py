@@ -85,7 +85,7 @@ def check_log(log: Path, done: Played) -> None:
         ("Bash", "deny", decider, None),
         ("Write", "allow", "rule", "Edit(src/**)"),
         ("Write", "deny", "rule", "Edit(src/secrets/**)"),
-        ("AskUserQuestion", "allow", decider, None),
+        ("AskUserQuestion", "answered", decider, None),
     ]
     assert {it["session_id"] for it in records} == {done.session.session_id}
     assert all(it["latency"] >= 0 for it in records)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ import pytest
 
 from claudewire.policy import Audit, DecisionRecord, JsonLinesAudit, Policy, digest
 
+WHEN = datetime.fromtimestamp(12.5, UTC)
+
 
 def record(given: dict[str, Any] | None = None, **more: Any) -> DecisionRecord:
     facts: dict[str, Any] = {
-        "when": 12.5,
+        "when": WHEN,
         "request_id": "r1",
         "tool": "Bash",
         "answer": "deny",
@@ -32,7 +35,7 @@ def test_a_record_holds_what_was_decided_and_never_changes() -> None:
     made = record(rule=str(decision.rule), reason=decision.reason, latency=0.25, agent_id="a1")
     assert made.rule == "Bash(rm:*)"
     assert made.reason == "`Bash(rm:*)` denies it: `rm x`"
-    assert (made.when, made.latency, made.agent_id, made.session_id) == (12.5, 0.25, "a1", None)
+    assert (made.when, made.latency, made.agent_id, made.session_id) == (WHEN, 0.25, "a1", None)
     with pytest.raises(dataclasses.FrozenInstanceError):
         made.answer = "allow"  # type: ignore[misc]
 
@@ -45,7 +48,7 @@ def test_the_input_is_a_digest() -> None:
 
 def test_a_line_has_what_is_known() -> None:
     assert json.loads(record(rule="Bash(rm:*)").to_json()) == {
-        "when": 12.5,
+        "when": "1970-01-01T00:00:12.500+00:00",
         "request_id": "r1",
         "tool": "Bash",
         "input_digest": digest({"command": "rm x"}),
@@ -53,6 +56,7 @@ def test_a_line_has_what_is_known() -> None:
         "decided_by": "rule",
         "reason": "",
         "rule": "Bash(rm:*)",
+        "kind": "permission",
     }
 
 

@@ -173,6 +173,13 @@ async def test_a_transport_serves_one_session() -> None:
         await claudewire.run("hi", transport=lambda launch: cli)
 
 
+async def test_a_simulated_cli_that_was_started_by_hand_is_taken_as_it_is() -> None:
+    cli = SimulatedCLI(echo, argv=["--model=opus"])
+    assert inside(cli).model.startswith("claude-opus")
+    assert (await claudewire.run("hi", transport=cli, model="haiku")).text == "hi"
+    assert inside(cli).model.startswith("claude-opus")
+
+
 async def test_a_simulated_cli_that_was_used_by_hand_is_over() -> None:
     cli = SimulatedCLI(echo)
     await cli.aclose()

@@ -7,7 +7,7 @@ last, and `redaction` removes secrets from everything that is kept. It uses `wir
 
 from __future__ import annotations
 
-from .diagnosis import diagnose, diagnose_result, status_of
+from .diagnosis import Diagnosis, diagnose, diagnose_result, status_of
 from .evidence import EvidenceLog
 from .exceptions import (
     BudgetExceeded,
@@ -39,6 +39,7 @@ __all__ = [
     "CLIError",
     "CLINotFoundError",
     "Cause",
+    "Diagnosis",
     "Error",
     "Evidence",
     "EvidenceLog",

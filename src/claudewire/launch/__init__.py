@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .connect import (
     Connect,
+    Connected,
     check_connect,
     check_restart,
     check_transport,
@@ -20,6 +21,7 @@ from .session_lock import Claim, claim_for
 __all__ = [
     "Claim",
     "Connect",
+    "Connected",
     "check_connect",
     "check_restart",
     "check_transport",

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from .agents import Agent, check_agents
+from .agents import Agent, AgentMemory, AgentMode, AgentServer, check_agents
 from .checks import seconds, whole_number
 from .frozen import thaw
 from .limits import Patience, Timeouts, Unread, WaitingFor
@@ -22,16 +22,55 @@ from .options import (
     hosted_servers,
     option_of,
 )
-from .versions import may_ignore, unsupported
+from .types import (
+    CLI,
+    AutoCompact,
+    Effort,
+    JSONObject,
+    McpServer,
+    McpServers,
+    NamedServer,
+    PermissionPrompts,
+    Plugin,
+    PluginDelivery,
+    PreviewFormat,
+    SandboxNetworkSettings,
+    SandboxSettings,
+    SettingSource,
+    StrPath,
+    Thinking,
+    ThinkingDisplay,
+)
+from .versions import may_ignore, parse_version, unsupported
 
 __all__ = [
+    "CLI",
     "DECLARATIONS",
     "TOOLS_SERVER",
     "Agent",
+    "AgentMemory",
+    "AgentMode",
+    "AgentServer",
+    "AutoCompact",
+    "Effort",
+    "JSONObject",
+    "McpServer",
+    "McpServers",
+    "NamedServer",
     "Options",
     "OptionsDict",
     "OptionsWithoutOutput",
     "Patience",
+    "PermissionPrompts",
+    "Plugin",
+    "PluginDelivery",
+    "PreviewFormat",
+    "SandboxNetworkSettings",
+    "SandboxSettings",
+    "SettingSource",
+    "StrPath",
+    "Thinking",
+    "ThinkingDisplay",
     "Timeouts",
     "Unread",
     "WaitingFor",

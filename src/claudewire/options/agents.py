@@ -38,10 +38,18 @@ from .declaration import declarations, option
 from .frozen import freeze, thaw
 from .types import Effort, McpServer, NamedServer
 
-__all__ = ["Agent", "AgentServer", "agent_definition", "check_agents", "check_servers"]
+__all__ = [
+    "Agent",
+    "AgentMemory",
+    "AgentMode",
+    "AgentServer",
+    "agent_definition",
+    "check_agents",
+    "check_servers",
+]
 
-Memory = Literal["user", "project", "local"]
-Mode = Literal["default", "acceptEdits", "bypassPermissions", "plan", "dontAsk", "auto"]
+AgentMemory = Literal["user", "project", "local"]
+AgentMode = Literal["default", "acceptEdits", "bypassPermissions", "plan", "dontAsk", "auto"]
 
 AgentServer = str | NamedServer | Mapping[str, McpServer]
 """A server of the session or of the CLI's settings, by name; or servers that only the agent has."""
@@ -94,9 +102,9 @@ class Agent:
     initial_prompt: str | None = option(None, string)
     max_turns: int | None = option(None, whole_number(1))
     background: bool | None = option(None, boolean)
-    memory: Memory | None = option(None, literal(Memory))
+    memory: AgentMemory | None = option(None, literal(AgentMemory))
     effort: Effort | int | None = option(None, either(int, whole_number(1), literal(Effort)))
-    permission_mode: Mode | None = option(None, literal(Mode))
+    permission_mode: AgentMode | None = option(None, literal(AgentMode))
     omit_claude_md: bool | None = option(None, boolean)
     auto_compact_window: int | None = option(None, whole_number(1))
     critical_reminder: str | None = option(None, string)

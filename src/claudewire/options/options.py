@@ -400,6 +400,8 @@ class Options:
     """How answers to questions are written: see `AnswerForm`; None for what suits the dialect."""
     audit: Callable[[DecisionRecord], object] | None = option(None, checks.function)
     """Called with a record of each decision."""
+    audit_contents: bool = option(False, boolean)
+    """Whether these records also hold what was asked and answered, with secrets redacted."""
     accept_shadowed: bool = option(False, boolean)
     """Allow handlers and policies that the CLI would never ask."""
 
@@ -702,6 +704,7 @@ class OptionsWithoutOutput(TypedDict, total=False):
     tell_errors: bool
     answer_form: AnswerForm | None
     audit: Callable[[DecisionRecord], object] | None
+    audit_contents: bool
     accept_shadowed: bool
     repairs: int
     budgets: Sequence[Budget]

@@ -15,9 +15,10 @@ from .elicitation import (
     ElicitationHandler,
     ElicitationRequest,
     Field,
+    FieldType,
     Form,
 )
-from .handlers import check_handler
+from .handlers import Handler, check_handler
 from .inbox import Change, Changes, Inbox
 from .pending import AnswerError, Clock, Pending, PendingKind, PendingState
 from .permissions import (
@@ -37,7 +38,7 @@ from .questions import (
     QuestionRequest,
     form_for,
 )
-from .suggestions import Suggestion
+from .suggestions import Remember, Scope, Suggestion
 from .terminal import Terminal
 
 __all__ = [
@@ -55,7 +56,9 @@ __all__ = [
     "ElicitationHandler",
     "ElicitationRequest",
     "Field",
+    "FieldType",
     "Form",
+    "Handler",
     "Inbox",
     "Pending",
     "PendingKind",
@@ -73,7 +76,9 @@ __all__ = [
     "QuestionAnswer",
     "QuestionHandler",
     "QuestionRequest",
+    "Remember",
     "Remote",
+    "Scope",
     "Suggestion",
     "Terminal",
     "allow_everything_dangerously",

@@ -10,13 +10,16 @@ While a handler decides, the request also waits in the inbox, where it can be an
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 import anyio
+import msgspec
 
 from ..concurrency import DetachedCall
 from ..errors import OptionsError, redact
@@ -118,6 +121,7 @@ class People:
         deadline: after how many seconds the answer is no; None for never.
         tell_errors: whether the model is told which exception a handler raised.
         audit: called with a record of each decision. It must not block.
+        audit_contents: whether records also hold what was asked and answered, without secrets.
 
     Raises:
         OptionsError: a handler cannot be called with a request, or the deadline is not positive.
@@ -134,6 +138,7 @@ class People:
     deadline: float | None = None
     tell_errors: bool = False
     audit: Audit | None = None
+    audit_contents: bool = False
 
     def __post_init__(self) -> None:
         for kind in ("permission", "question", "plan", "elicitation", "dialog"):
@@ -291,7 +296,10 @@ class Decider:
             return
         try:
             session = self._conversation() or request.session or None
-            self.people.audit(_record(request, decision, session, self.inbox.clock.time()))
+            record = _record(request, decision, session, self.inbox.clock.time())
+            if self.people.audit_contents:
+                record = replace(record, asked=_asked(request), answered=_answered(request))
+            self.people.audit(record)
         except BaseException:
             logger.exception("The decision about %s could not be recorded", request.id)
 
@@ -302,17 +310,18 @@ def _record(
     tool, input = _subject(request)
     reason = getattr(request.result, "message", None) or decision.reason or request.ending
     return DecisionRecord(
-        when=when,
+        when=datetime.fromtimestamp(when, UTC),
         request_id=request.id,
         tool=tool,
         input_digest=digest(input),
-        answer=_decision(request.result),
+        answer=_decision(request),
         decided_by=_decided_by(request, decision),
         reason=redact(reason),
         rule=None if decision.rule is None else str(decision.rule),
         latency=request.waited,
         session_id=session_id,
         agent_id=request.agent_id,
+        kind=request.kind,
     )
 
 
@@ -335,7 +344,35 @@ def _decided_by(request: Pending[Any], decision: Decision) -> str:
     return request.by or "person"
 
 
-def _decision(answer: Any) -> str:
+def _decision(request: Pending[Any]) -> str:
+    answer: Any = request.result
     if isinstance(answer, ElicitationResult):
         return answer.action
+    if isinstance(answer, PermissionResultAllow) and isinstance(request, PlanRequest):
+        return "approve"
+    if isinstance(answer, PermissionResultAllow) and isinstance(request, QuestionRequest):
+        given = answer.updated_input or {}
+        return "answered" if given.get("answers") or given.get("response") else "skipped"
     return str(type(answer).__struct_config__.tag)
+
+
+def _asked(request: Pending[Any]) -> dict[str, Any]:
+    if isinstance(request, ElicitationRequest):
+        fields = [field.describe() for field in request.form.fields]
+        return _redacted({"message": request.message, "url": request.url, "fields": fields})
+    return _redacted(_subject(request)[1])
+
+
+def _answered(request: Pending[Any]) -> dict[str, Any]:
+    """What was answered, as the CLI is told it, without what is as it was asked for."""
+    told = dict(msgspec.to_builtins(request.result))
+    told.pop("toolUseID", None)
+    if isinstance(request, ToolPending) and told.get("updatedInput") == request.input:
+        del told["updatedInput"]
+    return _redacted(told)
+
+
+def _redacted(value: Any) -> dict[str, Any]:
+    written = json.dumps(value, ensure_ascii=False, default=str)
+    plain: dict[str, Any] = json.loads(redact(written, home=""))
+    return plain

@@ -20,22 +20,29 @@ from .._package import lazy_exports
 
 if TYPE_CHECKING:
     from .decisions import Audit, Behavior, Decision, DecisionRecord, JsonLinesAudit, digest
-    from .explanation import Explanation, Shadow, ToolReach, explain
+    from .explanation import Explanation, Reach, Shadow, ToolReach, explain
+    from .paths import PathPattern
     from .policy import MODES, Policy
     from .rules import Rule
     from .settings import mode_in_settings
+    from .shell import CommandPattern
+    from .tools import ToolFacts
 
 __all__ = [
     "MODES",
     "Audit",
     "Behavior",
+    "CommandPattern",
     "Decision",
     "DecisionRecord",
     "Explanation",
     "JsonLinesAudit",
+    "PathPattern",
     "Policy",
+    "Reach",
     "Rule",
     "Shadow",
+    "ToolFacts",
     "ToolReach",
     "digest",
     "explain",
@@ -48,9 +55,12 @@ if not TYPE_CHECKING:
         __name__,
         {
             ".decisions": "Audit Behavior Decision DecisionRecord JsonLinesAudit digest",
-            ".explanation": "Explanation Shadow ToolReach explain",
+            ".explanation": "Explanation Reach Shadow ToolReach explain",
+            ".paths": "PathPattern",
             ".policy": "MODES Policy",
             ".rules": "Rule",
             ".settings": "mode_in_settings",
+            ".shell": "CommandPattern",
+            ".tools": "ToolFacts",
         },
     )

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -50,23 +51,30 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRecord:
-    """One decision about the use of a tool.
+    """One decision: about the use of a tool, a question, a plan, a form or a dialog.
 
     Attributes:
-        when: when it was made, in seconds since 1970.
+        when: when it was made, in UTC.
         request_id: the request of the CLI that it answers.
         tool: the tool.
         input_digest: tells the same input from another one without showing it.
-        answer: `allow`, `deny`, or what else was answered.
+        answer: of a permission `allow` or `deny`; of a question `answered`, `skipped` or `deny`; of
+            a plan `approve` or `deny`; of a form `accept`, `decline` or `cancel`; of a dialog
+            `completed` or `cancelled`.
         decided_by: who or what decided: `rule`, `default`, `person`, `handler: name`, `deadline` …
         reason: why, in words, with secrets redacted.
         rule: the rule that decided, if one did.
         latency: seconds from the request to the answer.
         session_id: the session.
         agent_id: the agent that wanted to use the tool, if it was not the main one.
+        kind: what was asked for: `permission`, `question`, `plan`, `elicitation` or `dialog`.
+        asked: what the decision was about, such as the input of the tool; only with
+            `audit_contents`, and with secrets redacted.
+        answered: what was answered: the input if it was changed, rules to remember, the answers to
+            questions, the reason of a denial; only with `audit_contents`, and redacted.
     """
 
-    when: float
+    when: datetime
     request_id: str
     tool: str
     input_digest: str
@@ -77,10 +85,14 @@ class DecisionRecord:
     latency: float | None = None
     session_id: str | None = None
     agent_id: str | None = None
+    kind: str = "permission"
+    asked: Mapping[str, Any] | None = None
+    answered: Mapping[str, Any] | None = None
 
     def to_json(self) -> str:
-        """Write it as one line of JSON, without the fields that are None."""
+        """Write it as one line of JSON, without the fields that are None; `when` as ISO 8601."""
         known = {name: value for name, value in asdict(self).items() if value is not None}
+        known["when"] = self.when.isoformat(timespec="milliseconds")
         return json.dumps(known, ensure_ascii=False, default=str)
 
 

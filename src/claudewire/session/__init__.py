@@ -25,13 +25,14 @@ from .queue import ItemQueue
 from .reply import OutputT, Reply
 from .session import Priority, Session, TasksAtEnd, check_tasks
 from .timeout import DEFAULT, Timeout
-from .turn import TextPieces, Turn, TurnReader, TurnState
+from .turn import AnyTurn, TextPieces, Turn, TurnReader, TurnState
 from .watchdog import Stall, Waiting
 
 __all__ = [
     "DEFAULT",
     "TASKS_MAY_TAKE",
     "UNREAD_EVENTS",
+    "AnyTurn",
     "BudgetAlert",
     "Escalation",
     "InterruptReceipt",

@@ -172,6 +172,7 @@ def people_of(options: Options, inbox: Inbox) -> People:
         deadline=options.decide_within,
         tell_errors=options.tell_errors,
         audit=options.audit,
+        audit_contents=options.audit_contents,
     )
 
 

@@ -15,12 +15,15 @@ from .._package import lazy_exports
 
 if TYPE_CHECKING:
     from . import faults
-    from .chat import Chat, Scenario, SimulatedTask, ToolOutcome
+    from .actions import Action
+    from .chat import Chat, Run, Scenario, SimulatedTask, ToolOutcome
     from .demo_agent import demo_agent
     from .engine import SCENARIO_FAILED, Engine, Fault
+    from .hooks import HookCalls
     from .in_memory import ARGV, SimulatedCLI
     from .personas import LATEST, PERSONAS, Persona
     from .scenario import Script, ScriptError, load_scenario, script_from_toml
+    from .session import SimulatedSession
     from .simulation import Simulation
 
 __all__ = [
@@ -28,14 +31,18 @@ __all__ = [
     "LATEST",
     "PERSONAS",
     "SCENARIO_FAILED",
+    "Action",
     "Chat",
     "Engine",
     "Fault",
+    "HookCalls",
     "Persona",
+    "Run",
     "Scenario",
     "Script",
     "ScriptError",
     "SimulatedCLI",
+    "SimulatedSession",
     "SimulatedTask",
     "Simulation",
     "ToolOutcome",
@@ -49,13 +56,16 @@ if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            ".chat": "Chat Scenario SimulatedTask ToolOutcome",
+            ".actions": "Action",
+            ".chat": "Chat Run Scenario SimulatedTask ToolOutcome",
             ".demo_agent": "demo_agent",
             ".engine": "SCENARIO_FAILED Engine Fault",
             ".faults": "",
+            ".hooks": "HookCalls",
             ".in_memory": "ARGV SimulatedCLI",
             ".personas": "LATEST PERSONAS Persona",
             ".scenario": "Script ScriptError load_scenario script_from_toml",
+            ".session": "SimulatedSession",
             ".simulation": "Simulation",
         },
     )

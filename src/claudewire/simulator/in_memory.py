@@ -82,7 +82,7 @@ class SimulatedCLI:
         self._stdout: deque[bytes] = deque()
         self._stderr: deque[bytes] = deque()
         self._stdout_open = self._reading = True
-        self._input_ended = False
+        self._input_ended = self._closed = False
         self._unread: list[bytes] = []
         self._status: int | None = None
         self._changed = anyio.Event()
@@ -99,16 +99,18 @@ class SimulatedCLI:
         return () if self._engine is None else tuple(self._engine.failures)
 
     def configure(self, launch: Launch) -> None:
-        """Start as the options of a session say.
+        """Start as the options of a session say, unless it has been started by hand.
 
         Raises:
-            OptionsError: it was started before.
+            OptionsError: it has been closed, by another session for example.
         """
-        if self._engine is not None or self._status is not None:
+        if self._closed:
             raise OptionsError(
                 "This simulated CLI has been used before, and is over: each session needs a "
                 "SimulatedCLI of its own"
             )
+        if self._engine is not None or self._status is not None:
+            return
         self._argv = [*launch.argv[1:], *self._more_flags]
         self._cwd = os.path.abspath(launch.cwd or self._cwd)
         self._env |= launch.env
@@ -150,6 +152,7 @@ class SimulatedCLI:
 
     async def aclose(self) -> None:
         """Kill the CLI, and end what it has left behind."""
+        self._closed = True
         self._start()
         self._stdout_open = False
         self._end(-9)

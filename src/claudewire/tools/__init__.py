@@ -7,19 +7,24 @@ be mounted whole. It uses `schemas`, `content`, `errors`, `concurrency` and `wir
 
 from __future__ import annotations
 
-from .context import ToolContext
+from .context import LogLevel, Send, ToolContext
 from .definition import AnyTool, Tool, ToolAnnotations, ToolSettings, tool
 from .host import ServerHost
 from .mcp_package import as_server
 from .results import ResourceLink, ToolError, ToolFile, ToolResult
-from .server import ToolServer
+from .server import SdkConnection, SdkServer, ToolConnection, ToolServer
 
 __all__ = [
     "AnyTool",
+    "LogLevel",
     "ResourceLink",
+    "SdkConnection",
+    "SdkServer",
+    "Send",
     "ServerHost",
     "Tool",
     "ToolAnnotations",
+    "ToolConnection",
     "ToolContext",
     "ToolError",
     "ToolFile",

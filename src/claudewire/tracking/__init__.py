@@ -7,9 +7,9 @@ the wire. It uses `errors` and `wire`. Start with `ledger`.
 from __future__ import annotations
 
 from .assembler import Assembler
-from .blocks import LiveBlock
-from .budgets import Alert, Budget, BudgetWatch, SharedBudget
-from .ledger import Ledger, UsageTracker
+from .blocks import BlockChange, LiveBlock
+from .budgets import Alert, Budget, BudgetWatch, Level, Metric, SharedBudget
+from .ledger import Ledger, Models, UsageTracker
 from .quota import ContextWindow, RateLimit, Retry
 from .tasks import BackgroundTask, TaskTable, TaskTracker
 from .totals import Price, Totals, check_amount
@@ -18,11 +18,15 @@ __all__ = [
     "Alert",
     "Assembler",
     "BackgroundTask",
+    "BlockChange",
     "Budget",
     "BudgetWatch",
     "ContextWindow",
     "Ledger",
+    "Level",
     "LiveBlock",
+    "Metric",
+    "Models",
     "Price",
     "RateLimit",
     "Retry",

@@ -67,7 +67,7 @@ class Configurable(Protocol):
                 Files that the command line names exist during this call only.
 
         Raises:
-            OptionsError: the CLI was started before.
+            OptionsError: the CLI has been used before.
         """
 
 

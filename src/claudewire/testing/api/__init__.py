@@ -6,9 +6,19 @@ Start with `server`.
 
 from __future__ import annotations
 
-from .replies import APIReply, APIStatus, APIThinking, APIToolUse, APIUsage, structured_output
+from .replies import (
+    APIReply,
+    APIStatus,
+    APIThinking,
+    APIToolUse,
+    APIUsage,
+    Fields,
+    LooseReply,
+    Step,
+    structured_output,
+)
 from .requests import TURN, APIRequest
-from .script import APIScript, ScriptSource
+from .script import APIScript, Condition, ScriptSource
 from .server import ScriptedAPI, main, serve
 
 __all__ = [
@@ -20,8 +30,12 @@ __all__ = [
     "APIThinking",
     "APIToolUse",
     "APIUsage",
+    "Condition",
+    "Fields",
+    "LooseReply",
     "ScriptSource",
     "ScriptedAPI",
+    "Step",
     "main",
     "serve",
     "structured_output",

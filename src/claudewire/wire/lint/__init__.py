@@ -5,6 +5,6 @@ It uses the types, the codec and the dialects. Start with `capture`.
 
 from __future__ import annotations
 
-from .capture import Finding, Severity, lint
+from .capture import Capture, Finding, Severity, lint
 
-__all__ = ["Finding", "Severity", "lint"]
+__all__ = ["Capture", "Finding", "Severity", "lint"]
