@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 import claudewire
+import claudewire.sync
 from claudewire.testing import Chat, SimulatedCLI
 
 pytestmark = pytest.mark.anyio
@@ -124,6 +125,23 @@ def test_a_simulated_cli_is_refused_where_it_is_made(wrong: dict[str, Any], word
 async def test_a_session_that_was_not_opened_says_how_to() -> None:
     with pytest.raises(claudewire.SessionClosed, match="not opened; use `async with` or `await`"):
         claudewire.open(transport=SimulatedCLI(echo)).send("Hello")
+
+
+async def test_a_pool_that_was_not_started_says_how_to() -> None:
+    with pytest.raises(claudewire.SessionClosed, match=r"not started; call start\(\), or open it"):
+        await claudewire.Pool(cli="simulated").open()
+    with pytest.raises(claudewire.SessionClosed, match=r"not started; call start\(\), or open it"):
+        claudewire.sync.Pool(cli="simulated").open()
+    pool = await claudewire.Pool(cli="simulated", size=0).start()
+    await pool.close()
+    with pytest.raises(claudewire.SessionClosed, match="The pool is closed"):
+        await pool.open()
+
+
+def test_a_blocking_session_needs_no_block() -> None:
+    claude = claudewire.sync.open(transport=SimulatedCLI(echo))
+    assert claude.send("hi").reply().text == "hi"
+    claude.close()
 
 
 async def test_a_word_that_means_nothing_is_refused() -> None:

@@ -498,9 +498,9 @@ async def test_closing_ends_all_but_what_was_handed_out() -> None:
         assert [it.state for it in ready] == ["closed"] * len(ready)
         assert (await session.send("hello")).ok
         await session.close()
-        with pytest.raises(SessionClosed, match="not open"):
+        with pytest.raises(SessionClosed, match="pool is closed"):
             await pool.open()
-        with pytest.raises(SessionClosed, match="not open"):
+        with pytest.raises(SessionClosed, match="pool is closed"):
             await pool.ready()
         with pytest.raises(SessionClosed, match="once"):
             await pool.start()

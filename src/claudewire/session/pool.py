@@ -219,8 +219,10 @@ class Pool:
         return self.options.replace(**changes) if changes else self.options
 
     def _check_open(self) -> None:
+        if self._finished is None:
+            raise SessionClosed("The pool was not started; call start(), or open it in a block")
         if not self._is_open:
-            raise SessionClosed("The pool is not open")
+            raise SessionClosed("The pool is closed")
 
     @property
     def _is_open(self) -> bool:
