@@ -57,7 +57,7 @@ INSIDE = {
 }
 """What packages export for each other, and not for users."""
 
-MADE_HERE = {"ProcessTransport", "Reader", "Subscription", "Turn", "Session"}
+MADE_HERE = {"ProcessTransport", "Reader", "Session", "Subscription", "Turn", "TurnReader"}
 """Classes of which the library makes the objects: what they are made of is its own matter."""
 
 

@@ -41,7 +41,7 @@ from .types import (
     Thinking,
     ThinkingDisplay,
 )
-from .versions import may_ignore, parse_version, unsupported
+from .versions import may_ignore, unsupported
 
 __all__ = [
     "CLI",
