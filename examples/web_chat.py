@@ -101,8 +101,11 @@ async def reply_to(name: str, prompt: str) -> AsyncIterator[str]:
     try:
         claude = await chats.session(name)
         async with claude.turn(prompt) as turn:  # interrupts the turn if this is cancelled
-            async for text in turn.iter_text():
-                yield event("text", text)
+            async for block in turn.iter_blocks():
+                if block.kind == "text" and block.added:  # a new block is a new paragraph
+                    yield event("text", {"block": block.id, "text": block.added})
+                elif block.kind == "tool_use" and block.change == "completed":
+                    yield event("tool", {"block": block.id, "name": block.name})
             reply = await turn
             yield event("done", {"ok": reply.ok, "cost_usd": reply.cost_usd})
     except claudewire.Error as error:

@@ -89,6 +89,16 @@ async def events_of(response: httpx.Response) -> AsyncIterator[Event]:
             yield Event(name, json.loads(value))
 
 
+def text_of(events: list[Event]) -> list[str]:
+    """What was said, in paragraphs."""
+    blocks: dict[str, str] = {}
+    for event in events:
+        if event.name == "text":
+            id = event.data["block"]
+            blocks[id] = blocks.get(id, "") + event.data["text"]
+    return [*blocks.values()]
+
+
 @asynccontextmanager
 async def running(grace: int = SOON) -> AsyncIterator[Site]:
     config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=grace)
@@ -110,7 +120,7 @@ async def test_a_reply_is_streamed_and_a_chat_keeps_its_session() -> None:
         assert (await chats.session("1")).pid == pid
         await site.ask("2", "Hello")
         assert (await chats.session("2")).pid != pid
-    assert "".join(event.data for event in first[:-1]) == "You said: Hello"
+    assert text_of(first) == ["You said: Hello"]
     assert len(first) > 2
     assert first[-1].name == "done"
     assert first[-1].data["ok"]
@@ -136,8 +146,9 @@ async def test_another_request_answers_what_waits(answer: dict[str, Any], told: 
         assert (await site.answer(added.data["id"], **answer)).status_code == 204
         assert (await site.answer(added.data["id"], **answer)).status_code == 409
         assert (await anext(approvals)).name == "answered"
-        text = "".join([event.data async for event in reply if event.name == "text"])
-    assert text.endswith(f"The tool said: {told}")
+        events = [event async for event in reply]
+    assert text_of(events) == ["I'll write it.", f"The tool said: {told}"]
+    assert [event.data["name"] for event in events if event.name == "tool"] == ["Write"]
 
 
 async def test_a_browser_that_reloads_sees_what_still_waits() -> None:
@@ -152,7 +163,7 @@ async def test_a_browser_that_reloads_sees_what_still_waits() -> None:
 async def test_a_client_that_disconnects_interrupts_its_turn() -> None:
     async with running() as site:
         async with site.events("POST", "/chats/1", prompt="Build the world") as reply:
-            assert (await anext(reply)).data.startswith("Build")
+            assert (await anext(reply)).data["text"].startswith("Build")
         # The build would take an hour, and this prompt would wait for it.
         assert (await site.ask("1", "Hello"))[-1].data["ok"]
 
