@@ -401,7 +401,7 @@ def test_files_in_commands_are_denied_and_doubted() -> None:
         ("cd $X; cat /etc/hosts", "allow"),
         ("cd a; cd b; cd c; cd d; cd e; cat key", "ask"),
         ("cat " + " ".join(f"f{n}" for n in range(300)), "ask"),
-        ("; ".join(f"p{n}" for n in range(500)), "allow"),
+        ("; ".join(f"p{n}" for n in range(500)), "ask"),
     ],
 )
 def test_files_are_looked_for_where_a_command_goes(command: str, behavior: str) -> None:

@@ -116,7 +116,7 @@ class CommandUse:
             return NO_MATCH
         if self._too_long:
             return Finding(Match.MAYBE, self.text)
-        worst = self._unsure
+        worst = Finding(Match.MAYBE, "…") if self.hidden.may_be_anything else self._unsure
         for file in self.files:
             match = file.match(rule, self.context)
             if match is Match.YES:
@@ -272,7 +272,7 @@ def _target_of(words: Words, context: UseContext) -> str | None:
     if basename(words[0]) != "cd" or len(words) != 2 or not words[1].static:
         return None
     target = words[1]
-    if target.text.startswith("-") or (target.text.startswith("~") and not target.tilde):
+    if target.text[:1] in ("", "-") or (target.text.startswith("~") and not target.tilde):
         return None
     if ".." in target.text.split("/"):
         return None
@@ -291,7 +291,7 @@ def _directories_of(commands: Iterable[Words], context: UseContext) -> list[str]
         if basename(words[0]) not in _MOVERS or _target_of(words, context) == context.cwd:
             continue
         target = words[-1] if len(words) > 1 else Word(context.home, context.home)
-        if not target.static or target.text.startswith("-") or len(found) > _MOST_DIRECTORIES:
+        if not target.static or target.text[:1] in ("", "-") or len(found) > _MOST_DIRECTORIES:
             return None
         folder = context.home + target.text[1:] if target.tilde else target.text
         found |= {normal(posixpath.join(directory, folder)): None for directory in found}

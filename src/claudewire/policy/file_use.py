@@ -24,7 +24,9 @@ from .tools import facts
 
 __all__ = ["NO_MATCH", "FileUse", "Finding", "UseContext", "Verdict", "path_allowed", "scoped"]
 
-_OF_PROCESS = re.compile(r"/proc/(?:self|thread-self|[0-9]+)/(?:task/[0-9]+/)?(cwd|root)?")
+_OF_PROCESS = re.compile(
+    r"/proc/(?:self|thread-self|[0-9]+|[^/]*[*?\[][^/]*)/(?:task/[0-9]+/)?(cwd|root)?"
+)
 _NAMES = ("file_path", "notebook_path", "path", "filePath")
 
 

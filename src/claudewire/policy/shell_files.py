@@ -18,6 +18,7 @@ from .rules import Rule
 from .shell import (
     RUNNERS,
     UNKNOWN,
+    Command,
     Hidden,
     Match,
     Script,
@@ -31,19 +32,19 @@ from .shell import (
 __all__ = ["NamedFile", "critical_removal", "named_files"]
 
 _NEVER_OPENS = names_in("""
-    : [ [[ basename cd chdir date df dirname du echo exit export false find id kill la ll ls popd
+    : [ [[ basename cd chdir df dirname du echo exit export false find id kill la ll ls popd
     printf ps pushd pwd read readlink realpath set sleep stat test tree true type uname unset
     whereis which whoami
     """)
 _ONLY_READS = names_in("""
     bat cat cmp comm cut diff egrep fgrep file fold grep head hexdump jq less md5sum more nl od
-    paste rev rg sha1sum sha256sum strings tac tail tr wc xxd zcat
+    paste rev rg sha1sum sha256sum strings tac tail tr wc zcat
     """)
 _WRITES = names_in("""
     chmod chown cp dd install ln mkdir mv rm rmdir sed shred tee touch truncate unlink vi vim
     """)
 _NO_FOLDERS = names_in("""
-    bat cat cmp comm cut fold head hexdump jq less md5sum mkdir more nl od paste python python3 rev
+    bat cat cmp comm cut fold head hexdump jq less md5sum mkdir more nl od paste rev
     rmdir sha1sum sha256sum source strings tac tail tee touch tr truncate uniq unlink wc xxd zcat .
     """)
 """Programs that cannot read a folder."""
@@ -62,12 +63,14 @@ _GIT_KEEPS = names_in("""
 _WRAPPERS = RUNNERS - names_in("fd fdfind find")
 _LISTS = names_in("fd fdfind find ls")
 _FILTERS = names_in("head sort tail uniq")
-_SEARCHES = names_in("ack ag rg")
+_SEARCHES = names_in("ack ag rg rgrep")
+_UNPACKS = names_in("bsdtar tar unzip")
 _GREPS = names_in("grep egrep fgrep")
 _PROSE = re.compile(r"-[a-z]*m|--message|--title|--body|-[tb]")
 """Options of `git` and `gh` that a text follows."""
 _REMOVERS = names_in("rm rmdir")
 _EVERYTHING = re.compile(r"\*+|\?\*|\.\*|\.\[!\.\]\*|\{.*\}")
+_FIND_CHANGES = re.compile(r"-delete|-fprint|-fls|-files0")
 _VARIABLE = re.compile(r'"?\$(?:(\w+)|\{(\w+)\})"?')
 _PLAIN_GLOB = re.compile(r"[\w./*?\[\]@%+:,-]+")
 
@@ -183,11 +186,24 @@ class _Search:
             for value in (it.value for it in command.assignments if it.value.static):
                 for text, _ in _paths_in(value):
                     yield self._file(value, text, Handling(Match.MAYBE, searches=True))
+            yield from self._in_text(command)
         for words in hidden.commands:
             yield from self._in_command(words)
 
+    def _in_text(self, command: Command) -> Iterator[NamedFile]:
+        """Look at the text that a program is given to read, if it may do what that says."""
+        here = [it.target for it in command.redirects if it.kind == "here"]
+        name = basename(command.words[0]) if command.words else ""
+        if not here or name in _NEVER_OPENS | _ONLY_READS | _WRITES | {"git", "gh"}:
+            return
+        for text in (*(it.text for it in here), *self.script.heredocs):
+            for piece, _ in _paths_in(Word(text, text)):
+                how = Handling(Match.MAYBE, searches=True)
+                yield self._file(Word(piece, piece), piece, how, certain=False)
+
     def _in_command(self, words: Words) -> Iterator[NamedFile]:
         name = basename(words[0])
+        name = _told_to_run(name, words)
         how = _handling(name, words)
         if self.passes_names and _lists_names(words):
             how = how._replace(reads=Match.YES, searches=True)
@@ -227,7 +243,9 @@ class _Search:
 def _passes_names(words: Words) -> bool:
     """Whether a command runs others with names of files that others have listed."""
     name = basename(words[0])
-    return name == "xargs" or (name == "find" and any(it.text.startswith("-exec") for it in words))
+    takes = any(it.text in ("-T", "-T-", "-@", "--files-from=-") for it in words[1:])
+    runs = name == "find" and any(it.text.startswith("-exec") for it in words)
+    return runs or takes or name in ("xargs", "cpio", "pax")
 
 
 def _lists_names(words: Words) -> bool:
@@ -243,8 +261,22 @@ def _lists_names(words: Words) -> bool:
     return name in _LISTS or (name in _FILTERS and options)
 
 
+def _told_to_run(name: str, words: Words) -> str:
+    """Return the tool that `python -m`, `npx` and the like run, and what else runs itself."""
+    rest = [word.text for word in words[1:] if word.text not in ("-y", "--yes")]
+    if re.fullmatch(r"python[\d.]*", name) and rest[:1] == ["-m"] and len(rest) > 1:
+        return rest[1]
+    if name in ("npx", "bunx", "pnpx") and rest:
+        return rest[0]
+    if name in ("uv", "poetry", "pipenv") and rest[:1] == ["run"] and len(rest) > 1:
+        return rest[1]
+    return name
+
+
 def _handling(name: str, words: Words) -> Handling:
     """Say what a program does with the files that it is told."""
+    if name == "find" and any(_FIND_CHANGES.match(word.text) for word in words[1:]):
+        return Handling(Match.YES, Match.YES, searches=True, changes=True)
     if name in _NEVER_OPENS:
         return Handling()
     if name in _WRAPPERS:
@@ -288,7 +320,11 @@ def _arguments(name: str, words: Words) -> Iterator[Word]:
     searches = name in _SEARCHES or (name in _GREPS and recursive)
     of_git = name == "git" and (_lists_names(words) or (words[1:2] and words[1].text == "grep"))
     lists = name in _LISTS and not any(it.text[:1] not in "-" for it in words[1:2])
-    if of_git or lists or (searches and len(operands) < 2):
+    unpacks = name in _UNPACKS and (
+        name == "unzip" or any(re.match(r"-?\w*x|--extract", it.text) for it in words[1:2])
+    )
+    formats = name in _FORMATTERS and _formats(name, {it.text for it in words})
+    if of_git or lists or unpacks or formats or (searches and len(operands) < 2):
         yield Word(".", ".")
 
 
@@ -302,11 +338,12 @@ def _paths_in(word: Word) -> Iterator[tuple[str, bool]]:
     yield text, True
     if not word.static:
         return
-    pieces = re.split(r"[=@:,]", text)
+    pieces = re.split(r"[=@:,<;]", text)
     if len(pieces) > 1:
         yield from ((piece, True) for piece in pieces if piece)
     if attached := re.match(r"-[A-Za-z]{1,8}", text):
-        yield from ((text[end:], True) for end in range(2, attached.end() + 1) if text[end:])
+        for part in dict.fromkeys((text, pieces[0])):
+            yield from ((part[end:], True) for end in range(2, attached.end() + 1) if part[end:])
     inner = re.split(r"[\s\"'`(){}<>|;&=@:,]+", text)
     if len(inner) > len(pieces):
         yield from ((piece, False) for piece in inner if piece)

@@ -25,6 +25,8 @@ LONGEST = 10_000
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=")
 _ELEMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^=]*\]\+?=")
 _REDIRECT = re.compile(r"[0-9]*(<<<|<<-|<<|<>|<&|<|>>|>&|>\||>)|&>>|&>")
+_PLAIN_FILE = re.compile(r"[\w./~+-]+")
+"""Any other name after `>&` bash expands twice, also if it is quoted."""
 _DESCRIPTOR = re.compile(r"[0-9]+-?|-")
 _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
 _MISREAD = re.compile(r"[^\x00-\x7f][\\`|{}]")
@@ -454,6 +456,7 @@ class Parser(Reader):
         if operator in ("<&", ">&") and target.static and _DESCRIPTOR.fullmatch(target.text):
             return Redirect("dup", target)
         odd = operator in ("<&", "<>", ">|") or target.raw.startswith("!")  # `>!` is `>|` in zsh
+        odd = odd or ("&" in operator and not _PLAIN_FILE.fullmatch(target.text))
         if odd or not target.static:
             self.doubt(f"redirects with {operator!r} to what is not clear")
         return Redirect("in" if operator == "<" else "out", target)

@@ -30,7 +30,7 @@ __all__ = ["Hidden", "hidden_commands"]
 # What these are told is never the name of a program that they run.
 _PLAIN = names_in("""
     basename cat cd chmod chown cp cut date df diff dirname du echo egrep false fgrep file grep head
-    id kill la ll ln ls man md5sum mkdir mv nl ps pwd readlink realpath rev rm rmdir sha256sum sleep
+    id kill la ll ln ls md5sum mkdir mv nl ps pwd readlink realpath rev rm rmdir sha256sum sleep
     stat tail tee touch tr tree true type uname uniq wc whereis which whoami [[
     """)
 _PLAIN_OF_GIT = names_in("""
@@ -41,7 +41,7 @@ _PLAIN_OF_GIT = names_in("""
 _TAKE_TEXT = (SHELLS | EVALUATORS | names_in("entr env flock parallel script ssh su watch")) - {"."}
 _INTERPRETER = re.compile(
     r"(?:python|pypy|ipython|perl|ruby|irb|node|nodejs|deno|bun|php|lua|luajit|tclsh|wish|expect|"
-    r"osascript|R|Rscript|guile|ghci|julia|elixir|groovy|jshell|scala)[0-9.]*w?"
+    r"osascript|swift|R|Rscript|guile|ghci|julia|elixir|groovy|jshell|scala)[0-9.]*w?"
 )
 _CODE_OPTIONS = {"python": "c", "pypy": "c", "ipython": "c", "php": "rBRE", "node": "ep"}
 _LOADER = re.compile(r"ld[-.].*so[.\d]*")
@@ -86,6 +86,11 @@ class Hidden:
     texts: dict[str, None] = field(default_factory=dict)
     scripts: dict[str, None] = field(default_factory=dict)
 
+    @property
+    def may_be_anything(self) -> bool:
+        """Whether any other command may be among them."""
+        return _ANYTHING in self.commands
+
 
 def hidden_commands(script: Script, text: str) -> Hidden:
     """Find every command that a script runs or might run, also through programs that run others."""
@@ -93,7 +98,7 @@ def hidden_commands(script: Script, text: str) -> Hidden:
     search.look_into(script, depth=0)
     if not script.certain:
         search.guess(text, depth=0)
-    if search.runs_what_it_makes(script):
+    if search.runs_what_it_makes():
         search.add(_ANYTHING, sure=False)
     return search.found
 
@@ -103,6 +108,7 @@ class _Search:
         self.found = Hidden()
         self._script = Script(())
         self._sure = True
+        self._seen: list[Command] = []
         self._evaluated: set[tuple[str, bool]] = set()
 
     def add(self, words: Words, *, sure: bool) -> None:
@@ -114,6 +120,7 @@ class _Search:
 
     def look_into(self, script: Script, depth: int) -> None:
         outer, self._script = self._script, script
+        self._seen += script.commands
         for command in script.commands:
             for assignment in command.assignments:
                 self._look_into_value(assignment.value, depth)
@@ -176,8 +183,11 @@ class _Search:
             self._look_at_arguments(command, depth)
 
     def _look_behind_find(self, words: Words, depth: int) -> None:
-        if any(not (word.static or word.single) for word in words):
+        unknown = [word for word in words if not word.static]
+        if len(unknown) > 1 or not all(word.single for word in unknown):
             self.add(_ANYTHING, sure=False)
+        elif unknown:
+            self._suspect_arguments(Command(words))
         starts = [index for index, word in enumerate(words) if word.text in _FIND_RUNS]
         for start in starts:
             ends = (index for index in range(start, len(words)) if words[index].text in (";", "+"))
@@ -209,7 +219,9 @@ class _Search:
             self._evaluate((word.text for word in words if "[" in word.text), depth)
         if name in (".", "source") and len(words) > 1:
             self._run_file(words[1])
-        if words[-1] is UNKNOWN:
+        operands = [word for word in words[1:] if not word.text.startswith("-")]
+        may_read = name in ("su", "ssh") and len(operands) < 2
+        if words[-1] is UNKNOWN or may_read or any(it.text in ("-s", "-i") for it in words[1:2]):
             self.add(_ANYTHING, sure=False)
 
     def _look_at_arguments(self, command: Command, depth: int) -> None:
@@ -280,10 +292,10 @@ class _Search:
     def _look_at_interpreter(self, name: str, words: Words) -> None:
         letters = _CODE_OPTIONS.get(name.rstrip("0123456789.w"), "eE")
         options, operands = _split(words[1:], valued="")
-        if any(
-            re.match(rf"-\w*[{letters}]", option) or option.startswith(("--eval", "--print"))
-            for option in options
-        ):
+        told = [word.text for word in words[1:]]
+        if "-m" in options:  # what follows is for the module
+            told = told[: told.index("-m")]
+        if any(re.match(rf"-\w*[{letters}]|--(?:eval|print)", text) for text in told):
             self.add(_ANYTHING, sure=False)
         elif "-m" not in options and operands and operands[0].text not in ("eval", "repl"):
             self._run_file(operands[0])
@@ -297,10 +309,10 @@ class _Search:
         else:
             self.found.scripts[file.text] = None
 
-    def runs_what_it_makes(self, script: Script) -> bool:
+    def runs_what_it_makes(self) -> bool:
         """Whether a line may run a file that the line itself writes."""
         ran = {basename(Word(it, it)) for it in self.found.scripts}
-        for command in script.commands:
+        for command in self._seen:
             made = [it.target for it in command.redirects if it.kind == "out"]
             name = basename(command.words[0]) if command.words else ""
             if name not in (_PLAIN - {"cp", "mv", "ln", "tee"}) and name not in SHELLS:
@@ -329,6 +341,7 @@ def _split(words: Words, valued: str) -> tuple[list[str], list[Word]]:
         if text == "--":
             break
         options.append(text)
+        index += text in ("--rcfile", "--init-file")
         index += text[:2] != "--" and bool(valued) and text[-1] in valued
     return options, list(words[index:])
 
