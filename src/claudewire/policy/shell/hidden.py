@@ -72,7 +72,7 @@ _ANYTHING = (UNKNOWN,)
 """Stands for a command that was not looked at, and may be any command."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Hidden:
     """What was found.
 
@@ -243,7 +243,7 @@ class _Search:
         texts = [" ".join(word.text for word in command.words[1:])]
         here = [it.target.text for it in command.redirects if it.kind == "here"]
         texts += [*here, *self._script.heredocs] if here else []
-        self.found.texts |= dict.fromkeys(texts)
+        self.found.texts.update(dict.fromkeys(texts))
 
     # --- shells and interpreters -----------------------------------------------------------------
 
