@@ -649,3 +649,40 @@ async def test_nothing_that_came_before_the_end_is_missing() -> None:
             assert len(said) > 20
             assert caught.value.evidence.signal == 9
             assert not any(isinstance(it, ResultMessage) for it in turn.messages)
+
+
+# --- an unsolicited turn in the middle of another -------------------------------------------------
+
+
+@pytest.mark.parametrize("at", range(3, 13))
+@pytest.mark.parametrize("pieces", [False, True])
+async def test_an_unsolicited_turn_does_not_leak_into_another(at: int, pieces: bool) -> None:
+    argv = ["--include-partial-messages"] if pieces else []
+    with anyio.fail_after(SOON):
+        async with simulated(echo, argv=argv, faults=[UnsolicitedTurn(at)]) as claude:
+            for words in ("one", "two"):
+                turn = claude.send(words)
+                assert "".join([piece async for piece in turn.iter_text()]) == f"You said {words}."
+                reply = await turn
+                assert [it.text for it in reply.blocks if isinstance(it, TextBlock)] == [
+                    f"You said {words}."
+                ]
+            other = await anext(claude.unsolicited)
+            kinds = [type(it) for it in other.messages]
+            assert kinds == [InitMessage, AssistantMessage, ResultMessage]
+            assert not {id(it) for it in other.messages} & {id(it) for it in claude.notices}
+
+
+async def test_what_was_put_aside_belongs_to_the_turn_if_no_other_ends() -> None:
+    """An `init` that names no prompt need not be the beginning of another turn."""
+    peer = Peer()
+    session = await opened(peer)
+    turn = session.send("hello")
+    with anyio.fail_after(SOON):
+        await peer.hear_prompt()
+        said = [saying.text("one"), saying.init(), saying.text("two"), saying.result("done")]
+        await peer.say(saying.lifecycle(turn.uuid, "started"), *said)
+        reply = await turn
+        assert [type(it) for it in reply.messages[1:]] == [type(it) for it in said]
+        assert session.notices == ()
+        await session.close()

@@ -34,6 +34,9 @@ TRIALS: dict[tuple[int, ...], RewindFiles | McpToggle] = {
 }
 """Requests that a CLI refuses at once, and the oldest one that does so; others say nothing."""
 
+NAMES_PROMPTS = (2, 1, 325)
+"""The oldest CLI whose `init` messages are known to name the prompts of their turn."""
+
 
 class Capabilities:
     """What is known of one CLI.
@@ -68,6 +71,11 @@ class Capabilities:
     def takes_cancel(self) -> bool:
         """Whether a request can be withdrawn."""
         return self.version >= TAKES_CANCEL
+
+    @property
+    def names_prompts(self) -> bool:
+        """Whether its `init` messages name the prompts of their turn."""
+        return self.version >= NAMES_PROMPTS
 
     @property
     def takes_notes(self) -> bool:

@@ -16,6 +16,10 @@ How it is found out which turn a message belongs to, the surest sign first:
 5. the turn before has ended without its result: these are late words, which belong to no turn;
 6. otherwise it belongs to a new unsolicited turn.
 
+An `init` in the middle of a turn that names no prompt, from a CLI that names them, may begin an
+unsolicited turn. What follows it and names no prompt either is put aside until a result shows which
+turn it belongs to.
+
 What holds a prompt back, and until when. There are only two things:
 
 * a prompt before it that is not over. It is over with its result, or with what ends a turn without
@@ -101,6 +105,8 @@ class Conversation:
         self._overtaken: list[AnyTurn] = []
         self.narrates: bool = False
         """Whether the CLI is one that reports which prompt it works on."""
+        self.names_prompts: bool = False
+        """Whether it is known that each `init` of the CLI names the prompts of its turn."""
         self.answered: list[AnyTurn] = []
         """The turns that the last result has ended."""
         self.ending: Ending | None = None
@@ -109,6 +115,10 @@ class Conversation:
         """How often there was output, to tell whether there was more."""
         self._announcement: InitMessage | None = None
         """What may be the first message of an unsolicited turn."""
+        self._aside: list[Message] = []
+        """What may belong to an unsolicited turn in the middle of another; its result tells."""
+        self._is_aside = False
+        """Whether output that names no prompt is put there now."""
         self._result_is_missing = False
         """Set when a turn has ended without its result, which may still come."""
         self._last_result: ResultMessage | None = None
@@ -177,6 +187,7 @@ class Conversation:
             if turns.get(turn.uuid) is turn:
                 del turns[turn.uuid]
         if turn is self.current:
+            self._give_aside_to(turn)
             self.current = None
         self._end_of(turn)
         turn._fail(error)
@@ -197,7 +208,9 @@ class Conversation:
     def reset(self) -> None:
         """Forget what is known about the CLI: another one follows."""
         self.current = self.ending = self._last_result = self._announcement = None
+        self._aside, self._is_aside = [], False
         self.narrates = self._result_is_missing = self._is_idle = False
+        self.names_prompts = False
 
     # --- receiving -------------------------------------------------------------------------------
 
@@ -208,7 +221,7 @@ class Conversation:
             return False
         if type(piece.event) is not ContentBlockDelta:
             return False
-        if self.ending is not None or self._result_is_missing:
+        if self.ending is not None or self._result_is_missing or self._is_aside:
             return False
         self.spoken += 1
         turn._push(piece)
@@ -229,6 +242,11 @@ class Conversation:
 
     def _of_output(self, message: AssistantMessage | StreamEvent) -> AnyTurn | None:
         self._note_names(message.user_message_uuid)
+        if message.user_message_uuid in self._sent:
+            self._is_aside = False
+        if self._is_aside and message.parent_tool_use_id is None:
+            self._put_aside(message)
+            return None
         return self._speaker(message.parent_tool_use_id)
 
     def _of_assistant(self, message: AssistantMessage) -> AnyTurn | None:
@@ -241,6 +259,9 @@ class Conversation:
         if message.is_replay:
             self._note_names(message.uuid)
             return self._running()
+        if self._is_aside and message.parent_tool_use_id is None:
+            self._put_aside(message)
+            return None
         return self._speaker(message.parent_tool_use_id)
 
     def _of_progress(self, message: ToolProgressMessage) -> AnyTurn | None:
@@ -270,7 +291,29 @@ class Conversation:
         if self.current is None and (self.narrates or not self._sent):
             self._announcement = init  # and perhaps nothing follows: some CLIs say it at any time
             return None
+        if self.narrates and self.names_prompts and self._is_of_another_turn(init):
+            self._is_aside = True
+            self._put_aside(init)
+            return None
         return self.current or self._begin_some()
+
+    def _is_of_another_turn(self, init: InitMessage) -> bool:
+        """Whether an `init` in a turn that was asked for does not say that it is of that turn."""
+        was_asked_for = self.current is not None and self.current.was_asked_for
+        return was_asked_for and self._sent.keys().isdisjoint(init.user_message_uuids or ())
+
+    def _put_aside(self, message: Message) -> None:
+        self._spoke()
+        self._aside.append(message)
+
+    def has_put_aside(self, message: Message) -> bool:
+        """Whether it is not known yet which turn a message that was just added belongs to."""
+        return bool(self._aside) and self._aside[-1] is message
+
+    def _give_aside_to(self, turn: AnyTurn) -> None:
+        messages, self._aside, self._is_aside = self._aside, [], False
+        for message in messages:
+            turn._push(message)
 
     def _of_error(self, message: ErrorMessage | SystemErrorMessage) -> AnyTurn | None:
         turn = self._running()
@@ -352,6 +395,7 @@ class Conversation:
     def _finish(self, turn: AnyTurn, result: ResultMessage, *, merged: bool) -> None:
         self._sent.pop(turn.uuid, None)
         if turn is self.current:
+            self._give_aside_to(turn)
             self.current = None
         self._end_of(turn)
         turn._finish(result, merged=merged)
@@ -446,6 +490,7 @@ class Conversation:
         init, self._announcement = self._announcement, None
         if init is not None:
             turn._push(init)
+        self._give_aside_to(turn)
         self._unsolicited(turn)
         return turn
 

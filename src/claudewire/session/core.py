@@ -255,6 +255,7 @@ class Core:
         """Note what the CLI says of itself."""
         self.capabilities.info = info or self.capabilities.info
         self.capabilities.init = init or self.capabilities.init
+        self.conversation.names_prompts = self.capabilities.names_prompts
         if self.link is not None:
             self.link.may_withdraw = self.capabilities.takes_cancel
 
@@ -394,7 +395,8 @@ class Core:
 
     def _sort(self, message: Message) -> None:
         turn = self.conversation.route(message)
-        if turn is None and not self.conversation.answered:
+        conversation = self.conversation
+        if turn is None and not (conversation.answered or conversation.has_put_aside(message)):
             self._notice(message)
         if type(message) is not ResultMessage:
             self.ledger.note(message, turn and turn.key)
