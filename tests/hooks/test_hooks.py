@@ -969,6 +969,18 @@ async def test_a_simulated_cli_minds_the_hooks() -> None:
     assert "Not today." in str(getattr(result, "result", ""))
 
 
+async def test_a_guard_of_the_official_sdk_denies_and_a_misspelt_one_does_too() -> None:
+    answers: list[Any] = [
+        own("PreToolUse", permissionDecision="deny", permissionDecisionReason="Not today."),
+        own("PreToolUse", permisionDecision="deny"),
+    ]
+    for answer, told in zip(answers, ["Not today.", NONSENSE], strict=True):
+        async with hooked(SimulatedCLI(shell), saying("PreToolUse", answer)) as host:
+            result = await host.turn("Go on.")
+        assert host.asked == []
+        assert told in str(getattr(result, "result", ""))
+
+
 async def test_a_simulated_cli_withdraws_a_hook() -> None:
     gone = anyio.Event()
 

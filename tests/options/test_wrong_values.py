@@ -223,6 +223,16 @@ def test_an_argument_that_makes_no_sense_is_refused(make: Callable[[], object], 
     assert not RAW.search(caught.value.message)
 
 
+def test_a_schema_is_taken_as_it_is() -> None:
+    schema = {"type": "object", "properties": {"a": True, "b": {"type": ["string", "null"]}}}
+    assert Options(output=schema).output == schema
+
+
+def test_what_a_policy_in_a_file_misspells() -> None:
+    with pytest.raises(OptionsError, match="did you mean Bash"):
+        claudewire.Policy.from_toml('allow = ["Bsh"]')
+
+
 def test_what_a_policy_takes() -> None:
     odd = claudewire.Rule.parse("Bsh")
     policy = claudewire.Policy(allow=["mcp__bsh__run", "Task", odd], deny=["*"], mode="manual")

@@ -24,7 +24,7 @@ from .tools import NEEDS_PERSON, misspelt
 if TYPE_CHECKING:
     from .explanation import Explanation
 
-__all__ = ["MODES", "Policy", "checked_rules"]
+__all__ = ["MODES", "Policy", "check_spelling", "checked_rules"]
 
 MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 """The permission modes of the CLI."""
@@ -334,16 +334,25 @@ def checked_rules(
 
 
 def _spelled(text: object) -> Rule:
-    """Parse a rule, and check that it does not merely look like one about a known tool."""
+    """Check and parse a rule."""
     if not isinstance(text, str):
         raise OptionsError(f"A rule is a string such as 'Bash(git status:*)', not {text!r}")
+    check_spelling(text)
+    return Rule.parse(text)
+
+
+def check_spelling(text: str) -> None:
+    """Check that the tool of a rule is not merely similar to a known one.
+
+    Raises:
+        OptionsError: it is; the message says which was probably meant.
+    """
     tool = text.partition("(")[0].strip()
     if (known := misspelt(tool)) is not None:
         raise OptionsError(
             f"The rule {text!r} is about the tool {tool}, which is not known; did you mean "
             f"{known}? If there is such a tool, give the rule as Rule.parse({text!r})"
         )
-    return Rule.parse(text)
 
 
 def _list(name: str, given: Any) -> Iterable[Any]:

@@ -22,7 +22,7 @@ from typing import Any
 from ..errors import OptionsError
 from ..wire import PermissionMode
 from .decisions import Behavior
-from .policy import MODES, Policy, checked_rules
+from .policy import MODES, Policy, check_spelling, checked_rules
 from .rules import Rule
 
 __all__ = ["Sources", "load_settings", "load_toml", "mode_in_settings"]
@@ -293,7 +293,10 @@ def _check_keys(name: str, data: dict[str, Any]) -> None:
 
 def _toml_rules(name: str, key: str, value: object, root: str | None) -> list[Rule]:
     try:
-        return [Rule.parse(text, root=root, source=name) for text in _strings(name, key, value)]
+        texts = _strings(name, key, value)
+        for text in texts:
+            check_spelling(text)
+        return [Rule.parse(text, root=root, source=name) for text in texts]
     except OptionsError as error:
         raise OptionsError(f"{name}: {key}: {error}") from error
 
