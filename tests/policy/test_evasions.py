@@ -25,7 +25,13 @@ def test_no_evasion_is_allowed(kind: str, command: str) -> None:
 def test_what_the_evasions_are_about_is_allowed_without_them() -> None:
     for policy, command in [
         (EVASIONS["programs"][0], "ls foo; git pull"),
+        (EVASIONS["programs"][0], "source .venv/bin/activate && python -m pytest"),
+        (EVASIONS["programs"][0], "nohup node server.js > server.log 2>&1 &"),
+        (EVASIONS["programs"][0], "python manage.py migrate; bash run.sh; ./run.sh"),
+        (EVASIONS["programs"][0], "docker run --rm image; git stash push; git log --grep rm"),
         (EVASIONS["files"][0], "cat src/app.py; ls ~/.ssh; echo secrets/key"),
+        (EVASIONS["files"][0], "git commit -m 'about secrets/key'; tar xzf in.tgz; unzip a"),
+        (EVASIONS["edits"][0], "unzip -l a.zip; black --check .; prettier --check src"),
         (EVASIONS["edits"][0], "cat locked/a yarn.lock > x"),
         (EVASIONS["zsh"][0], "LC_ALL=C.UTF-8 git status; cd /project && git status > x"),
     ]:

@@ -209,6 +209,8 @@ class _Search:
             how = how._replace(reads=Match.YES, searches=True)
         if how == Handling():
             return
+        if _changes_here(name, words):
+            yield self._file(Word(".", "."), ".", Handling(writes=how.writes, changes=True))
         for word in dict.fromkeys(self._with_loops(dict.fromkeys(_arguments(name, words)))):
             is_passed = word.text == UNKNOWN.text or "{}" in word.text
             if is_passed and not word.static and self.knows_names:
@@ -320,12 +322,18 @@ def _arguments(name: str, words: Words) -> Iterator[Word]:
     searches = name in _SEARCHES or (name in _GREPS and recursive)
     of_git = name == "git" and (_lists_names(words) or (words[1:2] and words[1].text == "grep"))
     lists = name in _LISTS and not any(it.text[:1] not in "-" for it in words[1:2])
-    unpacks = name in _UNPACKS and (
-        name == "unzip" or any(re.match(r"-?\w*x|--extract", it.text) for it in words[1:2])
-    )
-    formats = name in _FORMATTERS and _formats(name, {it.text for it in words})
-    if of_git or lists or unpacks or formats or (searches and len(operands) < 2):
+    if of_git or lists or (searches and len(operands) < 2):
         yield Word(".", ".")
+
+
+def _changes_here(name: str, words: Words) -> bool:
+    """Whether a command may write any file in its directory, without being told which."""
+    first = words[1].text if len(words) > 1 else ""
+    if name in _FORMATTERS:
+        return _formats(name, {it.text for it in words})
+    return (name == "unzip" and first != "-l") or (
+        name in _UNPACKS and re.match(r"-?\w*x|--extract", first) is not None
+    )
 
 
 def _paths_in(word: Word) -> Iterator[tuple[str, bool]]:

@@ -314,12 +314,17 @@ class _Search:
         ran = {basename(Word(it, it)) for it in self.found.scripts}
         for command in self._seen:
             made = [it.target for it in command.redirects if it.kind == "out"]
-            name = basename(command.words[0]) if command.words else ""
-            if name not in (_PLAIN - {"cp", "mv", "ln", "tee"}) and name not in SHELLS:
-                made += command.words[1:] if not _INTERPRETER.fullmatch(name) else ()
+            made += [] if self._runs_or_keeps(command) else command.words[1:]
             if any(re.split(r"[/=@:]", word.text)[-1] in ran for word in made if word.text):
                 return True
         return False
+
+    def _runs_or_keeps(self, command: Command) -> bool:
+        """Whether a command runs the files that it names, or leaves them as they are."""
+        names = [basename(word) for word in command.words]
+        if any(it in SHELLS or it in (".", "source") or _INTERPRETER.fullmatch(it) for it in names):
+            return True
+        return not names or names[0] in _PLAIN - {"cp", "mv", "ln", "tee"}
 
 
 def _is_plain_git(words: Words) -> bool:
