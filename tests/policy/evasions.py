@@ -336,6 +336,9 @@ REMOVING = lines(r"""
     git --git-dir=.git push
     git --work-tree . push
     git -C . $X
+    git --no-pager $X
+    sed --foo f; git $X
+    sed --foo f
     git $X
     git 'push' -f
     /usr/bin/git push
@@ -362,6 +365,10 @@ READING = lines(r"""
     cat ~/.ssh/*
     cat ~/.s*/id_rsa
     cat ~/*/id_rsa
+    cat **/key
+    export HOME=/home; cat ~/me/.ssh/id_rsa
+    echo "`for f in secrets/*; do cat "$f"; done`"
+    uv run serve ~
     cat /h*/me/.ssh/id_rsa
     cat s*/key
     cat {secrets,x}/key
@@ -775,6 +782,9 @@ OF_OTHERS = lines(r"""
     fd $X
     git status; exit $X
     set -x; git status
+    git status `cat <<'E'⏎(⏎E⏎`
+    true
+    xargs git status; zap
     set -o xtrace; git status
     set -- a; git status
     set -k; git status

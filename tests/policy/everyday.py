@@ -154,6 +154,9 @@ COMMANDS = lines(r"""
     find . -name '*.py' | xargs -I{} cp {} out/
     find . -name '*.py' -exec grep -l foo {} \;
     find . -name '*.py' -exec grep -n foo {} +
+    find src -name '*.py' | xargs -n 1 -P 4 ruff check
+    find src -name '*.py' | xargs -I {} cp {} out/
+    find src -name '*.py' | xargs
     find . -type f | wc -l
     find . -newer package.json -mtime -1
     grep -rn "TODO" src
@@ -266,6 +269,9 @@ COMMANDS = lines(r"""
     [ $? -eq 0 ] && echo fine
     [ $# -gt 0 ] || echo none
     test -f x.txt && cat x.txt
+    [ ! -f x.txt ] && echo none
+    git commit -m "$(cat <<'EOF'⏎match \d+ (or "x")⏎EOF⏎)"
+    git status $(for f in a b; do echo "$f"; done)
     test -n "$CI" && echo ci
     [[ -f package.json ]] && echo yes
     [[ -f a.txt && -d src ]] && echo both

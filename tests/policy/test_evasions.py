@@ -73,6 +73,12 @@ def test_a_host_is_allowed_only_as_it_is_usually_written(host: str) -> None:
     assert not policy.decide("WebFetch", {"url": f"http://{host}/"}).allows
 
 
+@pytest.mark.parametrize("host", ["1.2.3.4.5", "256.1.1.1", "4294967296", "9" * 50, "0x", "1..2"])
+def test_a_number_that_is_no_address_is_a_name(host: str) -> None:
+    policy = Policy(["WebFetch"], deny=["WebFetch(domain:1.2.3.4)"])
+    assert policy.decide("WebFetch", {"url": f"http://{host}/"}).behavior != "deny"
+
+
 @pytest.mark.parametrize("rule", ["mcp__git__*", "mcp__git"])
 @pytest.mark.parametrize(
     ("tool", "behavior"),

@@ -112,7 +112,7 @@ class CommandUse:
 
     def match_path(self, rule: Rule, behavior: str) -> Finding:
         """Whether a rule that forbids or asks is about a file that a command reads or writes."""
-        if rule.path is None or rule.path.negated or rule.tool not in ("Read", "Edit", "Write"):
+        if rule.tool not in ("Read", "Edit", "Write"):
             return NO_MATCH
         if self._too_long:
             return Finding(Match.MAYBE, self.text)
