@@ -251,6 +251,25 @@ async def test_the_next_prompt_finds_what_was_told_and_has_its_own_reply(version
             assert len(session._core.unsolicited) == 0
 
 
+@pytest.mark.parametrize("is_named", [False, True], ids=["2.1.250", "2.1.325"])
+async def test_the_empty_result_of_what_was_told_is_a_notice_and_no_turn(is_named: bool) -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        session.tell("The build is green.")
+        note = await peer.hear_prompt()
+        turn = session.send("So?")
+        await peer.hear_prompt()
+        empty = saying.result("", user_message_uuid=note.uuid if is_named else None)
+        await peer.say(saying.lifecycle(note.uuid, "started"), saying.init(), empty)
+        await peer.say(saying.lifecycle(note.uuid, "completed"))
+        await peer.say(saying.lifecycle(turn.uuid, "started"), saying.text(), saying.result("Yes."))
+        assert (await turn).text == "Yes."
+        assert empty.uuid in [it.uuid for it in session.notices if isinstance(it, ResultMessage)]
+        assert len(session._core.unsolicited) == 0
+        await session.close()
+
+
 async def test_what_is_told_is_put_before_the_next_prompt_of_an_old_cli_but_not_a_command() -> None:
     peer = Peer()
     session = session_with(peer)

@@ -126,6 +126,10 @@ class Conversation:
         """How often there had been output at the last result."""
         self._is_idle = False
         """Set when the CLI has said so, and has not gone on since."""
+        self._told: set[str] = set()
+        """The messages that ask for no answer. CLIs give them an empty result all the same."""
+        self._is_telling = False
+        """Set while the CLI works on one of them."""
 
     # --- facts -----------------------------------------------------------------------------------
 
@@ -209,6 +213,8 @@ class Conversation:
         """Forget what is known about the CLI: another one follows."""
         self.current = self.ending = self._last_result = self._announcement = None
         self._aside, self._is_aside = [], False
+        self._told.clear()
+        self._is_telling = False
         self.narrates = self._result_is_missing = self._is_idle = False
         self.names_prompts = False
 
@@ -350,6 +356,10 @@ class Conversation:
 
     def _of_lifecycle(self, message: CommandLifecycleMessage) -> AnyTurn | None:
         self.narrates = True
+        if message.command_uuid in self._told:
+            self._is_telling = message.state == "started"
+            if message.state == "completed":
+                self._told.discard(message.command_uuid)
         turn = self._sent.get(message.command_uuid)
         if turn is None:
             return None
@@ -372,7 +382,13 @@ class Conversation:
         elif self._last_result is not None:
             self._finish(turn, self._last_result, merged=True)
 
+    def note_told(self, uuid: str) -> None:
+        """Note that the CLI was sent a message that asks for no answer."""
+        self._told.add(uuid)
+
     def _of_result(self, result: ResultMessage) -> None:
+        if self._is_of_told(result):
+            return  # a notice: it ends nothing
         is_repeated = self._is_repeated(result)
         self._last_result, self._spoken_before = result, self.spoken
         if is_repeated or (self._result_is_missing and not self._is_named(result)):
@@ -384,6 +400,12 @@ class Conversation:
         self.answered = self._answered(result)
         for index, turn in enumerate(self.answered):
             self._finish(turn, result, merged=index > 0)
+
+    def _is_of_told(self, result: ResultMessage) -> bool:
+        """Whether it is that of a message that asks for no answer. 2.1.250 does not name it."""
+        named = _prompts_of(result)
+        is_telling = self._is_telling and self.current is None
+        return is_telling if not named else not named.isdisjoint(self._told)
 
     def _is_repeated(self, result: ResultMessage) -> bool:
         """Whether it may be the last one again; some CLIs give the same uuid to all."""

@@ -265,7 +265,9 @@ class Core:
         if not (self.capabilities.takes_notes and link.is_open):
             self.notes.hold(content)
             return
-        link.post(UserMessage.of(content, uuid=str(uuid4()), should_query=False))
+        note = UserMessage.of(content, uuid=str(uuid4()), should_query=False)
+        link.post(note)
+        self.conversation.note_told(str(note.uuid))
         self.notes.sent(content)
 
     async def reason(self, link: Link) -> Error:
