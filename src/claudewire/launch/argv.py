@@ -14,7 +14,8 @@ Measured on 1.0.128, 2.1.17 and 2.1.325, and the reason for what is done here:
   as several blocks in 2.1.325: 2.1.17 then falls back to its own prompt, file or not. What is
   appended can come in a file, or through `initialize`, since 2.1.17. The file is preferred, for an
   older CLI then refuses to start rather than ignore it.
-* Agents and the schema of the output need no flag besides `initialize`, since 2.1.17.
+* Agents and the schema of the output need no flag besides `initialize`, since 2.0.76. 1.0.128 and
+  2.0.14 read agents from `--agents`, and refuse `--append-system-prompt-file`: see `early`.
 * `--mcp-config` and `--settings` take a file everywhere, `--managed-settings` and `--json-schema`
   nowhere; the former ignores it without a message.
 * Where there is a flag and a field of `initialize` for the same small thing, they do the same, and
@@ -60,12 +61,14 @@ _HEADROOM = 2048
 _ADVICE = "What is long can be given in settings, or in files"
 
 
-def arguments(options: Options, files: PrivateFiles) -> tuple[str, ...]:
+def arguments(options: Options, files: PrivateFiles, *, early: bool = False) -> tuple[str, ...]:
     """Return the arguments of the CLI, without its own name.
 
     Args:
         options: what the CLI is asked for.
         files: takes what is large or secret. They must stay until the CLI has exited.
+        early: whether the CLI is one up to 2.0.14, which reads agents and the prompt that is
+            appended from the command line only.
 
     Raises:
         OptionsError: a file that options name does not exist, or something is too long.
@@ -78,7 +81,8 @@ def arguments(options: Options, files: PrivateFiles) -> tuple[str, ...]:
         *_about_the_model(options),
         *_about_tools(options),
         *_about_plugins(options),
-        *_prompts(options, files),
+        *_prompts(options, files, early),
+        *_agents(options, early),
         *_servers(options, files),
         *_settings(options, files),
         *_others(options),
@@ -142,13 +146,20 @@ def _about_plugins(options: Options) -> Iterator[str]:
 # --- what is large or secret ---------------------------------------------------------------------
 
 
-def _prompts(options: Options, files: PrivateFiles) -> Iterator[str]:
+def _agents(options: Options, early: bool) -> Iterator[str]:
+    if early and options.agents:
+        yield f"--agents={_json(thaw(options.agents))}"
+
+
+def _prompts(options: Options, files: PrivateFiles, early: bool) -> Iterator[str]:
     for name, declared in DECLARATIONS.items():
         prompt = getattr(options, name)
         if declared.place != "prompt" or not isinstance(prompt, str | Path):
             continue  # there is none, or it has several blocks
         in_file, in_words = declared.flags
         where = places(options)
+        if early and name == "append_system_prompt":
+            where = frozenset({Place.WORDS})
         if Place.FILE in where:
             place = prompt if isinstance(prompt, Path) else files.write(f"{name}.txt", prompt)
             yield f"{in_file}={place}"

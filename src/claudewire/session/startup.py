@@ -18,7 +18,7 @@ from ..errors import (
 )
 from ..launch import open_transport
 from ..options import Options
-from ..wire import Connection, InitializeResult, Role
+from ..wire import EARLIEST, Connection, InitializeResult, Role
 from .events import SessionState
 from .link import Link
 from .watchdog import Watchdog
@@ -35,21 +35,83 @@ async def start_cli(core: Core, handlers: RequestHandlers, options: Options) -> 
     try:
         await core.until_free()
         core.claim.expect(options)
-        await _open_link(core, handlers, options)
-        core.cli_info = await _initialize(core, handlers, options)
+        core.cli_info = await _open(core, handlers, options)
         core.check()  # it may have been closed, or have failed, at the last moment
     except BaseException as error:
-        core.give_up(_failure_of(error))
+        failure = _failure_of(error)
+        core.give_up(failure)
         with anyio.CancelScope(shield=True):
             await core.changed.until(lambda: core.is_dead)
+        if not core.keeps_held:
+            core.conversation.drop_held(failure)
         raise
     core.go(SessionState.READY)
     core.settle()
 
 
-async def _open_link(core: Core, handlers: RequestHandlers, options: Options) -> None:
+class _TooEarly(Exception):
+    """The CLI is one up to 2.0.14, which has to be told some things in other flags."""
+
+
+async def _open(core: Core, handlers: RequestHandlers, options: Options) -> InitializeResult | None:
+    """Open the conversation; with another CLI if this one has to be told things in other flags."""
+    kept, core.keeps_held = core.keeps_held, True
+    try:
+        await _open_link(core, handlers, options)
+        return await _initialize(core, handlers, options)
+    except CLIError as error:
+        if not _refuses_prompt(error, core, options):
+            raise
+    except _TooEarly:
+        pass
+    finally:
+        core.keeps_held = kept
+    core.begin_restart()
+    await core.until_free()
+    core.claim.expect(options)
+    await _open_link(core, handlers, options, early=True)
+    return await _initialize(core, handlers, options, early=True)
+
+
+def _refuses_prompt(error: CLIError, core: Core, options: Options) -> bool:
+    """Whether the CLI has exited because of a flag that can be replaced by an older one."""
+    is_refused = error.cause is Cause.BAD_FLAG and "--append-system-prompt-file" in str(error)
+    return is_refused and options.append_system_prompt is not None and _can_start_another(core)
+
+
+def _can_start_another(core: Core) -> bool:
+    return core.transport is None or callable(core.transport)
+
+
+async def _check_early(core: Core, link: Link, options: Options, early: bool) -> None:
+    """Find out whether a CLI ignores what it was given in `initialize`, if that matters.
+
+    Raises:
+        CLIError: it does, and there is no other way.
+        _TooEarly: it does, and reads flags.
+    """
+    told = [name for name in ("agents", "json_schema") if getattr(options, name)]
+    if not told or (early and told == ["agents"]) or not core.capabilities.is_silent:
+        return
+    await core.capabilities.try_out(link, options.timeouts.request)
+    if core.capabilities.resembles > EARLIEST:
+        return
+    if "json_schema" not in told and _can_start_another(core):
+        raise _TooEarly
+    lost = "output" if "json_schema" in told else "agents"
+    raise CLIError(
+        f"This CLI is too old for {lost}: it would ignore that without a word",
+        cause=Cause.REFUSED,
+        evidence=link.evidence(),
+        advice="Use a CLI from 2.0.76 on.",
+    )
+
+
+async def _open_link(
+    core: Core, handlers: RequestHandlers, options: Options, *, early: bool = False
+) -> None:
     with anyio.CancelScope() as core.opening:
-        connected = await open_transport(options, core.transport)
+        connected = await open_transport(options, core.transport, early=early)
         link = Link(
             connected.transport,
             Connection(Role.CLIENT, dialect=options.dialect, max_line=options.max_line),
@@ -70,7 +132,7 @@ async def _open_link(core: Core, handlers: RequestHandlers, options: Options) ->
 
 
 async def _initialize(
-    core: Core, handlers: RequestHandlers, options: Options
+    core: Core, handlers: RequestHandlers, options: Options, *, early: bool = False
 ) -> InitializeResult | None:
     link = core.check()
     body = handlers.open(options, link)
@@ -93,6 +155,7 @@ async def _initialize(
             return None  # its answer has shown which dialect it speaks
         raise CLIError(error.message, cause=Cause.REFUSED, evidence=error.evidence) from error
     core.learn(info=info)
+    await _check_early(core, link, options, early)
     handlers.check(info)
     await handlers.servers.restore()
     return info

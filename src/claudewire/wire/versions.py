@@ -32,9 +32,9 @@ TAKES_CANCEL = (2, 1, 100)
 one."""
 
 TAKES_NOTES = (2, 1, 250)
-"""From here on `shouldQuery: false` adds to the conversation, and `command_lifecycle` shows that the
-empty `result` which follows belongs to it. Up to 2.1.100 it is not known, and the model answers;
-2.1.197 has the empty `result` alone, which looks like that of a prompt."""
+"""From here on `shouldQuery: false` adds to the conversation, and `command_lifecycle` shows that
+the empty `result` which follows belongs to it. Up to 2.1.100 it is not known, and the model
+answers; 2.1.197 has the empty `result` alone, which looks like that of a prompt."""
 
 _IN_2_0_14 = frozenset(
     {"initialize", "interrupt", "mcp_status", "set_model", "set_permission_mode"}
