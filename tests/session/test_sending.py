@@ -261,7 +261,8 @@ async def test_the_empty_result_of_what_was_told_is_a_notice_and_no_turn(is_name
         turn = session.send("So?")
         await peer.hear_prompt()
         empty = saying.result("", user_message_uuid=note.uuid if is_named else None)
-        await peer.say(saying.lifecycle(note.uuid, "started"), saying.init(), empty)
+        init = saying.init(user_message_uuids=[note.uuid] if is_named else None)
+        await peer.say(saying.lifecycle(note.uuid, "started"), init, empty)
         await peer.say(saying.lifecycle(note.uuid, "completed"))
         await peer.say(saying.lifecycle(turn.uuid, "started"), saying.text(), saying.result("Yes."))
         assert (await turn).text == "Yes."

@@ -293,6 +293,8 @@ class Conversation:
             self.ending = None if ending.turn.was_asked_for else _bound(ending.turn)
 
     def _of_init(self, init: InitMessage) -> AnyTurn | None:
+        if not self._told.isdisjoint(init.user_message_uuids or ()):
+            return None  # no turn follows
         self._note_names(*(init.user_message_uuids or ()))
         if self.current is None and (self.narrates or not self._sent):
             self._announcement = init  # and perhaps nothing follows: some CLIs say it at any time
