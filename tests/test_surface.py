@@ -15,7 +15,8 @@ import msgspec
 import pytest
 
 import claudewire
-from claudewire import launch, people, transport
+from claudewire import launch, people, transport, wire
+from claudewire.wire import types
 
 NAMES = (
     "open run Session Pool SessionState Turn TurnState Reply Text Image Document",
@@ -39,6 +40,14 @@ PUBLIC = [name for names in NAMES for name in names.split()]
 def test_the_top_level_has_these_names_and_no_others() -> None:
     assert sorted(claudewire.__all__) == sorted(PUBLIC)
     assert len(PUBLIC) < 80
+
+
+def test_the_wire_exports_all_its_types() -> None:
+    for found in pkgutil.iter_modules(types.__path__, f"{types.__name__}."):
+        module = importlib.import_module(found.name)
+        assert set(module.__all__) <= set(wire.__all__), found.name
+        for name in module.__all__:
+            assert getattr(wire, name) is getattr(module, name)
 
 
 def test_type_checkers_see_the_same_names() -> None:

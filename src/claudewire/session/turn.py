@@ -156,7 +156,7 @@ class UnreadCount:
         """Forget messages that were read, or that can no longer be read."""
         with self._lock:
             self.count -= count
-        if self._limit_reached and self.count < self._limit // 2:
+        if self.count < self._limit // 2:
             self._limit_reached = False
 
     def drops_partial(self, *, has_begun: bool) -> bool:
@@ -172,7 +172,7 @@ class UnreadCount:
 
 
 class _Reading(ItemQueue["Message"]):
-    """What a reader of a turn has not read yet. It counts as unread, until nobody can read it."""
+    """What a reader of a turn has not read yet. It counts as unread until it can no longer be read."""
 
     def __init__(self, unread: UnreadCount) -> None:
         super().__init__(on_taken=unread.remove)
