@@ -172,7 +172,7 @@ class UnreadCount:
 
 
 class _Reading(ItemQueue["Message"]):
-    """What a reader of a turn has not read yet. It counts as unread until it can no longer be read."""
+    """What a reader of a turn has not read yet. It counts as unread while it can be read."""
 
     def __init__(self, unread: UnreadCount) -> None:
         super().__init__(on_taken=unread.remove)
