@@ -798,6 +798,8 @@ OF_OTHERS = lines(r"""
     cat <<EOF⏎$(zap)⏎EOF
     cat <<'EOF' > /etc/x⏎a⏎EOF
     echo | xargs zap
+    echo | xargs test -f
+    echo | xargs printf
     echo zap | xargs git
     echo | xargs -a x git status; zap
     find . -exec zap {} \;

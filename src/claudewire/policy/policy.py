@@ -131,7 +131,8 @@ class Policy:
     ) -> Decision:
         """Decide whether a tool may be used in this way.
 
-        Nothing is changed, and only `realpath` looks at the file system.
+        Nothing is changed. Of the file system it looks only at links, and, unless `realpath` was
+        replaced, at whether a word in a command names a folder.
 
         Args:
             tool_name: the tool.

@@ -33,7 +33,7 @@ __all__ = [
 
 Words = tuple[Word, ...]
 
-UNKNOWN = Word("…", "$@", static=False)
+UNKNOWN = Word("…", "$@", static=False, single=False)
 """Stands for a word, or for several, that only the run of a command will tell."""
 
 SHELLS = names_in("""
