@@ -20,14 +20,6 @@ LARGEST = 60_000
 PLACES = {"/project", "/cage"}
 """The only folders that a recording may know."""
 UNDECLARED = {
-    "$": {
-        "analytics_disabled",
-        "messaging_socket_path",
-        "per_turn_effort_active",
-        "product_feedback_disabled",
-        "ultrathink_available",
-        "ultrathink_typed_raises",
-    },
     "$.response.response": {
         "analytics_disabled",
         "feedback_mode",
@@ -40,7 +32,7 @@ UNDECLARED = {
         "user_output_styles_dir",
     },
 }
-"""What our types do not have of `init` and of the answer to `initialize`; it stays in `raw`."""
+"""What our types do not have of the answer to `initialize`; it stays in `raw`."""
 STRAYS = {"2.1.17-work": ["this request has been answered already"]}
 """CLI 2.1.17 answers `set_permission_mode` twice."""
 

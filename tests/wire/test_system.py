@@ -37,8 +37,10 @@ WIRE_NAMES = {
     "init": """agents apiKeySource betas claude_code_version cwd tools mcp_servers model
         permissionMode slash_commands terminal_slash_commands output_style skills plugins
         plugin_errors fast_mode_state fast_mode_disabled_reason effort view_mode capabilities
-        tool_descriptions original_cwd additional_directories memory_paths user_message_uuids""",
-    "compact_boundary": "compact_metadata",
+        tool_descriptions original_cwd additional_directories memory_paths user_message_uuids
+        analytics_disabled product_feedback_disabled messaging_socket_path per_turn_effort_active
+        ultrathink_available ultrathink_typed_raises""",
+    "compact_boundary": "compact_metadata logical_parent_uuid",
     "status": "status permissionMode compact_result compact_error user_message_uuids",
     "api_retry": "attempt max_retries retry_delay_ms error_status error no_response",
     "control_request_progress": """request_id status attempt max_retries retry_delay_ms

@@ -126,6 +126,12 @@ class InitMessage(SystemMessage, kw_only=True):
     view_mode: str | None = None
     capabilities: list[str] | None = None
     """Names of what this CLI can do beyond what its version tells."""
+    analytics_disabled: bool | None = None
+    product_feedback_disabled: bool | None = None
+    messaging_socket_path: str | None = None
+    per_turn_effort_active: bool | None = None
+    ultrathink_available: bool | None = None
+    ultrathink_typed_raises: bool | None = None
     user_message_uuids: list[str] | None = None
     """The user messages that the turn begins with."""
 
@@ -223,6 +229,7 @@ class CompactBoundaryMessage(SystemMessage, kw_only=True):
 
     subtype: str = always("compact_boundary")
     compact_metadata: CompactMetadata | None = None
+    logical_parent_uuid: str | None = None
 
 
 class ControlRequestProgressMessage(SystemMessage, kw_only=True):
