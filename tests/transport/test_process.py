@@ -433,6 +433,28 @@ async def test_however_it_ends_nothing_of_it_is_left_not_even_in_another_session
             assert not is_alive(orphan)
 
 
+async def test_those_that_are_closed_at_once_share_a_look_at_the_processes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with anyio.fail_after(PATIENCE):
+        processes = [await spawn(Launch(shell("exit 7"), ENV)) for _ in range(10)]
+        for process in processes:
+            await by_itself(process)
+        reads: list[process_table.Table] = []
+        read = process_table.process_table
+
+        def counted() -> process_table.Table:
+            reads.append(read())
+            return reads[-1]
+
+        monkeypatch.setattr(process_table, "process_table", counted)
+        async with anyio.create_task_group() as tasks:
+            for process in processes:
+                tasks.start_soon(process.aclose)
+    # Once, and again only if a process was just becoming another program.
+    assert 0 < len(reads) < len(processes)
+
+
 async def test_what_clears_its_environment_is_found_by_its_descent_when_the_input_ends() -> None:
     async with running(shell(f"{BARE_CHILD} {UNTIL_EOF}")) as process:
         [bare] = await numbers(process)

@@ -271,12 +271,13 @@ class ProcessTransport:
             # A process that cannot write the rest of its output cannot end.
             tasks.start_soon(self._stdout.drain)
             tasks.start_soon(self._stderr.drain)
-            await self._end_process()
+            is_gone = await self._end_process()
             tasks.cancel_scope.cancel()
-        if self._child.is_left():
+        if not is_gone:
             raise self._not_killed()
 
-    async def _end_process(self) -> None:
+    async def _end_process(self) -> bool:
+        """End it with all that it has started; say whether that was seen."""
         if self.is_alive:
             await self._note_descendants()
             self._child.terminate()
@@ -291,6 +292,8 @@ class ProcessTransport:
         self._child.release()
         with anyio.move_on_after(self._kill_after):
             await self._end_descendants()
+            return True
+        return False
 
     async def _end_descendants(self) -> None:
         since, pause = time.monotonic(), _SHORTEST_PAUSE
