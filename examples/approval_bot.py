@@ -3,8 +3,8 @@
     python approval_bot.py "Write notes.txt: milk"
 
 Here the room is the terminal, and people type `ada: yes 1` or `bob: no 2 too dangerous`. For Slack,
-Discord or Matrix, write another `Room`. What nobody answers within ten minutes is denied, and every
-decision is written to decisions.jsonl.
+Discord or Matrix, write another `Room`. A request without an answer for ten minutes is denied, and
+every decision is written to decisions.jsonl.
 """
 
 import re

@@ -41,7 +41,7 @@ _MOVERS = names_in("cd pushd popd chdir")
 _SETS_DIRECTORY = re.compile(r"(?:HOME|CDPATH|cdpath|PWD|OLDPWD)\+?=")
 """Variables that say where `cd` and `~` lead."""
 _OBEY_DIRECTORY = SHELLS | {"git"}
-"""Programs that run what they find in a directory, where nobody may have looked: hooks, scripts."""
+"""Programs that run what they find in a directory, unseen: hooks, scripts."""
 _RUN_PROJECT = names_in("""
     ant bazel bun bundle cargo composer deno docker-compose dotnet eslint go gradle gradlew jest
     just lerna make mix mocha mvn mvnw ninja node nox npm npx nx php pip pnpm poetry prettier pytest

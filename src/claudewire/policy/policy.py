@@ -111,7 +111,7 @@ class Policy:
         put("realpath", realpath)
 
     def _roots(self) -> tuple[str, ...]:
-        """Return directories that nobody means below a project, when a path begins with them."""
+        """Return what a rule cannot mean relative to a project, if its path begins with it."""
         return (self.home,) if self.cwd is None else (self.home, self.cwd)
 
     def _absolute(self, given: str | os.PathLike[str], cwd: str) -> str:

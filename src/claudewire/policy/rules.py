@@ -233,7 +233,7 @@ def _problem_of_command(content: str) -> str | None:
 def _problem_of_path(content: str) -> str | None:
     path = content.strip().removeprefix("!")
     if _INVISIBLE.search(path):
-        return "a path cannot contain control characters, or others that nobody sees"
+        return "a path cannot contain control characters, or others that are invisible"
     for pattern, hint in _NO_PATH:
         if re.search(pattern, path):
             return hint

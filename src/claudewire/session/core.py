@@ -588,7 +588,7 @@ class Core:
         """Find out what the end of the link means: a restart, a close, or a failure."""
         try:
             self._wind_up()
-        except BaseException as error:  # whatever it was: nobody may wait for this session
+        except BaseException as error:  # whatever it was, no call may go on waiting
             self._end_all(self.failure or self._failure(error))
             log.exception("The end of the session could not be handled")
 

@@ -87,7 +87,7 @@ def _marks_of(pid: int) -> frozenset[str] | None:
                 return frozenset(variable[len(_PREFIX) :].decode("ascii", "replace").split())
         return frozenset() if environ or _read(pid, "cmdline") else None
     except OSError:
-        return frozenset()  # it has exited, or belongs to somebody else
+        return frozenset()  # it has exited, or belongs to another user
 
 
 def _read(pid: int, name: str) -> bytes:
