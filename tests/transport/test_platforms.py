@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -325,16 +326,50 @@ def marked(mark: str, table: Table, since: str) -> set[int]:
 def test_what_cannot_be_looked_at_has_no_mark() -> None:
     nobody = ProcessInfo(2**30, 1, 1, is_dead=False, started="0")
     dead = ProcessInfo(os.getpid(), 1, 1, is_dead=True, started="0")
-    assert find_marked("m-1", {it.pid: it for it in (nobody, dead)}, "0") == ([], True)
+    assert find_marked("m-1", {it.pid: it for it in (nobody, dead)}, "0") == ([], frozenset())
 
 
-@pytest.mark.parametrize(("parent", "is_all"), [(1, False), (2, True)], ids=["program", "kernel"])
-def test_one_that_is_just_becoming_a_program_may_have_a_mark(
-    monkeypatch: pytest.MonkeyPatch, parent: int, is_all: bool
-) -> None:
+def shows_nothing(monkeypatch: pytest.MonkeyPatch, number: int, parent: int = 1) -> ProcessInfo:
     monkeypatch.setattr("claudewire.transport.platforms.marks._read", lambda pid, name: b"")
-    blank = ProcessInfo(2**30 + parent, parent, 1, is_dead=False, started="0")
-    assert find_marked("m-1", {blank.pid: blank}, "0") == ([], is_all)
+    return ProcessInfo(2**30 + number, parent, 1, is_dead=False, started=str(2**60))
+
+
+def test_one_that_is_just_becoming_a_program_may_have_a_mark(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    blank = shows_nothing(monkeypatch, 1)
+    table = {blank.pid: blank}
+    assert find_marked("m-1", table, "0") == ([], frozenset({(blank.pid, blank.started)}))
+    # Or it will never show anything.
+    monkeypatch.setattr("claudewire.transport.platforms.marks._SHOWS_WITHIN", -1.0)
+    assert find_marked("m-1", table, "0") == ([], frozenset())
+    monkeypatch.undo()
+    shows_nothing(monkeypatch, 1)
+    assert find_marked("m-1", table, "0") == ([], frozenset())
+
+
+def test_a_thread_of_the_kernel_has_no_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    blank = shows_nothing(monkeypatch, 2, parent=2)
+    assert find_marked("m-1", {blank.pid: blank}, "0") == ([], frozenset())
+
+
+def test_programs_of_others_that_are_just_starting_do_not_hold_up_an_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a busy machine there are some at any time, and always others."""
+    numbers = count(10)
+
+    def busy_table() -> Table:
+        blank = shows_nothing(monkeypatch, next(numbers))
+        return {blank.pid: blank}
+
+    with child("echo ready; exec cat") as process:
+        process.kill()
+        wait(process.exited.fileno())
+        process.release()
+        monkeypatch.setattr(module, "process_table", busy_table)
+        assert process.is_left()
+        assert not process.is_left()
 
 
 # --- whole families -------------------------------------------------------------------------------

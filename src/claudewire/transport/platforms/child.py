@@ -15,7 +15,7 @@ from typing import IO
 
 from .exit_watcher import ExitWatcher, watch_exit
 from .guardian import guardian
-from .marks import find_marked, with_mark
+from .marks import Key, find_marked, with_mark
 from .process_table import (
     ProcessInfo,
     SharedTable,
@@ -56,6 +56,7 @@ class Child:
         self._lock = threading.RLock()
         self._ended = self._released = False
         self._escaped: dict[int, ProcessInfo] = {}
+        self._unclear: frozenset[Key] | None = None
         self.pid: int = popen.pid
         self.returncode: int | None = None
         self.exited: ExitWatcher = watch_exit(popen.pid)
@@ -124,18 +125,28 @@ class Child:
             if self.is_ours and not self.poll():
                 self._note_escaped(_table.get(since))
 
-    def _note_escaped(self, table: Table) -> bool:
-        """Remember who has left the group; say whether these are all."""
+    def _note_escaped(self, table: Table) -> None:
+        """Remember who has left the group, and who may have."""
         if not self.is_ours:
-            return True
-        family, is_all = [] if self.poll() else descendants(self.pid, table), True
+            return
+        family = [] if self.poll() else descendants(self.pid, table)
         if self._started is not None:
-            marked, is_all = find_marked(self._mark, table, self._started)
+            marked, unclear = find_marked(self._mark, table, self._started)
             family += marked
+            self._note_unclear(unclear, may_be_more=bool(marked))
         for process in family:
             if self.pid not in (process.pid, process.group):
                 self._escaped[process.pid] = process
-        return is_all
+
+    def _note_unclear(self, unclear: frozenset[Key], *, may_be_more: bool) -> None:
+        """Remember who may be one of ours. What comes later is not, if there are none to start it.
+
+        On a busy machine there are always some of which nothing is known yet.
+        """
+        if may_be_more:
+            self._unclear = None
+        else:
+            self._unclear = unclear if self._unclear is None else self._unclear & unclear
 
     def _signal_group(self, number: int) -> None:
         if self.is_ours and not self._is_number_reused():
@@ -169,11 +180,11 @@ class Child:
             if not (has_group or self._escaped or self._started is not None):
                 return False
             table = _table.get(since)
-            is_all = self._note_escaped(table)
+            self._note_escaped(table)
             if has_group and self._is_group_alive(table):
                 return True
             _reap_orphans(self.pid)
-            return not is_all or bool(self._escaped_alive(table))
+            return bool(self._unclear) or bool(self._escaped_alive(table))
 
     def _is_group_alive(self, table: Table) -> bool:
         # Dead processes are members until they are reaped, which may never happen.

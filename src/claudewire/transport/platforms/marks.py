@@ -9,12 +9,13 @@ as its parents live.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from .process_table import ProcessInfo, Table
 
-__all__ = ["PROCESS_MARK", "Marked", "find_marked", "with_mark"]
+__all__ = ["PROCESS_MARK", "Key", "Marked", "find_marked", "with_mark"]
 
 PROCESS_MARK = "CLAUDEWIRE_PROCESS"
 """The variable. Its value has the marks of all that a process descends from, the nearest last."""
@@ -25,9 +26,16 @@ _LONGEST = 2**20
 _KERNEL = 2
 """The parent of the kernel's own threads, which never show anything."""
 
-_known: dict[tuple[int, str], frozenset[str]] = {}
-"""The marks of the processes that were found last, by their ids and when they were started. They
-are inherited, and do not change."""
+_SHOWS_WITHIN = 2.0
+"""Seconds after which a process that shows nothing is none of ours: it has cleared all it had."""
+
+Key = tuple[int, str]
+"""The id of a process, and when it was started."""
+
+_known: dict[Key, frozenset[str]] = {}
+"""The marks of the processes that were found last. They are inherited, and do not change."""
+_unclear: dict[Key, float] = {}
+"""The processes that showed nothing the last time, and since when."""
 
 
 def with_mark(env: Mapping[str, str], mark: str) -> dict[str, str]:
@@ -41,12 +49,12 @@ class Marked(NamedTuple):
 
     Attributes:
         processes: what was found.
-        is_all: whether that is all. A process that is just becoming another program shows nothing
-            for a moment.
+        unclear: what may have it, too. A process that is just becoming another program, or exits,
+            shows nothing for a moment.
     """
 
     processes: list[ProcessInfo]
-    is_all: bool
+    unclear: frozenset[Key]
 
 
 def find_marked(mark: str, table: Table, since: str) -> Marked:
@@ -58,9 +66,10 @@ def find_marked(mark: str, table: Table, since: str) -> Marked:
         since: when the first process with this mark was started. Older ones are not looked at: it
             takes time, and one that hangs in the kernel would hold us up.
     """
-    global _known
-    first, found, is_all = int(since), [], True
+    global _known, _unclear
+    first, found, now = int(since), [], time.monotonic()
     known = {key: marks for key, marks in _known.items() if key[0] in table}
+    unclear: dict[Key, float] = {}
     for process in table.values():
         if process.is_dead or int(process.started) < first:
             continue
@@ -73,9 +82,12 @@ def find_marked(mark: str, table: Table, since: str) -> Marked:
             if mark in marks:
                 found.append(process)
         elif process.parent != _KERNEL:
-            is_all = False
-    _known = known
-    return Marked(found, is_all)
+            unclear[key] = _unclear.get(key, now)
+    for key in [key for key, then in unclear.items() if now - then > _SHOWS_WITHIN]:
+        known[key] = frozenset()
+        del unclear[key]
+    _known, _unclear = known, unclear
+    return Marked(found, frozenset(unclear))
 
 
 def _marks_of(pid: int) -> frozenset[str] | None:
