@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import logging
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, NamedTuple
@@ -510,3 +512,59 @@ FAILS: dict[str, type[BaseException]] = {
     "turn": TurnError,
     "session": SessionFailed,
 }
+
+
+# --- what nobody expects to fail ------------------------------------------------------------------
+
+
+class NeverClosed(Through):
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+        await anyio.sleep_forever()
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_transport_that_never_closes_does_not_keep_its_session_open(
+    backend: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        timeouts = dataclasses.replace(QUICK, terminate=0.01, kill=0.01)
+        session = Session(Options(timeouts=timeouts), transport=NeverClosed(SimulatedCLI()))
+        await session.start()
+        await session.close()
+        assert session.state == "closed"
+
+    anyio.run(main, backend=backend)
+    assert "The transport did not close within 0.08 s" in caplog.text
+
+
+class BrokenLog(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        raise ValueError("no space is left")
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_logging_handler_that_raises_ends_no_other_session(backend: str) -> None:
+    def fail(request: PermissionRequest) -> PermissionResult:
+        raise ValueError
+
+    async def main() -> None:
+        with anyio.fail_after(SOON):
+            first = Session(Options(on_permission=fail), transport=SimulatedCLI(take_part))
+            other = Session(Options(), transport=SimulatedCLI())
+            async with first, other:
+                with broken_log(), pytest.raises(SessionFailed, match="no space is left"):
+                    await first.ask("on_permission")
+                assert await other.ask("x")
+
+    anyio.run(main, backend=backend)
+
+
+@contextmanager
+def broken_log() -> Iterator[None]:
+    handler = BrokenLog(logging.ERROR)
+    logging.getLogger("claudewire").addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.getLogger("claudewire").removeHandler(handler)

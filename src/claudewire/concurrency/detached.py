@@ -36,7 +36,8 @@ def run_detached(
             cannot clean up after itself.
     """
     if _in_trio():
-        sys.modules["trio"].lowlevel.spawn_system_task(function, name=name, context=copy_context())
+        spawn = sys.modules["trio"].lowlevel.spawn_system_task
+        spawn(_report_failure, function, name=name, context=copy_context())
         return
     import asyncio
 
@@ -55,6 +56,14 @@ def run_detached(
     task = asyncio.get_running_loop().create_task(run(), name=name)
     _running.add(task)  # the loop itself only remembers tasks weakly
     task.add_done_callback(done)
+
+
+async def _report_failure(function: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Report an exception, as asyncio does. With one of a system task, trio ends the event loop."""
+    try:
+        await function()
+    except Exception as error:
+        sys.excepthook(type(error), error, error.__traceback__)
 
 
 async def run_to_completion(

@@ -454,9 +454,13 @@ class Link:
             self._finish()
 
     async def _aclose(self) -> None:
+        limits = self._timeouts
+        seconds = limits.terminate + 2 * limits.kill + limits.drain  # a process takes less
         try:
-            with anyio.CancelScope(shield=True):
+            with anyio.move_on_after(seconds, shield=True) as scope:
                 await self._transport.aclose()
+            if scope.cancelled_caught:
+                log.warning("The transport did not close within %g s", seconds)
         except BaseException as error:
             if ends_the_caller(error):
                 raise

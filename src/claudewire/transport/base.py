@@ -47,7 +47,11 @@ class Transport(Protocol):
         """
 
     async def aclose(self) -> None:
-        """Close it, and release all resources. Calls that wait return with the end."""
+        """Close it, and release all resources. Calls that wait return with the end.
+
+        A session waits for it, even if its caller is cancelled, but no longer than the end of a
+        process may take: `terminate`, twice `kill` and `drain` of `Timeouts`. Then it is cancelled.
+        """
 
 
 class _Pipe:
