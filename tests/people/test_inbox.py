@@ -96,7 +96,7 @@ async def test_it_is_answered_by_the_name_of_an_action() -> None:
             inbox.act("1", "deny", {"because": "no"})
         assert request.is_waiting
         results.append(inbox.act("1", "deny", {"reason": "not now"}, by="Ada"))
-        results.append(inbox.act("1", "allow", {}))
+        results.append(inbox.act("1", "allow"))
 
     assert told(await asked(inbox, request, act)) == "not now"
     assert results == [True, False]

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, cast
 
+import anyio.to_thread
 import pytest
 
 import claudewire
 import claudewire.sync
+from claudewire import wire
 from claudewire.testing import Chat, SimulatedCLI
+from claudewire.transport import Launch
 
 pytestmark = pytest.mark.anyio
 
 
 async def echo(chat: Chat) -> None:
     await chat.say(chat.text)
+
+
+async def wait(chat: Chat) -> None:
+    await chat.sleep(3600)
 
 
 def add(a: int, b: int) -> int:
@@ -66,6 +74,12 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"can_use_tool": print}, "here it is on_permission"),
     ({"timeout": 5}, r"here it is timeouts=Timeouts\(…\)"),
     ({"transport": "simulated"}, "transport must be a Transport, or a function that makes one"),
+    ({"tasks": "wait"}, r"here it is an argument of run\(…\) and wait_idle"),
+    ({"api_key": "x"}, "here it is env={'ANTHROPIC_API_KEY': …}"),
+    (
+        {"transport": lambda: SimulatedCLI(echo)},
+        "called with one argument, the Launch, and returns a Transport; .*lambda> cannot be called",
+    ),
     ({"transport": SimulatedCLI}, "transport must be an object, not the class SimulatedCLI"),
 ]
 
@@ -82,6 +96,18 @@ def test_it_is_refused_before_anything_is_started(wrong: dict[str, Any], words: 
     ("make", "words"),
     [
         (lambda: claudewire.Budget(turns=1, per=cast("Any", "day")), "per must be session or turn"),
+        (
+            lambda: claudewire.Budget(turns=cast("Any", 1.5)),
+            "The limit turns of a budget must be a whole number, not 1.5",
+        ),
+        (
+            lambda: claudewire.Options(**cast("Any", {"transport": SimulatedCLI(echo)})),
+            r"no option 'transport'; here it is an argument of open\(…\), run\(…\) and Pool",
+        ),
+        (
+            lambda: claudewire.Pool(transport=cast("Any", lambda: SimulatedCLI(echo))),
+            "called with one argument, the Launch",
+        ),
         (lambda: claudewire.Patience(action=cast("Any", "kill")), "patience.action must be one of"),
         (lambda: claudewire.Patience(tool=cast("Any", "1")), "patience.tool must be a number of"),
         (lambda: claudewire.Patience(tool=-1), "patience.tool must be more than 0 seconds, not -1"),
@@ -150,6 +176,85 @@ async def test_a_word_that_means_nothing_is_refused() -> None:
     async with claudewire.open(transport=SimulatedCLI(echo)) as claude:
         with pytest.raises(claudewire.OptionsError, match="priority is one of now, next, later"):
             claude.send("Hi", priority=cast("Any", "asap"))
+        with pytest.raises(claudewire.OptionsError, match="queued is one of keep, cancel"):
+            await claude.interrupt(queued=cast("Any", "drop"))
+
+
+@pytest.mark.parametrize("body", ["list_models", {"subtype": "list_models"}, wire.ListModels])
+async def test_a_request_is_an_object_of_the_wire(body: Any) -> None:
+    async with claudewire.open(transport=SimulatedCLI(echo)) as claude:
+        with pytest.raises(claudewire.OptionsError, match=r"such as ListModels\(\), not "):
+            await claude.request(body)
+
+
+async def test_a_turn_that_was_not_awaited_says_where_the_reply_is() -> None:
+    async with claudewire.open(transport=SimulatedCLI(echo)) as claude:
+        turn: Any = claude.send("Hi")
+        with pytest.raises(AttributeError, match="'text'; await the turn for its reply"):
+            print(turn.text)
+        with pytest.raises(AttributeError, match=r"has no attribute 'txet'$"):
+            print(turn.txet)
+        await turn
+
+
+def test_a_blocking_turn_says_where_the_reply_is() -> None:
+    with claudewire.sync.open(transport=SimulatedCLI(echo)) as claude:
+        turn: Any = claude.send("Hi")
+        with pytest.raises(AttributeError, match=r"'text'; call `reply\(\)` for its reply"):
+            print(turn.text)
+
+
+async def test_a_closed_session_says_to_open_another() -> None:
+    async with claudewire.open(transport=SimulatedCLI(echo)) as claude:
+        with pytest.raises(claudewire.SessionClosed, match=r"it is ready$"):
+            await claude.start()
+    for call in (claude.start, claude.get_context_usage):
+        with pytest.raises(claudewire.SessionClosed, match="Open another one"):
+            await call()
+
+
+async def test_an_event_loop_in_another_thread_cannot_use_the_session() -> None:
+    async with claudewire.open(transport=SimulatedCLI(wait)) as claude:
+        turn = claude.send("Hi")
+
+        async def read(messages: AsyncIterator[object]) -> None:
+            async for _ in messages:
+                pass
+
+        calls: list[Callable[[], Coroutine[Any, Any, object]]] = [
+            turn.reply,
+            lambda: read(turn),
+            lambda: read(turn.iter_text()),
+            lambda: read(turn.reader()),
+            lambda: claude.ask("Hi"),
+            turn.cancel,
+            turn.interrupt,
+            claude.wait_idle,
+            lambda: read(claude.unsolicited),
+            lambda: read(claude.events()),
+            claude.mcp_status,
+            claude.interrupt,
+            claude.restart,
+            claude.close,
+        ]
+        for call in calls:
+            with pytest.raises(RuntimeError, match=r"another thread.* or use claudewire\.sync"):
+                await anyio.to_thread.run_sync(asyncio.run, call())
+        with pytest.raises(RuntimeError, match="another thread"):
+            await anyio.to_thread.run_sync(claude.send, "Hi")
+        assert claude.state == "busy"
+    await anyio.to_thread.run_sync(asyncio.run, claude.close())  # it is over, wherever that is
+
+
+async def test_a_session_that_is_starting_cannot_be_used_from_another_thread() -> None:
+    async def connect(launch: Launch) -> claudewire.Transport:
+        with pytest.raises(RuntimeError, match="another thread"):
+            await anyio.to_thread.run_sync(claude.send, "Hi")
+        return SimulatedCLI(echo)
+
+    claude = claudewire.open(transport=connect)
+    async with claude:
+        assert (await claude.send("Hi")).text == "Hi"
 
 
 async def test_a_plan_is_not_carried_out_in_a_mode_that_there_is_not() -> None:

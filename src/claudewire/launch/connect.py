@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import anyio.to_thread
 
+from ..concurrency import check_function, function_name
 from ..errors import CLINotFoundError, OptionsError
 from ..options import DECLARATIONS, Options, configured_servers, given_options
 from ..transport import Configurable, Launch, Transport, check_platform, spawn
@@ -58,7 +59,10 @@ def check_transport(transport: object, options: Options) -> None:
     Raises:
         OptionsError: it is neither.
     """
-    if transport is None or (callable(transport) and not isinstance(transport, type)):
+    if transport is None:
+        return
+    if callable(transport) and not isinstance(transport, type):
+        _check_takes_launch(transport)
         return
     if isinstance(transport, type):
         raise OptionsError(f"transport must be an object, not the class {transport.__name__}")
@@ -86,6 +90,19 @@ def check_connect(connect: object) -> None:
         raise OptionsError(
             f"A pool needs a function that makes transports, not one transport: {connect!r}"
         )
+    if connect is not None:
+        _check_takes_launch(connect)
+
+
+def _check_takes_launch(connect: object) -> None:
+    try:
+        if (signature := check_function(connect)) is not None:
+            signature.bind(object())
+    except TypeError:
+        raise OptionsError(
+            "A function in transport is called with one argument, the Launch, and returns a "
+            f"Transport; {function_name(connect)} cannot be called that way"
+        ) from None
 
 
 def _is_transport(transport: object) -> bool:

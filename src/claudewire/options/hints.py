@@ -11,6 +11,7 @@ __all__ = ["unknown_option"]
 _CALLED_OTHERWISE = {
     "abort_controller": "session.interrupt(), or the end of `async with`",
     "additional_directories": "add_dirs",
+    "api_key": "env={'ANTHROPIC_API_KEY': …}, or that variable in your own environment",
     "can_use_tool": "on_permission, a function of one argument, the request",
     "cli_path": "cli",
     "continue": "continue_conversation",
@@ -27,7 +28,9 @@ _CALLED_OTHERWISE = {
     "servers": "mcp_servers",
     "spawn_claude_code_process": "transport, an async function that starts a CLI",
     "stderr": "on_stderr",
+    "tasks": "an argument of run(…) and wait_idle(…), beside the options",
     "timeout": "timeouts=Timeouts(…), or asyncio.timeout(…) around the call",
+    "transport": "an argument of open(…), run(…) and Pool(…), beside the options",
     "user": "transport=functools.partial(claudewire.transport.spawn, user=…), an argument of open",
     "working_directory": "cwd",
 }

@@ -100,7 +100,14 @@ class Inbox:
         request = self.get(id)
         return request is not None and request.resolve(answer, by=by)
 
-    def act(self, id: str, action: str, arguments: Mapping[str, Any], *, by: str = "") -> bool:
+    def act(
+        self,
+        id: str,
+        action: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        by: str = "",
+    ) -> bool:
         """Answer a request by the name of an action and its arguments, as a remote peer does.
 
         Returns:

@@ -78,7 +78,7 @@ from .interrupt import interrupt, interrupt_turn
 from .link import Link, name_of
 from .log import log
 from .notes import Notes
-from .queue import ItemQueue
+from .queue import ItemQueue, check_thread
 from .turn import AnyTurn, UnreadCount
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ NOTICES = 1000
 """How many messages that belong to no turn are kept."""
 
 NEW_BUDGET = "A new session has a new budget."
+OPEN_ANOTHER = "Open another one; `resume=session_id` continues the conversation."
 OTHER_BUDGET = "Use a larger SharedBudget, or a new one."
 TURN_OVER = "the turn was over before a decision was made"
 
@@ -118,15 +119,17 @@ class Core:
         self.state: SessionState = SessionState.NEW
         self.failure: Error | None = None
         self.link: Link | None = None
+        self.thread: int | None = None
+        """The thread of the event loop that the session was started in."""
         self.watchdog: Watchdog | None = None
         self.changed: Signal = Signal()
         self.unread: UnreadCount = UnreadCount(options.unread, self._unread_limit_reached)
         self.conversation: Conversation = Conversation(
             self.unread, self._turn_started, lambda: self.rules
         )
-        self.unsolicited: ItemQueue[AnyTurn] = ItemQueue(NOTICES)
+        self.unsolicited: ItemQueue[AnyTurn] = ItemQueue(NOTICES, check=self.check_thread)
         self.notices: deque[Event] = deque(maxlen=NOTICES)
-        self.subscriptions: Subscriptions[Event | SessionEvent] = Subscriptions()
+        self.subscriptions: Subscriptions[Event | SessionEvent] = Subscriptions(self.check_thread)
         self.tasks: TaskTracker = TaskTracker()
         self.ledger: UsageTracker = UsageTracker(prices=options.prices)
         self.budget: BudgetWatch = BudgetWatch(options.budgets)
@@ -208,11 +211,21 @@ class Core:
         """
         if self.failure is not None:
             raise again(self.failure)
+        self.check_thread()
         if self.state is SessionState.NEW:
             raise SessionClosed("The session was not opened; use `async with` or `await`")
         if self.link is None or self.state is SessionState.CLOSING:
             raise SessionClosed(f"The session is {self.state}")
         return self.link
+
+    def check_thread(self) -> None:
+        """Refuse calls from other threads, also from event loops in them: they might never return.
+
+        Raises:
+            RuntimeError: the session was started in another thread.
+        """
+        if self.thread is not None:
+            check_thread(self.thread)
 
     async def request(self, body: RequestBody[AnswerT], timeout: float | None) -> AnswerT:
         """Send a request and return its answer; see `Session.request`."""
@@ -357,6 +370,7 @@ class Core:
         Raises:
             Error: the session fails meanwhile.
         """
+        self.check_thread()
 
         def is_idle() -> bool:
             is_busy = bool(self.conversation.held) or self.conversation.is_busy
@@ -634,7 +648,7 @@ class Core:
             text = "The CLI was restarted before it had answered this turn"
             return TurnError(text, cause=Cause.EXITED)
         if self.link is None or self.link.is_closing:
-            return SessionClosed("The session was closed")
+            return SessionClosed("The session was closed", advice=OPEN_ANOTHER)
         evidence = self.link.evidence()
         if self.link.did_not_exit:  # it was killed, so its exit code says nothing
             cause = Cause.STOPPED_LISTENING if self.link.input_broken else Cause.STOPPED_TALKING
@@ -644,7 +658,10 @@ class Core:
         if evidence.exit_code == 0 and self.state is SessionState.READY:
             return SessionClosed("The CLI has exited by itself", evidence=evidence)
         if self.link.loop_ended:
-            return SessionClosed("The event loop has ended, and the session with it")
+            return SessionClosed(
+                "The event loop has ended, and the session with it",
+                advice="Open and use it in one event loop: in one `asyncio.run` or `anyio.run`.",
+            )
         if self.link.failure is not None:
             return self._failure(self.link.failure)
         return diagnose(evidence, self.last_result)

@@ -95,8 +95,13 @@ class Subscription(Generic[ItemT]):
     counts it.
     """
 
-    def __init__(self, limit: int | None, remove: Callable[[Subscription[ItemT]], None]) -> None:
-        self._queue: ItemQueue[ItemT] = ItemQueue(limit)
+    def __init__(
+        self,
+        limit: int | None,
+        remove: Callable[[Subscription[ItemT]], None],
+        check: Callable[[], None] | None = None,
+    ) -> None:
+        self._queue: ItemQueue[ItemT] = ItemQueue(limit, check=check)
         self._remove = remove
 
     @property
@@ -127,16 +132,21 @@ class Subscription(Generic[ItemT]):
 
 
 class Subscriptions(Generic[ItemT]):
-    """The subscriptions to one session. One that nothing refers to any more is forgotten."""
+    """The subscriptions to one session. One that nothing refers to any more is forgotten.
 
-    def __init__(self) -> None:
+    Args:
+        check: called before an event is waited for; it raises where that is not possible.
+    """
+
+    def __init__(self, check: Callable[[], None] | None = None) -> None:
+        self._check = check
         # Never changed in place: the garbage collector may remove one at any time.
         self._all: tuple[weakref.ref[Subscription[ItemT]], ...] = ()
         self._ended = False
 
     def add(self, limit: int | None = None) -> Subscription[ItemT]:
         """Make one more."""
-        subscription: Subscription[ItemT] = Subscription(limit, self._remove)
+        subscription: Subscription[ItemT] = Subscription(limit, self._remove, self._check)
         self._all = (*self._all, weakref.ref(subscription, self._forget))
         if self._ended:
             subscription.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -12,12 +13,29 @@ from ..concurrency import Signal
 from ..errors import Error
 from .log import log
 
-__all__ = ["ItemQueue"]
+__all__ = ["ItemQueue", "check_thread"]
 
 ItemT = TypeVar("ItemT")
 
 _FAIRNESS = 256
 """After this many items without a wait, other tasks get a chance to run."""
+
+
+def check_thread(home: int) -> None:
+    """Refuse a call from any other thread, also from an event loop in it: it might never return.
+
+    Args:
+        home: the thread of the event loop that the session runs in.
+
+    Raises:
+        RuntimeError: this is another thread.
+    """
+    if threading.get_ident() != home:
+        raise RuntimeError(
+            "The session belongs to the event loop of another thread. Use it there, for example "
+            "with anyio.from_thread.run, or use claudewire.sync, whose sessions can be used from "
+            "any thread."
+        )
 
 
 class ItemQueue(Generic[ItemT]):
@@ -29,15 +47,20 @@ class ItemQueue(Generic[ItemT]):
     Args:
         limit: how many items to keep; when there are more, the oldest is dropped.
         on_taken: called after an item was taken.
+        check: called before an item is waited for; it raises where that is not possible.
     """
 
     def __init__(
-        self, limit: int | None = None, on_taken: Callable[[], object] | None = None
+        self,
+        limit: int | None = None,
+        on_taken: Callable[[], object] | None = None,
+        check: Callable[[], None] | None = None,
     ) -> None:
         self.dropped: int = 0
         self._items: deque[ItemT] = deque(maxlen=limit)
         self._limit = limit
         self._on_taken = on_taken
+        self._check = check
         self._arrived = Signal()
         self._ended = False
         self._error: Error | None = None
@@ -93,6 +116,8 @@ class ItemQueue(Generic[ItemT]):
                 if self._error is not None:
                     raise self._error.with_traceback(None)  # or it would grow with each reader
                 return False
+            if self._check is not None:
+                self._check()
             await self._arrived.wait()
         return True
 

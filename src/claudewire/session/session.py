@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
@@ -47,7 +48,7 @@ from ..wire import (
     StopTask,
     UserMessage,
 )
-from .core import Core
+from .core import OPEN_ANOTHER, Core
 from .events import UNREAD_EVENTS, SessionEvent, SessionState, Subscription
 from .interrupt import (
     Escalation,
@@ -115,7 +116,10 @@ class Session(Generic[OutputT]):
             CLIError: the CLI cannot be used; its `cause` says why.
         """
         if self._core.state is not SessionState.NEW:
-            raise SessionClosed(f"The session cannot be started again: it is {self.state}")
+            raise SessionClosed(
+                f"The session cannot be started again: it is {self.state}",
+                advice=OPEN_ANOTHER if self._core.is_dead else "",
+            )
         self._core.check_shared()
         self._core.go(SessionState.STARTING)
         await self._start_cli(self.options)
@@ -131,6 +135,8 @@ class Session(Generic[OutputT]):
             now: do not give the CLI time to exit by itself.
         """
         core = self._core
+        if not core.is_dead:
+            core.check_thread()
         core.close(now=now)
         with anyio.CancelScope(shield=True):
             await core.changed.until(lambda: core.is_dead)
@@ -149,6 +155,8 @@ class Session(Generic[OutputT]):
             CLIError: the new CLI cannot be used.
         """
         core = self._core
+        if not core.is_dead:
+            core.check_thread()
         check_restart(core.transport)
         if core.state is SessionState.STARTING:
             # Another caller is restarting it already.
@@ -160,6 +168,7 @@ class Session(Generic[OutputT]):
         await self._start_cli(options)
 
     async def _start_cli(self, options: Options) -> None:
+        self._core.thread = threading.get_ident()
         if self._output is not None:
             options = options.replace(output=None, json_schema=self._output.schema)
         await start_cli(self._core, self._handlers, options)
@@ -294,6 +303,7 @@ class Session(Generic[OutputT]):
             raise ValueError("should_query=False asks for no answer: use tell() instead")
         if not self._core.is_starting:
             self._core.check()
+        self._core.check_thread()
         self._core.check_shared()
         if self.options.verbatim_prompts:
             fields = {"client_composed": True, **fields}
@@ -416,6 +426,10 @@ class Session(Generic[OutputT]):
             RequestError: the CLI refused.
             Error: the session is closed or has failed; always the original reason.
         """
+        if not isinstance(body, RequestBody):
+            raise OptionsError(
+                f"A request is an object of claudewire.wire, such as ListModels(), not {body!r}"
+            )
         seconds = self.options.timeouts.request if timeout is DEFAULT else timeout
         return await self._core.request(body, seconds)
 
@@ -520,6 +534,8 @@ class Session(Generic[OutputT]):
         Raises:
             RequestTimeout: the CLI did not acknowledge, and `escalate` was not given.
         """
+        if queued not in get_args(Queued):
+            raise OptionsError(f"queued is one of keep, cancel, not {queued!r}")
         seconds = self.options.timeouts.interrupt if timeout is DEFAULT else timeout
         escalation = Escalation() if escalate is True else escalate or None
         core = self._core

@@ -19,6 +19,7 @@ from collections.abc import (
     Sequence,
 )
 from enum import StrEnum
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -37,7 +38,7 @@ from ..wire import (
     UserMessage,
 )
 from .log import log
-from .queue import ItemQueue
+from .queue import ItemQueue, check_thread
 from .reply import OutputT, Reply
 from .timeout import DEFAULT, Timeout
 
@@ -174,8 +175,8 @@ class UnreadCount:
 class _Reading(ItemQueue["Message"]):
     """What a reader of a turn has not read yet. It counts as unread while it can be read."""
 
-    def __init__(self, unread: UnreadCount) -> None:
-        super().__init__(on_taken=unread.remove)
+    def __init__(self, unread: UnreadCount, thread: int) -> None:
+        super().__init__(on_taken=unread.remove, check=partial(check_thread, thread))
         self._unread = unread
 
     def __del__(self) -> None:
@@ -298,11 +299,12 @@ class Turn(Generic[OutputT]):
         self.merged: bool = False
         self.started: anyio.Event = anyio.Event()
         self.finished: anyio.Event = anyio.Event()
+        self._thread = threading.get_ident()
         self._unread = unread
         self._read_output = read_output
         self._withdraw = withdraw
         self._stop = stop
-        self._queue = _Reading(unread)
+        self._queue = _Reading(unread, self._thread)
         self._readings: weakref.WeakSet[_Reading] | None = None
         """What further readers have not read; most turns have none."""
         self._history = _History()
@@ -317,6 +319,13 @@ class Turn(Generic[OutputT]):
     def __repr__(self) -> str:
         who = "unsolicited" if self.prompt is None else self.uuid
         return f"<Turn {who} {self.state} unread={self.unread}>"
+
+    if not TYPE_CHECKING:  # or a turn would have every attribute, to type checkers
+
+        def __getattr__(self, name: str) -> Any:
+            hint = "; await the turn for its reply, which has it" if hasattr(Reply, name) else ""
+            text = f"{type(self).__name__!r} object has no attribute {name!r}{hint}"
+            raise AttributeError(text, name=name, obj=self)
 
     # --- facts -----------------------------------------------------------------------------------
 
@@ -373,7 +382,7 @@ class Turn(Generic[OutputT]):
         written the pieces come, and from then on all that the turn itself yields. What a reader has
         not read yet counts as unread.
         """
-        reading = _Reading(self._unread)
+        reading = _Reading(self._unread, self._thread)
         for message in self._history.messages:
             reading.put(message)
         self._unread.add(len(reading))
@@ -393,6 +402,8 @@ class Turn(Generic[OutputT]):
             CLIError: the CLI has exited without a result.
             TurnError: the turn was cancelled, given up, or its output is not what was asked for.
         """
+        if not self.is_over:
+            check_thread(self._thread)
         await self.finished.wait()
         if self._error is not None:
             raise self._error.with_traceback(None)  # or it would grow with each caller
@@ -407,6 +418,7 @@ class Turn(Generic[OutputT]):
         """
         if self.is_over or self._withdraw is None:
             return self.state is TurnState.CANCELLED
+        check_thread(self._thread)
         return await self._withdraw(self)
 
     async def interrupt(
@@ -428,6 +440,8 @@ class Turn(Generic[OutputT]):
         Raises:
             RequestTimeout: the CLI did not acknowledge, and `escalate` was not given.
         """
+        if not self.is_over:
+            check_thread(self._thread)
         assert self._stop is not None
         return await self._stop(self, timeout, escalate)
 

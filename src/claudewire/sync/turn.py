@@ -105,6 +105,13 @@ class Turn(Generic[OutputT]):
     def __repr__(self) -> str:
         return repr(self._turn)
 
+    if not TYPE_CHECKING:  # or a turn would have every attribute, to type checkers
+
+        def __getattr__(self, name: str) -> Any:
+            hint = "; call `reply()` for its reply, which has it" if hasattr(Reply, name) else ""
+            text = f"{type(self).__name__!r} object has no attribute {name!r}{hint}"
+            raise AttributeError(text, name=name, obj=self)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Turn) and other._turn is self._turn
 

@@ -71,6 +71,10 @@ class Budget:
             raise OptionsError(f"The budget limits nothing; give it one of {', '.join(METRICS)}")
         for metric, limit in limits.items():
             check_amount(f"The limit {metric} of a budget", limit, least="more than 0")
+            if metric != "cost_usd" and not isinstance(limit, int):
+                raise OptionsError(
+                    f"The limit {metric} of a budget must be a whole number, not {limit!r}"
+                )
         if not isinstance(self.warn_at, tuple | list):
             raise OptionsError(f"warn_at must be a list such as (0.8,), not {self.warn_at!r}")
         for part in self.warn_at:
