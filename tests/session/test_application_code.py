@@ -538,6 +538,30 @@ def test_a_transport_that_never_closes_does_not_keep_its_session_open(
     assert "The transport did not close within 0.08 s" in caplog.text
 
 
+class NonsenseConnection(OwnConnection):
+    async def handle(self, message: Mapping[str, Any]) -> Any:
+        return ["no", "message"]
+
+
+class NonsenseServer(OwnServer):
+    def attach(self, send: object = None, session: object = None) -> SdkConnection:
+        return NonsenseConnection(self._boom, self._method)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_server_that_returns_no_message_leaves_no_call_waiting(backend: str) -> None:
+    cli = SimulatedCLI(take_part, argv=["--allowedTools=mcp__own__work"])
+    servers = {"own": NonsenseServer(Boom(), "")}
+
+    async def main() -> None:
+        with anyio.fail_after(SOON):
+            session = Session(Options(timeouts=QUICK, mcp_servers=servers), transport=cli)
+            async with session:
+                assert (await session.ask("mcp_servers")).ok
+
+    anyio.run(main, backend=backend)
+
+
 class BrokenLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         raise ValueError("no space is left")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from ..concurrency import ends_the_caller
 from ..errors import describe
 from ..wire import Failure, McpMessage, McpResponse, Request
 from .mcp_package import as_server
@@ -140,10 +141,23 @@ class ServerHost:
             return Failure(request.id, f"SDK MCP server not found: {body.server_name}")
         method = body.message.get("method")
         try:
-            response = await server.connection.handle(body.message)
-        except Exception as error:  # a server of the application's own may raise
-            server.note(method, {"error": {"message": describe(error)}})
+            response = _checked(await server.connection.handle(body.message))
+        except BaseException as error:  # a server of the application's own may raise anything
+            if not ends_the_caller(error):
+                server.note(method, {"error": {"message": describe(error)}})
             raise
         server.note(method, response)
         # Even a message without a response came in a request that has to be answered.
         return McpResponse(response or {"jsonrpc": "2.0", "result": {}, "id": 0})
+
+
+def _checked(response: Any) -> Message | None:
+    """Check what a server of the application's own returned: the CLI would wait for a message.
+
+    Raises:
+        TypeError: it is not a message.
+    """
+    if response is not None and not isinstance(response, dict):
+        kind = type(response).__name__
+        raise TypeError(f"An MCP server returns a message as a dictionary, or None, not a {kind}")
+    return response
