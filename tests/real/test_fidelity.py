@@ -51,12 +51,13 @@ def unreadable(events: list[Event]) -> list[Event]:
 
 @pytest.mark.real
 @pytest.mark.parametrize("name", CASES)
-async def test_the_simulated_cli_speaks_as_the_real_one_does(name: str) -> None:
+async def test_the_simulated_cli_speaks_as_the_real_one_does(name: str, tmp_path: Path) -> None:
     if (reason := why_not(NEWEST)) is not None:
         pytest.skip(reason)
     case = CASES[name]
     real = await with_real_cli(case)
-    simulated = await converse(case, SimulatedCLI(case.scenario(), argv=case.flags))
+    env = {"CLAUDE_CONFIG_DIR": str(tmp_path)}
+    simulated = await converse(case, SimulatedCLI(case.scenario(), argv=case.flags, env=env))
 
     assert differences(shape(real.events), shape(simulated.events)) == known(name)
     assert simulated.status == real.status

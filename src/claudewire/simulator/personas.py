@@ -49,6 +49,9 @@ class Persona(NamedTuple):
     """Whether it reports the progress of API requests and thoughts."""
     lifecycle: bool = True
     """Whether it reports the progress of prompts."""
+    describes: Literal["all", "socket", "privacy", "nothing"] = "all"
+    """How much newer fields say of the session when a turn begins: the effort, too; where it takes
+    messages; what it does not report; or nothing."""
     capabilities: tuple[str, ...] = ()
     """What it says it can do, as far as it is simulated."""
 
@@ -61,6 +64,7 @@ _QUIET = Persona(
     notes="turn",
     names="none",
     welcome="bare",
+    describes="nothing",
     passes_answers_on=True,
     needs_updated_input=True,
     receipts=False,
@@ -84,6 +88,7 @@ _LATE = Persona(
     notes="result",
     names="none",
     welcome="agents",
+    describes="privacy",
     needs_updated_input=True,
     meets_servers_first=False,
     lifecycle=False,
@@ -100,10 +105,17 @@ PERSONAS = {
             version="2.1.100",
             supports=KNOWN_REQUESTS["2.1.100"],
             notes="turn",
+            describes="nothing",
             tells_of_stopped=False,
         ),
         _LATE,
-        Persona("2.1.250", supports=KNOWN_REQUESTS["2.1.250"], names="first", welcome="state"),
+        Persona(
+            "2.1.250",
+            supports=KNOWN_REQUESTS["2.1.250"],
+            names="first",
+            welcome="state",
+            describes="socket",
+        ),
         Persona(
             "2.1.325",
             answers_nested_initialize=True,

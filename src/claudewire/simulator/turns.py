@@ -231,8 +231,22 @@ def init_message(session: SimulatedSession, prompt: UserMessage | None = None) -
         view_mode="default",
         capabilities=list(session.persona.capabilities),
         user_message_uuids=_named(session, prompt),
+        **_newer_fields(session),
         **session.stamp(),
     )
+
+
+def _newer_fields(session: SimulatedSession) -> dict[str, Any]:
+    """What the description has since versions of which each says more than the one before."""
+    fields: dict[str, Any] = {"analytics_disabled": True, "product_feedback_disabled": True}
+    if session.persona.describes == "nothing":
+        return {}
+    if session.persona.describes != "privacy":
+        fields["messaging_socket_path"] = f"/tmp/claudewire-sim/{session.id}.sock"
+    if session.persona.describes == "all":
+        fields["per_turn_effort_active"] = True
+        fields |= {"ultrathink_available": False, "ultrathink_typed_raises": False}
+    return fields
 
 
 def _named(session: SimulatedSession, prompt: UserMessage | None) -> list[str] | None:
