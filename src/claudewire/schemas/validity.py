@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ..errors import OptionsError
+from .limits import LIMIT_KEYWORDS
 from .portable import LISTS_OF_SCHEMAS, MAPS_OF_SCHEMAS, SCHEMAS
 
 __all__ = ["check_schema"]
@@ -35,6 +36,8 @@ def check_schema(schema: object, path: str) -> None:
 def _check(key: str, value: Any, path: str) -> None:
     if key == "type":
         _check_type(value, path)
+    elif key in LIMIT_KEYWORDS:
+        _check_limit(key, value, path)
     elif key == "required" and not _is_list(value, str):
         raise OptionsError(f"{path} must be a list of names, not {value!r}")
     elif key == "enum" and not _is_list(value, object):
@@ -61,6 +64,16 @@ def _check_type(value: Any, path: str) -> None:
             close = get_close_matches(str(each), _TYPES, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise OptionsError(f"{path} must be one of {', '.join(_TYPES)}, not {each!r}{hint}")
+
+
+def _check_limit(key: str, value: Any, path: str) -> None:
+    if key == "pattern":
+        if not isinstance(value, str):
+            raise OptionsError(f"{path} must be a string, not {value!r}")
+    elif isinstance(value, bool) or not isinstance(value, int | float):
+        raise OptionsError(f"{path} must be a number, not {value!r}")
+    elif key == "multipleOf" and not value > 0:
+        raise OptionsError(f"{path} must be more than 0, not {value!r}")
 
 
 def _is_list(value: Any, kind: type[Any]) -> bool:
