@@ -596,7 +596,7 @@ async def test_a_function_is_called_with_what_it_takes(
         (Both().wrong, "Both.wrong()"),
         (yielding, "yielding yields"),
         (yielding_later, "yielding_later yields"),
-        (Both, "<class"),
+        (Both, "Both is a class, not a function"),
         ("text", "'text' is not a function"),
         (None, "None is not a function"),
     ],

@@ -327,7 +327,7 @@ async def yields_slowly(request: Any) -> AsyncIterator[Any]:
         (by_keyword, "cannot be called that way"),
         (yields, "must be a function that returns its answer: yields yields"),
         (yields_slowly, "yields_slowly yields"),
-        (Decider, "Decider'> is not a function"),
+        (Decider, "Decider is a class, not a function; make an object of it: Decider()"),
     ],
 )
 def test_what_cannot_decide_is_refused_when_it_is_registered(handler: Any, words: str) -> None:

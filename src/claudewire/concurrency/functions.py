@@ -69,7 +69,10 @@ def check_function(function: object) -> inspect.Signature | None:
     Raises:
         TypeError: it is something else; the message says what.
     """
-    if isinstance(function, type) or not callable(function):
+    if isinstance(function, type):
+        name = function.__name__
+        raise TypeError(f"{name} is a class, not a function; make an object of it: {name}()")
+    if not callable(function):
         raise TypeError(f"{function!r} is not a function")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise TypeError(f"{function_name(function)} yields")

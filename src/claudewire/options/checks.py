@@ -601,6 +601,10 @@ def handler(name: str, value: Any) -> Any:
 
 def person(name: str, value: Any) -> Any:
     """Take a function that is called with any request, or `inbox`."""
+    from ..people import Inbox
+
+    if isinstance(value, Inbox) or value is Inbox:
+        raise OptionsError(f"{name} must be 'inbox'; the Inbox() itself goes into inbox=…")
     if isinstance(value, str) and value != "inbox":
         raise OptionsError(
             f"{name} must be a function, Terminal() or 'inbox', not {quoted(value)}"

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 import anyio
 import anyio.lowlevel
 
+from ..concurrency import check_function, function_name
 from ..errors import OptionsError, TransportClosed
 from ..transport import Launch
 from ..wire import AUTO, DIALECTS, MODERN
@@ -279,12 +280,27 @@ class SimulatedCLI:
         self._changed = anyio.Event()
 
 
+def _check_scenario(scenario: object) -> None:
+    try:
+        signature = check_function(scenario)
+    except TypeError as error:
+        raise OptionsError(f"scenario must be an async function of a Chat, but {error}") from None
+    try:
+        if signature is not None:
+            signature.bind(object())
+    except TypeError:
+        raise OptionsError(
+            f"scenario is called with one argument, the Chat; {function_name(scenario)} "
+            "cannot be called that way"
+        ) from None
+
+
 def _check(
     scenario: object, faults: object, argv: object, dialect: object, cwd: object, env: object
 ) -> None:
     """Reject now what would fail in the middle of a session."""
-    if scenario is not None and not callable(scenario):
-        raise OptionsError(f"scenario must be an async function of a Chat, not {scenario!r}")
+    if scenario is not None:
+        _check_scenario(scenario)
     if isinstance(faults, str):
         raise OptionsError(f"faults must be a list; use parse_faults({faults!r}) to make one")
     if not isinstance(faults, Sequence) or not all(isinstance(it, Fault) for it in faults):
