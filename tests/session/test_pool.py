@@ -176,6 +176,20 @@ async def test_starts_are_limited_and_waiting_callers_come_first() -> None:
                 await session.close()
 
 
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+async def test_whatever_a_transport_function_raises_is_an_error_of_the_caller(
+    kind: type[BaseException],
+) -> None:
+    def connect(launch: Launch) -> Transport:
+        raise kind
+
+    with anyio.fail_after(SOON):
+        async with Pool(options(), size=0, transport=connect) as pool:
+            with pytest.raises(CLIError, match=f"could not be started: {kind.__name__}") as caught:
+                await pool.open()
+    assert isinstance(caught.value.__cause__, kind)
+
+
 async def test_a_pool_of_size_zero_only_limits_starts() -> None:
     clis = Clis()
     with anyio.fail_after(SOON):

@@ -26,8 +26,8 @@ import anyio
 import anyio.abc
 import anyio.lowlevel
 
-from ..concurrency import Signal, run_detached
-from ..errors import OptionsError, SessionClosed
+from ..concurrency import Signal, ends_the_caller, run_detached
+from ..errors import CLIError, OptionsError, SessionClosed, describe
 from ..launch import check_connect
 from ..options import Options, check_options, seconds, whole_number
 from .events import SessionState
@@ -333,9 +333,11 @@ class Pool:
         """Start one CLI, and own it until a caller has it or it has ended."""
         try:
             session = await self._start_session(sub_pool)
-        except Exception as error:
-            log.warning("The pool could not start a CLI: %s", error)
-            sub_pool.start_failed(error)
+        except BaseException as error:  # a transport function may raise anything
+            if ends_the_caller(error):
+                raise
+            log.warning("The pool could not start a CLI: %s", describe(error))
+            sub_pool.start_failed(_contained(error))
         else:
             sub_pool.failure = None
             await self._assign(sub_pool, session)
@@ -534,3 +536,12 @@ class SubPool:
         """Tell every waiting caller that it gets none."""
         while self.requests:
             self.requests.popleft().fail(error)
+
+
+def _contained(error: BaseException) -> Exception:
+    """Return an exception that can be raised to a caller without ending its event loop."""
+    if isinstance(error, Exception):
+        return error
+    failure = CLIError(f"The CLI could not be started: {describe(error)}")
+    failure.__cause__ = error
+    return failure
