@@ -9,6 +9,7 @@ more money, the same command does the rest.
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -80,9 +81,12 @@ class Batch:
         return (await claudewire.run(job.prompt, self.options)).raise_for_error()
 
     def answered(self) -> set[str]:
-        if not self.file.exists():
-            return set()
-        return {json.loads(line)["id"] for line in self.file.read_text("utf-8").splitlines()}
+        data = self.file.read_bytes() if self.file.exists() else b""
+        cut_off = data.rpartition(b"\n")[2]
+        if cut_off:  # the program was killed while it wrote: this job is done again
+            data = data.removesuffix(cut_off)
+            os.truncate(self.file, len(data))
+        return {json.loads(line)["id"] for line in data.splitlines()}
 
     def keep(self, answer: dict[str, object]) -> None:
         with self.file.open("a", encoding="utf-8") as file:
@@ -90,7 +94,7 @@ class Batch:
 
 
 def read_jobs(file: Path) -> list[Job]:
-    return [Job(**json.loads(line)) for line in file.read_text("utf-8").splitlines()]
+    return [Job(**json.loads(line)) for line in file.read_bytes().splitlines() if line.strip()]
 
 
 def main() -> str | int:

@@ -92,6 +92,19 @@ async def test_what_may_go_away_is_tried_again_and_what_will_not_is_reported(
     assert capsys.readouterr().err.startswith("bad: ")
 
 
+def cut_off(answer: str) -> None:
+    with Path("answers.jsonl").open("a", encoding="utf-8") as file:
+        file.write(answer)
+
+
+async def test_an_answer_that_was_cut_off_is_asked_for_again() -> None:
+    await run("one")
+    cut_off('{"id": "two", "te')
+    await run("one", "two")
+    assert answers() == {"one": "You said: one", "two": "You said: two"}
+    assert asked() == ["one", "two"]
+
+
 async def test_all_runs_share_one_budget() -> None:
     done = await run("one", "two", "three", "four", turns=2)
     assert done.out_of_budget
