@@ -471,14 +471,15 @@ def test_it_starts_another_cli_if_told_to(real_clock: Clock) -> None:
     real_clock.run(test)
 
 
+@pytest.mark.parametrize("kind", [OSError, SystemExit])
 def test_a_restart_that_fails_is_logged(
-    real_clock: Clock, caplog: pytest.LogCaptureFixture
+    kind: type[BaseException], real_clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     clis: list[Transport] = []
 
     async def connect(launch: object) -> Transport:
         if clis:
-            raise OSError("no fork")
+            raise kind("no fork")
         clis.append(SimulatedCLI(stuck))
         return clis[-1]
 

@@ -27,13 +27,14 @@ import anyio.abc
 import anyio.lowlevel
 
 from ..concurrency import Signal, ends_the_caller, run_detached
-from ..errors import CLIError, OptionsError, SessionClosed, describe
+from ..errors import OptionsError, SessionClosed, describe
 from ..launch import check_connect
 from ..options import Options, check_options, seconds, whole_number
 from .events import SessionState
 from .log import log
 from .reply import OutputT
 from .session import Session
+from .startup import failure_of
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -337,7 +338,7 @@ class Pool:
             if ends_the_caller(error):
                 raise
             log.warning("The pool could not start a CLI: %s", describe(error))
-            sub_pool.start_failed(_contained(error))
+            sub_pool.start_failed(error if isinstance(error, Exception) else failure_of(error))
         else:
             sub_pool.failure = None
             await self._assign(sub_pool, session)
@@ -536,12 +537,3 @@ class SubPool:
         """Tell every waiting caller that it gets none."""
         while self.requests:
             self.requests.popleft().fail(error)
-
-
-def _contained(error: BaseException) -> Exception:
-    """Return an exception that can be raised to a caller without ending its event loop."""
-    if isinstance(error, Exception):
-        return error
-    failure = CLIError(f"The CLI could not be started: {describe(error)}")
-    failure.__cause__ = error
-    return failure

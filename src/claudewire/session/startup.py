@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from ..concurrency import ends_the_caller
 from ..errors import (
     Cause,
     CLIError,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from .core import Core
     from .requests import RequestHandlers
 
-__all__ = ["options_to_resume", "start_cli"]
+__all__ = ["failure_of", "options_to_resume", "start_cli"]
 
 
 async def start_cli(core: Core, handlers: RequestHandlers, options: Options) -> None:
@@ -38,7 +39,7 @@ async def start_cli(core: Core, handlers: RequestHandlers, options: Options) -> 
         core.cli_info = await _open(core, handlers, options)
         core.check()  # it may have been closed, or have failed, at the last moment
     except BaseException as error:
-        failure = _failure_of(error)
+        failure = failure_of(error)
         core.give_up(failure)
         with anyio.CancelScope(shield=True):
             await core.changed.until(lambda: core.is_dead)
@@ -179,10 +180,11 @@ def options_to_resume(options: Options, session_id: str | None) -> Options:
     )
 
 
-def _failure_of(error: BaseException) -> Error:
+def failure_of(error: BaseException) -> Error:
+    """Return the error of a session whose start was ended by an exception, of whatever kind."""
     if isinstance(error, Error):
         return error
-    if not isinstance(error, Exception):
+    if ends_the_caller(error):
         return SessionClosed("The start of the session was cancelled")
     failure = CLIError(f"The CLI could not be started: {describe(error)}")
     failure.__cause__ = error

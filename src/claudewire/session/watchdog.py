@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from ..concurrency import run_detached
+from ..concurrency import ends_the_caller, run_detached
 from ..errors import Evidence, SessionClosed, TurnStalled
 from ..options import Patience, WaitingFor
 from ..wire import (
@@ -220,7 +220,9 @@ class Watchdog:
             await self._core.restart()
         except SessionClosed:
             log.debug("The session was closed while it was restarted")
-        except Exception:
+        except BaseException as error:  # a transport function may raise anything
+            if ends_the_caller(error):
+                raise
             log.exception("The session could not be restarted")
 
 
