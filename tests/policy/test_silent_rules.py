@@ -81,7 +81,7 @@ SILENT = [
     ("Read(secrets$)", "no regular expression"),
     ("Read(a/../b)", "only at the beginning"),
     ("Read(~root/x)", "another user"),
-    ("Read(sec\u200brets)", "nobody sees"),
+    ("Read(sec\u200brets)", "invisible"),
     ("Read(!secrets/**)", "an exception only restricts what is allowed"),
     ("Edit(!.env)", "an exception only restricts what is allowed"),
     # hosts, skills
