@@ -117,12 +117,14 @@ async def work(prompt: str, room: Room, options: claudewire.Options = OPTIONS) -
     return reply.raise_for_error().text
 
 
-def main() -> None:
+def main() -> str | None:
+    problem = None
     try:
         print(anyio.run(work, sys.argv[1], Terminal()))
     except* claudewire.Error as group:  # errors leave a task group in a group
-        sys.exit("\n".join(map(str, group.exceptions)))
+        problem = "\n".join(map(str, group.exceptions))
+    return problem
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
