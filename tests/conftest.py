@@ -39,6 +39,7 @@ UNMEASURED = (
     "reliability",
     "seeds",
     "session/test_unread.py",
+    "test_benchmarks.py",
     "test_conformance_check.py",
     "test_demo.py",
     "test_house.py",

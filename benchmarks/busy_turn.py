@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-__all__ = ["chunked", "turn"]
+__all__ = ["busy_turn"]
 
 SESSION = "0b0e7a34-6c1f-4d0e-9a53-6f0f6f1f8a11"
 WORDS = ["the", "wire", "reads", "each", "line", "once", "and", "keeps", "it", "ünïcode", "漢字"]
@@ -67,8 +67,8 @@ class _Turn:
             "name": "Edit",
             "input": {
                 "file_path": "/home/user/project/src/main.py",
-                "old_string": self.words(40),
-                "new_string": self.words(60),
+                "old_string": self.words(10),
+                "new_string": self.words(15),
                 "replace_all": False,
             },
         }
@@ -99,7 +99,7 @@ class _Turn:
 
     def tool_result(self, number: int) -> bytes:
         id = f"toolu_{number:024}"
-        output = "\n".join(self.words(10) for _ in range(15))
+        output = "\n".join(self.words(10) for _ in range(5))
         block = {"tool_use_id": id, "type": "tool_result", "content": output, "is_error": False}
         return self.line(
             "user",
@@ -115,20 +115,16 @@ class _Turn:
         )
 
 
-def turn(deltas: int, calls: int, seed: int = 1) -> list[bytes]:
+def busy_turn(deltas: int, calls: int, seed: int = 1) -> list[bytes]:
     """The lines of a turn: deltas evenly between calls of tools and their results."""
     return list(_lines(_Turn(seed), deltas, calls))
 
 
 def _lines(turn: _Turn, deltas: int, calls: int) -> Iterator[bytes]:
     yield turn.init()
-    for number in range(calls):
-        for _ in range(deltas // calls):
+    for number in range(max(calls, 1)):
+        for _ in range(deltas // max(calls, 1)):
             yield turn.delta()
-        yield turn.assistant(number)
-        yield turn.tool_result(number)
-
-
-def chunked(data: bytes, size: int) -> list[bytes]:
-    """Cut as a pipe does: without regard for lines."""
-    return [data[start : start + size] for start in range(0, len(data), size)]
+        if calls:
+            yield turn.assistant(number)
+            yield turn.tool_result(number)

@@ -1,0 +1,50 @@
+"""What `ours.py`, `official.py` and `bare.py` share; it needs nothing that is installed."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+from collections.abc import Callable
+
+Figures = dict[str, float]
+"""What was measured, in seconds or bytes."""
+
+Work = Callable[..., Figures]
+
+
+def main(works: dict[str, Work]) -> None:
+    """Do each of `NAME ARGUMENTS…` with the CLI in the first argument; print the figures."""
+    cli, *wanted = sys.argv[1:]
+    print(json.dumps([figures(works, cli, *words.split()) for words in wanted]))
+
+
+def figures(works: dict[str, Work], cli: str, name: str, *arguments: str) -> Figures:
+    return works[name](cli, *(int(word) if word.isdigit() else word for word in arguments))
+
+
+def round_trips(result: str | None) -> Figures:
+    """The median and the 99th percentile of what the fake CLI has measured."""
+    *took, used = json.loads(result or "")
+    took.sort()
+    return {
+        "p50": took[len(took) // 2] / 1e9,
+        "p99": took[len(took) * 99 // 100] / 1e9,
+        "cli": used / len(took) / 1e9,
+    }
+
+
+def per_call(result: str | None, count: int) -> Figures:
+    *took, _used = json.loads(result or "")
+    return {"each": sum(took) / count / 1e9}
+
+
+def resident() -> int:
+    """How many bytes of memory this process has."""
+    gc.collect()
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+def growing(before: int, after: int, count: int) -> Figures:
+    return {"each": (after - before) / count, "whole": after}

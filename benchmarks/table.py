@@ -1,0 +1,281 @@
+"""What is measured, against what, and which ratio is demanded."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["GROUPS", "Figure", "Group", "Row", "Run"]
+
+
+class Run(NamedTuple):
+    """One process: who does what."""
+
+    party: str
+    work: str
+    quick: str = ""
+    """The same, but small: only to see that it runs."""
+
+
+class Figure(NamedTuple):
+    """What one run has measured."""
+
+    run: str
+    name: str
+
+
+class Row(NamedTuple):
+    """One ratio."""
+
+    what: str
+    ours: Figure
+    against: Figure
+    versus: str
+    limit: float | None = None
+    """The ratio may be this at most; None if nothing is demanded."""
+
+
+class Group(NamedTuple):
+    """Runs that take turns, and the ratios of their figures."""
+
+    name: str
+    title: str
+    about: str
+    """How the figures are taken."""
+    rounds: int
+    runs: dict[str, Run]
+    rows: list[Row]
+    unit: str = "s"
+
+
+OFFICIAL = "official SDK"
+FLOOR = "the floor"
+BARE = "bare pipe, typed decode"
+ITSELF = "itself"
+OURS = "claudewire"
+
+
+def _permissions() -> Group:
+    count = 2000
+    runs = {
+        OFFICIAL: Run("official", f"permissions {count}", "permissions 20"),
+        FLOOR: Run("bare", f"permissions task {count}", "permissions task 20"),
+        "the floor without a task": Run(
+            "bare", f"permissions inline {count}", "permissions inline 20"
+        ),
+    }
+    rows = []
+    for decider, what, limit in (
+        ("async", "async handler", 0.7),
+        ("plain", "plain function", 1.2),
+        ("policy", "Policy rule", 0.5),
+    ):
+        run = f"{OURS}, {what}"
+        runs[run] = Run("ours", f"permissions {decider} {count}", f"permissions {decider} 20")
+        for name in ("p50", "p99"):
+            ours = Figure(run, name)
+            rows.append(Row(f"{what}, {name}", ours, Figure(OFFICIAL, name), OFFICIAL, limit))
+            if decider == "async":
+                rows.append(Row(f"{what}, {name}", ours, Figure(FLOOR, name), FLOOR, 2))
+    cli = Figure("the floor without a task", "cli")
+    whole = Figure("the floor without a task", "p50")
+    rows.append(Row("the fake CLI's own processor time", cli, whole, "the floor without a task"))
+    about = (
+        f"The fake CLI asks for {count:,} permissions, one after the other, and measures the time "
+        "from writing each request to reading its answer. The floor is one persistent "
+        "`loop.add_reader`, one typed decode, one task for the handler and a direct `os.write`."
+    )
+    return Group("permissions", "A permission, there and back", about, 9, runs, rows)
+
+
+def _stream() -> Group:
+    ways = {
+        "messages asyncio": f"{OURS}, async for",
+        "text asyncio": f"{OURS}, iter_text()",
+        "blocks asyncio": f"{OURS}, iter_blocks()",
+        "messages trio": f"{OURS}, trio",
+    }
+    runs = {name: Run("ours", f"stream {way} 1", f"stream {way} 1") for way, name in ways.items()}
+    runs[f"{OURS}, sync"] = Run("ours", "stream_sync 1", "stream_sync 1")
+    runs[OFFICIAL] = Run("official", "stream 1", "stream 1")
+    runs[BARE] = Run("bare", "stream typed 1", "stream typed 1")
+    runs["bare pipe, nothing decoded"] = Run("bare", "stream unread 1", "stream unread 1")
+    first = Figure(f"{OURS}, async for", "turn")
+    rows = [
+        Row("async for", first, Figure(OFFICIAL, "turn"), OFFICIAL, 1 / 7),
+        Row("async for", first, Figure(BARE, "turn"), BARE, 1.8),
+        *(
+            Row(what, Figure(f"{OURS}, {what}", "turn"), first, "our async for", limit)
+            for what, limit in (
+                ("iter_text()", 1.5),
+                ("iter_blocks()", 2),
+                ("trio", 1.4),
+                ("sync", 2),
+            )
+        ),
+        Row(
+            "the fake CLI alone: read, not decoded",
+            Figure("bare pipe, nothing decoded", "turn"),
+            Figure(BARE, "turn"),
+            BARE,
+        ),
+    ]
+    about = (
+        "A turn of 84,000 messages (27 MB: 80,000 pieces of text, 2,000 assistant messages, 2,000 "
+        "results of tools), from sending the prompt to the end of the loop, in the second turn of "
+        "a session. A seventh of the official SDK's time is seven times its throughput."
+    )
+    return Group("stream", "A long turn", about, 7, runs, rows)
+
+
+def _start() -> Group:
+    runs = {OURS: Run("start_ours", ""), OFFICIAL: Run("start_official", "")}
+    row = Row("user CPU", Figure(OURS, "user"), Figure(OFFICIAL, "user"), OFFICIAL, 0.2)
+    about = (
+        "The processor's time in user mode from the start of Python until a session with the fake "
+        "CLI is open, with compiled modules."
+    )
+    return Group("start", "The start", about, 15, runs, [row])
+
+
+def _tools() -> Group:
+    runs, rows = {}, []
+    for at_once, what, limit in ((1, "one after the other", 0.15), (10, "ten at once", 0.08)):
+        ours, theirs = f"{OURS}, {what}", f"{OFFICIAL}, {what}"
+        work, quick = f"tools 500 {at_once}", f"tools 20 {at_once}"
+        runs[ours] = Run("ours", work, quick)
+        runs[theirs] = Run("official", work, quick)
+        rows.append(Row(what, Figure(ours, "each"), Figure(theirs, "each"), OFFICIAL, limit))
+    about = (
+        "The fake CLI calls an async function as a tool 500 times, and measures the time from "
+        "writing the calls to reading all answers."
+    )
+    return Group("tools", "Tools in the process", about, 7, runs, rows)
+
+
+def _lines() -> Group:
+    runs = {OURS: Run("ours", "long_lines 1 4 16 64", "long_lines 1")}
+    rows = [
+        Row(f"{size} MB, per MB", Figure(OURS, str(size)), Figure(OURS, "1"), "1 MB", 1.3)
+        for size in (4, 16, 64)
+    ]
+    about = (
+        "One assistant message of this length, from the prompt to the reply, the median of five in "
+        "one session; the time is divided by the length."
+    )
+    return Group("lines", "Long lines", about, 5, runs, rows)
+
+
+def _gigabyte() -> Group:
+    runs = {OURS: Run("ours", "gigabyte 46 50000", "gigabyte 3 50")}
+    rows = [
+        Row(
+            "the most, after the first 100 MB",
+            Figure(OURS, "late"),
+            Figure(OURS, "early"),
+            "until then",
+            1.1,
+        )
+    ]
+    about = (
+        "The resident memory of the process while one turn of 1 GB, in pieces of text, is read "
+        "with `async for`."
+    )
+    return Group("gigabyte", "Memory of a long turn", about, 1, runs, rows, "B")
+
+
+def _many() -> Group:
+    counts = (50, 200, 400)
+    runs, rows = {}, []
+    for count in counts:
+        ours, theirs = f"{OURS}, {count}", f"{OFFICIAL}, {count}"
+        runs[ours] = Run("ours", f"many {count}", "many 2")
+        runs[theirs] = Run("official", f"many {count}", "many 2")
+        rows.append(
+            Row(f"{count} sessions", Figure(ours, "each"), Figure(theirs, "each"), OFFICIAL, 0.8)
+        )
+    for count in counts[1:]:
+        rows.append(
+            Row(
+                f"{count} sessions, each",
+                Figure(f"{OURS}, {count}", "each"),
+                Figure(f"{OURS}, 50", "each"),
+                "50 sessions, each",
+                1.2,
+            )
+        )
+    about = (
+        "So many sessions are opened at once, each is asked for 20 permissions in one turn, and "
+        "all are closed: the processor's time of the host, divided by the number of sessions."
+    )
+    return Group("many", "Many sessions", about, 3, runs, rows)
+
+
+def _memory() -> Group:
+    runs = {
+        OURS: Run("ours", "memory 400", "memory 2"),
+        OFFICIAL: Run("official", "memory 400", "memory 2"),
+    }
+    rows = [
+        Row(what, Figure(OURS, name), Figure(OFFICIAL, name), OFFICIAL, limit)
+        for what, name, limit in (("a session", "each", 1.0), ("the process", "whole", 0.5))
+    ]
+    about = (
+        "The resident memory of the process with 400 open sessions; for one of them, without what "
+        "the process had after a first session was closed."
+    )
+    return Group("memory", "Memory of open sessions", about, 3, runs, rows, "B")
+
+
+def _turns() -> Group:
+    counts = (1, 10, 100, 500)
+    runs = {f"{OURS}, {count}": Run("ours", f"turns {count} 1000", "turns 2 2") for count in counts}
+    rows = [
+        Row(
+            f"{count} sessions",
+            Figure(f"{OURS}, {count}", "turn"),
+            Figure(f"{OURS}, 1", "turn"),
+            "1 session",
+            1.5,
+        )
+        for count in counts[1:]
+    ]
+    about = (
+        "The processor's time of one turn, while so many sessions are open in memory and take "
+        "turns; the other end is a task of the same process."
+    )
+    return Group("turns", "Turns beside other sessions", about, 5, runs, rows)
+
+
+def _pool() -> Group:
+    runs = {
+        f"{OURS}, warm": Run("ours with a real CLI", "warm 5"),
+        f"{OFFICIAL}, cold": Run("official with a real CLI", "cold"),
+    }
+    rows = [
+        Row(
+            "opening",
+            Figure(f"{OURS}, warm", "open"),
+            Figure(f"{OFFICIAL}, cold", "open"),
+            f"{OFFICIAL}, cold",
+            0.01,
+        )
+    ]
+    about = (
+        "CLI 2.1.325, in a cage with a scripted API: `await pool.open()` when the pool is ready, "
+        "and opening a session with the official SDK."
+    )
+    return Group("pool", "A warm pool", about, 3, runs, rows)
+
+
+GROUPS = [
+    _permissions(),
+    _stream(),
+    _start(),
+    _tools(),
+    _lines(),
+    _gigabyte(),
+    _many(),
+    _memory(),
+    _turns(),
+    _pool(),
+]
