@@ -2,6 +2,7 @@
 
 `operators` says what can be changed, `mutations` finds the places and takes a sample,
 `coverage_map` knows which tests run which line, `sandbox` is the copy that is changed and tested,
+`server` is a pytest in the copy that has imported everything and runs tests in forks of itself,
 `judged` reads the judgements, and `run` is the command.
 """
 

@@ -6,6 +6,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterable
+from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path, PurePosixPath
 
@@ -16,9 +17,9 @@ from mutation.mutations import Mutation, package_of
 from mutation.plugin import CONTEXT
 from mutation.sandbox import Sandbox
 
-__all__ = ["LEFT_OUT", "CoverageMap", "distance", "file_of", "make_map"]
+__all__ = ["IGNORED", "CoverageMap", "distance", "file_of", "make_map"]
 
-LEFT_OUT = (
+_LEFT_OUT = (
     "tests/real",
     "tests/peers",
     "tests/docs/test_types.py",  # only type checkers run there
@@ -26,8 +27,15 @@ LEFT_OUT = (
     "tests/test_mutation.py",
 )
 
+IGNORED = [f"--ignore={it}" for it in _LEFT_OUT]
+"""Arguments of pytest for what is never run."""
+
+_CHOSEN = "not unmeasured or hypothesis"
+"""What covers the library: most of the rest runs the same lines, in programs or on trio."""
+
 _DATA = KEPT / "coverage"
 _DURATIONS = KEPT / "durations.json"
+_SOURCES = KEPT / "source"
 
 _BOUND = 3600.0
 """Seconds for the whole suite, measured: several times what it takes."""
@@ -52,7 +60,7 @@ def make_map(jobs: int) -> str:
         done = sandbox.run(
             *("python", "-m", "pytest", "-q", "-p", "mutation.plugin", "-p", "no:cacheprovider"),
             *("-n", str(jobs), "--dist", "loadgroup", f"--mutation-durations={durations}"),
-            *(f"--ignore={it}" for it in LEFT_OUT),
+            *("-m", _CHOSEN, *IGNORED),
             bound=_BOUND,
             HYPOTHESIS_PROFILE="fast",
             COVERAGE_PROCESS_START=str(settings),
@@ -63,6 +71,8 @@ def make_map(jobs: int) -> str:
         KEPT.mkdir(exist_ok=True)
         shutil.move(data, _DATA)
         shutil.move(durations, _DURATIONS)
+        shutil.rmtree(_SOURCES, ignore_errors=True)
+        shutil.copytree(sandbox.folder / SOURCE, _SOURCES)
     return "\n".join(done.output.splitlines()[-20:])
 
 
@@ -87,7 +97,12 @@ class CoverageMap:
         if file not in self._files:
             return {}
         contexts = self._data.contexts_by_lineno(self._files[file])
-        return {line: set(tests) & self.durations.keys() for line, tests in contexts.items()}
+        now = _moved(_SOURCES / file, ROOT / SOURCE / file)
+        return {
+            now[line]: set(tests) & self.durations.keys()
+            for line, tests in contexts.items()
+            if line in now
+        }
 
     def _running(self, file: str, lines: Iterable[int] | None = None) -> set[str]:
         found = self._lines(file)
@@ -122,6 +137,13 @@ class CoverageMap:
             return distance(test, file), -counts[place], place, self.durations[test]
 
         return sorted(tests, key=key)
+
+
+def _moved(old: Path, new: Path) -> dict[int, int]:
+    """Return where the lines of a file are now that were measured."""
+    before, after = (it.read_text(encoding="utf-8").splitlines() for it in (old, new))
+    blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
+    return {a + n: b + n for a, b, size in blocks for n in range(1, size + 1)}
 
 
 def file_of(test: str) -> str:

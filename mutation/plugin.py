@@ -1,10 +1,11 @@
 """A plugin for the pytest that runs in a sandbox.
 
 With `--mutation-tests FILE` only the tests that the file lists are run, in its order; a line is
-the id of a test or a file of tests. FILE.running has the id of the test that was begun last: in the
-end, the one that failed or hung. `--mutation-durations FILE` writes how long each test took that
-passed. When coverage is measured, what a test runs is noted under its id, also in the processes
-that it starts.
+the id of a test or a file of tests. With `--mutation-server DESCRIPTOR` the other end of a socket
+says what is run: see `server`. `--mutation-running FILE` writes the id of the test that was begun
+last: in the end, the one that failed or hung. `--mutation-durations FILE` writes how long each test
+took that passed. When coverage is measured, what a test runs is noted under its id, also in the
+processes that it starts.
 """
 
 from __future__ import annotations
@@ -17,16 +18,18 @@ from pathlib import Path
 import coverage
 import pytest
 
+from mutation.server import chosen, serve
+
 __all__ = ["CONTEXT"]
 
 CONTEXT = "MUTATION_TEST"
 """The variable that tells a process which test started it."""
 
-_MEASURE = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--mutation-tests", metavar="FILE", type=Path)
+    parser.addoption("--mutation-server", metavar="DESCRIPTOR", type=int)
+    parser.addoption("--mutation-running", metavar="FILE", type=Path)
     parser.addoption("--mutation-durations", metavar="FILE", type=Path)
 
 
@@ -60,18 +63,23 @@ class Durations:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     path: Path | None = config.getoption("--mutation-tests")
     if path is not None:
-        wanted = path.read_text(encoding="utf-8").splitlines()
-        place = {id: number for number, id in enumerate(wanted)}
-        found = [(place.get(it.nodeid, place.get(it.nodeid.split("::")[0])), it) for it in items]
-        chosen = [(number, item) for number, item in found if number is not None]
-        items[:] = [item for _, item in sorted(chosen, key=lambda it: it[0])]
+        items[:] = chosen(items, path.read_text(encoding="utf-8").splitlines())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    descriptor: int | None = session.config.getoption("--mutation-server")
+    if descriptor is None:
+        return None
+    serve(session, descriptor)
+    return True
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    path: Path | None = item.config.getoption("--mutation-tests")
-    if path is not None:
-        path.with_suffix(".running").write_text(item.nodeid, encoding="utf-8")
+    running: Path | None = item.config.getoption("--mutation-running")
+    if running is not None:
+        running.write_text(item.nodeid, encoding="utf-8")
     measured = coverage.Coverage.current()
     if measured is None:
         return (yield)
@@ -82,8 +90,3 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     finally:
         measured.switch_context("")
         del os.environ[CONTEXT]
-
-
-def pytest_runtest_setup() -> None:
-    """Measure every process that a test starts: the suite's own conftest leaves most out."""
-    os.environ.update(_MEASURE)

@@ -23,10 +23,11 @@ from random import Random
 from typing import Literal, NamedTuple, get_args
 
 from mutation import KEPT, ROOT, SOURCE, judged
-from mutation.coverage_map import CoverageMap, file_of, make_map
+from mutation.coverage_map import IGNORED, CoverageMap, file_of, make_map
 from mutation.mutations import Identity, Mutation, mutations, packages, sample
 from mutation.operators import OPERATORS
-from mutation.sandbox import Sandbox
+from mutation.sandbox import Finished, Sandbox
+from mutation.server import NO_TESTS, NOT_SWAPPED, Server, is_swappable
 
 __all__ = ["Result", "main"]
 
@@ -35,14 +36,13 @@ class Stage(NamedTuple):
     """How many of the tests are run: as long as each limit holds."""
 
     tests: float
-    files: float
     seconds: float
 
 
-STAGES = (Stage(40, 4, 5.0), Stage(200, 15, 30.0))
+NEAR = Stage(100, 10.0)
 """What is tried first: most mutations are noticed by a test that is near, and it is quick."""
 
-WIDE = 600.0
+WIDE = 60.0
 """What survives that is tried with all tests of the line, up to so many measured seconds."""
 
 HANG = 30.0
@@ -81,70 +81,114 @@ class Trial:
         self._sandbox = sandbox
         self._tests = tests
         self._extra = extra
-        self._wide = Stage(math.inf, math.inf, wide)
+        self._wide = Stage(math.inf, wide)
         self._list = sandbox.folder.parent / "tests"
+        self._running = sandbox.folder.parent / "running"
+        self._server = Server(sandbox, *self._common(), *IGNORED, HYPOTHESIS_PROFILE="fast")
+        self._green: dict[str, bool] = {}
+
+    def close(self) -> None:
+        self._server.close()
 
     def result(self, mutation: Mutation) -> Result:
+        """Try a mutation. Only a test that passes without it can notice it."""
+        while True:
+            result = self._result(mutation)
+            if not result.by or self._is_green(result.by):
+                return result
+
+    def _is_green(self, test: str) -> bool:
+        if test not in self._green:
+            self._green[test] = self._run_in_fork([test], None) == ("survived", "")
+        return self._green[test]
+
+    def _result(self, mutation: Mutation) -> Result:
         near = self._tests.near(mutation)
         wide = self._tests.wide(mutation)
-        first, second = (self._first(near, stage) for stage in STAGES)
-        batches = [self._extra, first, second[len(first) :], self._first(wide, self._wide)]
+        first = self._first(near, NEAR)
+        rest = [it for it in self._first(wide, self._wide) if it not in set(first)]
         with self._sandbox.changed(mutation):
-            for batch in batches:
-                status, by = self._verdict(batch, "suite" if batch is batches[-1] else "fast")
+            for batch in (self._extra, first, rest):
+                status, by = self._verdict(batch, mutation)
                 if status != "survived":
                     break
+            else:
+                # A value that was kept at import is that of the library without the change.
+                status, by = self._run_anew(first) if is_swappable(mutation) else (status, by)
         if status == "survived" and not near:
             status = "no test"
-        return Result(mutation, status, len(batch), len(wide), by)
+        return Result(mutation, status, len(first) + len(rest), len(wide), by)
 
     def _first(self, tests: list[str], stage: Stage) -> list[str]:
-        """Take tests from the front, at least one."""
-        files, seconds = set(), 0.0
-        for place, test in enumerate(tests):
-            files.add(file_of(test))
+        """Take tests from the front, at least one, and none that fails anyway."""
+        chosen: list[str] = []
+        seconds = 0.0
+        for test in tests:
             seconds += self._tests.durations[test]
-            if place and (
-                place >= stage.tests or len(files) > stage.files or seconds > stage.seconds
-            ):
-                return tests[:place]
-        return tests
+            if chosen and (len(chosen) >= stage.tests or seconds > stage.seconds):
+                break
+            if self._green.get(test, True):
+                chosen.append(test)
+        return chosen
 
-    def _verdict(self, tests: Sequence[str], profile: str) -> tuple[Status, str]:
+    def _verdict(self, tests: Sequence[str], mutation: Mutation) -> tuple[Status, str]:
         """Run tests. One that fails, but not when it runs alone, has failed by chance."""
         left = list(tests)
         while True:
-            status, by = self._run(left, profile)
-            if by not in left or self._run([by], profile)[0] != "survived":
+            status, by = self._run(left, mutation)
+            if by not in left or self._run([by], mutation)[0] != "survived":
                 return status, by
             left.remove(by)
 
-    def _run(self, tests: Sequence[str], profile: str) -> tuple[Status, str]:
+    def _run(self, tests: Sequence[str], mutation: Mutation) -> tuple[Status, str]:
+        found = None
+        if is_swappable(mutation):
+            found = self._run_in_fork(tests, mutation.identity.file)
+        return found or self._run_anew(tests)
+
+    def _run_in_fork(self, tests: Sequence[str], file: str | None) -> tuple[Status, str] | None:
+        """Run tests, if the change can be made in the process that has imported everything."""
+        if not tests:
+            return "survived", ""
+        self._running.unlink(missing_ok=True)
+        done = self._server.run(tests, file, *self._bounds(tests))
+        return None if done.code == NOT_SWAPPED else self._judged(done)
+
+    def _run_anew(self, tests: Sequence[str]) -> tuple[Status, str]:
+        """Run tests in a new process."""
         if not tests:
             return "survived", ""
         self._list.write_text("\n".join(tests), encoding="utf-8")
-        self._list.with_suffix(".running").unlink(missing_ok=True)
+        self._running.unlink(missing_ok=True)
+        hang, bound = self._bounds(tests)
+        done = self._sandbox.run(
+            *("python", "-m", "pytest", "-x", "-p", "mutation.plugin", *self._common()),
+            # A thread ends all of it: a test that hangs may well catch an exception.
+            *(f"--timeout={hang}", "--timeout-method=thread"),
+            *(f"--mutation-tests={self._list}", *dict.fromkeys(map(file_of, tests))),
+            bound=bound,
+            HYPOTHESIS_PROFILE="fast",
+        )
+        return self._judged(done)
+
+    def _common(self) -> list[str]:
+        return ["-q", "-p", "no:cacheprovider", f"--mutation-running={self._running}"]
+
+    def _bounds(self, tests: Sequence[str]) -> tuple[float, float]:
         durations = [self._tests.durations.get(it, HANG / 5) for it in tests]
         hang = max(HANG, 5 * max(durations))
-        done = self._sandbox.run(
-            *("python", "-m", "pytest", "-x", "-q", "-p", "mutation.plugin"),
-            # A thread ends all of it: a test that hangs may well catch an exception.
-            *("-p", "no:cacheprovider", f"--timeout={hang}", "--timeout-method=thread"),
-            f"--mutation-tests={self._list}",
-            *dict.fromkeys(map(file_of, tests)),
-            bound=120 + hang + 4 * sum(durations),
-            HYPOTHESIS_PROFILE=profile,
-        )
+        return hang, 120 + hang + 4 * sum(durations)
+
+    def _judged(self, done: Finished) -> tuple[Status, str]:
         status = _status(done.code, done.output)
-        running = self._list.with_suffix(".running")
-        begun = status != "survived" and running.exists()
-        return status, running.read_text(encoding="utf-8") if begun else ""
+        begun = status != "survived" and self._running.exists()
+        return status, self._running.read_text(encoding="utf-8") if begun else ""
 
 
 def _status(code: int | None, output: str) -> Status:
     if code == 0:
         return "survived"
-    if code == 5:
+    if code == NO_TESTS:
         raise RuntimeError(f"No test was found; is the map up to date?\n{output}")
     return "timeout" if code is None or "+ Timeout +" in output else "killed"
 
@@ -158,7 +202,9 @@ def tried(chosen: list[Mutation], jobs: int, extra: Sequence[str], wide: float) 
         free: SimpleQueue[Trial] = SimpleQueue()
         for _ in range(jobs):
             sandbox = stack.enter_context(Sandbox.open())
-            free.put(Trial(sandbox, CoverageMap(), extra, wide))
+            trial = Trial(sandbox, CoverageMap(), extra, wide)
+            stack.callback(trial.close)
+            free.put(trial)
 
         def try_one(mutation: Mutation) -> Result:
             trial = free.get()

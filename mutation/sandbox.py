@@ -13,10 +13,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from mutation import ROOT, SOURCE
 from mutation.mutations import Mutation
@@ -39,6 +39,8 @@ class Sandbox:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.spared: set[int] = set()
+        """Processes of the environment that go on from mutation to mutation."""
         self._writes = 0
         shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*_NOT_COPIED))
         _copy_environment(Path(sys.prefix), folder)
@@ -76,15 +78,7 @@ class Sandbox:
     def run(self, *command: str, bound: float, **variables: str) -> Finished:
         """Run a command of the environment in the copy, for at most so many seconds."""
         with tempfile.TemporaryFile() as output:
-            process = subprocess.Popen(
-                [self.folder / ".venv" / "bin" / command[0], *command[1:]],
-                cwd=self.folder,
-                env=self._environment() | variables,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            process = self.start(command, output, variables)
             try:
                 code = process.wait(bound)
             except subprocess.TimeoutExpired:
@@ -96,6 +90,25 @@ class Sandbox:
             output.seek(0)
             return Finished(code, output.read().decode(errors="replace"))
 
+    def start(
+        self,
+        command: Sequence[str],
+        output: IO[bytes],
+        variables: dict[str, str],
+        pass_fds: Sequence[int] = (),
+    ) -> subprocess.Popen[bytes]:
+        """Start a command of the environment in the copy, in a session of its own."""
+        return subprocess.Popen(
+            [self.folder / ".venv" / "bin" / command[0], *command[1:]],
+            cwd=self.folder,
+            env=self._environment() | variables,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            pass_fds=pass_fds,
+        )
+
     def _environment(self) -> dict[str, str]:
         dropped = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
         variables = {name: value for name, value in os.environ.items() if name not in dropped}
@@ -104,12 +117,13 @@ class Sandbox:
         return variables | {"VIRTUAL_ENV": str(virtual), "PATH": search}
 
     def end_processes(self) -> None:
-        """End what tests of a broken library have left behind: all that run this Python."""
+        """End what tests of a broken library have left behind: all else that runs this Python."""
         python = os.fsencode(self.folder / ".venv")
         for path in Path("/proc").glob("[0-9]*/cmdline"):
+            pid = int(path.parent.name)
             with suppress(OSError):
-                if path.read_bytes().startswith(python):
-                    os.kill(int(path.parent.name), signal.SIGKILL)
+                if pid not in self.spared and path.read_bytes().startswith(python):
+                    os.kill(pid, signal.SIGKILL)
 
 
 def _copy_environment(virtual: Path, folder: Path) -> None:

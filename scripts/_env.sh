@@ -11,15 +11,25 @@ _is_new_enough() {
     "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
 }
 
+# A PYTHON that was chosen is never replaced by another in silence.
+if [[ -n "${PYTHON:-}" ]] && ! _is_new_enough "$PYTHON"; then
+    echo "PYTHON=$PYTHON is not a Python 3.11 or newer that can be started; set it to one, or unset it." >&2
+    exit 1
+fi
+
 _find_python() {
     local python
-    for python in "${PYTHON:-python3}" python3.13 python3.12 python3.11; do
+    if [[ -n "${PYTHON:-}" ]]; then
+        command -v "$PYTHON"
+        return
+    fi
+    for python in python3 python3.13 python3.12 python3.11; do
         if _is_new_enough "$python"; then
             command -v "$python"
             return
         fi
     done
-    echo "claudewire needs Python 3.11 or newer; set PYTHON to one." >&2
+    echo "No Python 3.11 or newer was found, which claudewire needs; set PYTHON to one." >&2
     return 1
 }
 
@@ -54,6 +64,12 @@ if ! _is_current; then
             echo "$_wanted" >"$_venv/.made-for"
         fi
     ) 9>"$_venv.lock"
+fi
+
+if [[ -n "${PYTHON:-}" && "$("$PYTHON" -V)" != "$("$_venv/bin/python" -V)" ]]; then
+    echo "$_venv has $("$_venv/bin/python" -V), and PYTHON=$PYTHON is $("$PYTHON" -V);" \
+        "remove $_venv, or set VENV to another folder." >&2
+    exit 1
 fi
 
 export VIRTUAL_ENV="$PWD/$_venv"

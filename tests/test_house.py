@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import os
 import re
 import statistics
 import subprocess
@@ -255,3 +256,16 @@ def test_the_changelog_is_up_to_date_with_the_version() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     newest = re.findall(r"^## \[(.+?)\]", changelog, re.MULTILINE)[0]
     assert newest in {"Unreleased", claudewire.__version__}
+
+
+def test_a_chosen_python_that_does_not_work_is_not_replaced_by_another(tmp_path: Path) -> None:
+    missing = str(tmp_path / "python9")
+    done = subprocess.run(
+        [ROOT / "scripts" / "env", "true"],
+        env={**os.environ, "PYTHON": missing},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert done.returncode == 1
+    assert f"PYTHON={missing} is not a Python 3.11 or newer" in done.stderr

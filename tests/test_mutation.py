@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from random import Random
 from textwrap import dedent
+from typing import Any
 
 import pytest
 from mutation import ROOT, SOURCE, judged
@@ -13,6 +14,7 @@ from mutation.coverage_map import distance
 from mutation.mutations import Identity, Mutation, is_program, mutations, packages, sample, shares
 from mutation.run import Result, report
 from mutation.sandbox import Sandbox
+from mutation.server import NO_TESTS, NOT_SWAPPED, Server, is_swappable, swap
 
 
 def mutations_of(tmp_path: Path, code: str) -> list[Mutation]:
@@ -167,6 +169,49 @@ def test_what_takes_too_long_is_ended() -> None:
     with Sandbox.open() as sandbox:
         done = sandbox.run("python", "-c", "import time; time.sleep(3600)", bound=0.1)
         assert done.code is None
+
+
+FUNCTIONS = """
+def outer(a, b=1):
+    def inner():
+        return a + b
+    return inner()
+"""
+
+
+def functions_with(after: str) -> tuple[bool, Any]:
+    names: dict[str, Any] = {}
+    exec(compile(FUNCTIONS, "file", "exec", dont_inherit=True), names)
+    return swap([names["outer"]], FUNCTIONS.encode(), after.encode()), names["outer"]
+
+
+def test_a_function_gets_the_changed_code() -> None:
+    swapped, outer = functions_with(FUNCTIONS.replace("a + b", "a - b"))
+    assert swapped
+    assert outer(4) == 3
+
+
+def test_a_function_that_is_gone_cannot_be_changed() -> None:
+    swapped, outer = functions_with("")
+    assert not swapped
+    assert outer(4) == 5
+
+
+def test_a_pytest_that_has_imported_everything_runs_tests_with_a_change() -> None:
+    test, file = "tests/concurrency/test_functions.py", "concurrency/functions.py"
+    found = mutations(ROOT / SOURCE / file, ROOT / SOURCE)
+    change = next(it for it in found if it.identity.before == "return outcome[0]()")
+    assert is_swappable(change)
+    with Sandbox.open() as sandbox:
+        server = Server(sandbox, "-p", "no:cacheprovider", test)
+        try:
+            assert server.run(["missing"], None, 60, 60).code == NO_TESTS
+            assert server.run([test], "missing.py", 60, 60).code == NOT_SWAPPED
+            with sandbox.changed(change):
+                assert server.run([test], file, 60, 60).code == 1
+            assert server.run([test], file, 60, 60).code == 0
+        finally:
+            server.close()
 
 
 @pytest.mark.parametrize(
