@@ -53,6 +53,7 @@ class Server:
             )
         self._stream = self._socket.makefile("rw", encoding="utf-8")
         sandbox.spared.add(self._process.pid)
+        self.run([], None, 0, 0)  # nothing may be changed before everything is imported
 
     def close(self) -> None:
         self._process.kill()
