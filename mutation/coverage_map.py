@@ -109,7 +109,7 @@ class CoverageMap:
         return set().union(*(found.get(line, ()) for line in (found if lines is None else lines)))
 
     def near(self, mutation: Mutation) -> list[str]:
-        """Return the tests that run the changed line, the nearest and fastest first."""
+        """Return the tests that run the changed line, the nearest first."""
         file = mutation.identity.file
         if not mutation.imported:
             return self._sorted(self._running(file, mutation.runs), file)
@@ -117,8 +117,8 @@ class CoverageMap:
         return self._sorted(self._may_notice(mutation), file)
 
     def wide(self, mutation: Mutation) -> list[str]:
-        """Return all tests that may notice, the fastest first."""
-        return sorted(self._may_notice(mutation), key=self.durations.__getitem__)
+        """Return all tests that may notice."""
+        return self._sorted(self._may_notice(mutation))
 
     def _may_notice(self, mutation: Mutation) -> set[str]:
         file = mutation.identity.file
@@ -128,15 +128,17 @@ class CoverageMap:
         # A process that is killed does not say what it has run.
         return (found or self._running(file)) | mirrored
 
-    def _sorted(self, tests: set[str], file: str) -> list[str]:
-        """Sort by distance, then files with many of them first, then by speed."""
-        counts = Counter(map(file_of, tests))
+    def _sorted(self, tests: set[str], file: str | None = None) -> list[str]:
+        """Sort by distance; then the fastest of each file, the next of each, and so on.
 
-        def key(test: str) -> tuple[int, int, str, float]:
-            place = file_of(test)
-            return distance(test, file), -counts[place], place, self.durations[test]
-
-        return sorted(tests, key=key)
+        Tests of one file often look at the same things.
+        """
+        ranks: Counter[str] = Counter()
+        keys = {}
+        for test in sorted(tests, key=self.durations.__getitem__):
+            ranks[file_of(test)] += 1
+            keys[test] = (distance(test, file) if file else 0, ranks[file_of(test)])
+        return sorted(keys, key=keys.__getitem__)
 
 
 def _moved(old: Path, new: Path) -> dict[int, int]:

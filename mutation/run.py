@@ -42,7 +42,7 @@ class Stage(NamedTuple):
 NEAR = Stage(100, 10.0)
 """What is tried first: most mutations are noticed by a test that is near, and it is quick."""
 
-WIDE = 60.0
+WIDE = 300.0
 """What survives that is tried with all tests of the line, up to so many measured seconds."""
 
 HANG = 30.0

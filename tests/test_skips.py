@@ -49,7 +49,7 @@ def pytest_configure(config):
 """
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["0", "1"])
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
@@ -61,11 +61,16 @@ def pytest_configure(config):
     ids=["missing", "skipped", "skipped file", "known to fail"],
 )
 def test_a_run_with_a_problem_fails(
-    pytester: pytest.Pytester, workers: str, body: str, problem: str | None
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    workers: str,
+    body: str,
+    problem: str | None,
 ) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # importing them takes long
     pytester.makeini(f"[pytest]\ntestpaths = .\npythonpath = {PROJECT}\n")
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(f"import pytest\n{body}")
-    done = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-n", workers)
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "xdist", "-n", workers)
     assert (done.ret == 0) is (problem is None)
     done.stdout.fnmatch_lines([problem or "*1 xfailed*"])
