@@ -81,3 +81,13 @@ NEVER_ENDS = cli(
     """
 )
 """Minds neither the end of its input nor SIGTERM."""
+
+ASKS = cli(
+    """
+    for prompt in prompts():
+        asked = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}, "tool_use_id": "t"}
+        say("control_request", request_id="may I?", request=asked)
+        result(json.loads(sys.stdin.readline())["response"]["response"]["behavior"])
+    """
+)
+"""Asks for a permission, and gives the answer as its result."""

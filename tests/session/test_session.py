@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer
+from tests.helpers.programs import ASKS
 from tests.helpers.sessions import (
     SOME_CLI,
     allow,
@@ -25,6 +27,8 @@ from tests.helpers.sessions import (
 
 from claudewire.errors import Cause, CLIError, Error, OptionsError, SessionClosed
 from claudewire.options import Timeouts, Unread
+from claudewire.people import PermissionRequest
+from claudewire.policy import Policy
 from claudewire.session import (
     UNREAD_EVENTS,
     Session,
@@ -45,6 +49,7 @@ from claudewire.wire import (
     GetSettings,
     Initialize,
     Noise,
+    PermissionResult,
     PermissionResultAllow,
     PermissionResultDeny,
     Request,
@@ -86,6 +91,25 @@ async def test_a_session_can_be_awaited() -> None:
         assert (await session.send("hello")).text == "You said hello."
         await session.close()
     assert session.state == "closed"
+
+
+@pytest.mark.parametrize("how", ["handler", "plain", "policy"])
+def test_a_process_asks_in_a_loop_that_anyio_did_not_start(how: str) -> None:
+    async def handler(request: PermissionRequest) -> PermissionResult:
+        assert asyncio.current_task() is not None
+        return request.allow()
+
+    who: dict[str, Any] = {
+        "handler": {"on_permission": handler},
+        "plain": {"on_permission": lambda request: request.allow()},
+        "policy": {"policy": Policy(allow=["Bash"])},
+    }
+
+    async def main() -> None:
+        async with Session(options(cli=ASKS, **who[how])) as session:
+            assert (await session.send("may you?")).text == "allow"
+
+    asyncio.run(asyncio.wait_for(main(), SOON))
 
 
 async def test_the_cli_says_what_it_is() -> None:

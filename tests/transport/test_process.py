@@ -36,6 +36,7 @@ from tests.helpers.processes import (
     shell,
 )
 
+from claudewire.concurrency import Signal
 from claudewire.errors import CLIError, TransportClosed
 from claudewire.transport import Launch, ProcessTransport, Transport, spawn
 from claudewire.transport.platforms import Child, child, exit_watcher, process_table
@@ -289,6 +290,112 @@ async def test_a_process_may_close_its_stdout_and_live_on() -> None:
         assert process.is_alive
         assert process.returncode is None
     assert process.returncode == -signal.SIGTERM
+
+
+# --- without a wait -------------------------------------------------------------------------------
+
+
+class Chunks:
+    """What `pump` hands over."""
+
+    def __init__(self) -> None:
+        self.data = b""
+        self._arrived = Signal()
+
+    def take(self, data: bytes) -> None:
+        self.data += data
+        self._arrived.notify()
+
+    async def until(self, data: bytes) -> None:
+        await self._arrived.until(lambda: self.data == data)
+
+
+async def pumped(process: ProcessTransport) -> bytes:
+    chunks = Chunks()
+    await process.pump(chunks.take)
+    return chunks.data
+
+
+async def test_all_that_it_writes_is_handed_over_as_it_arrives() -> None:
+    async with running(python("import sys; print(sys.stdin.read(), end='x' * 10**6)")) as process:
+        assert process.send_now(b"hello ") == 6
+        await process.send(b"you")
+        assert process.send_now(b"!") == 1
+        await process.send_eof()
+        assert await pumped(process) == b"hello you!" + b"x" * 10**6
+        assert await pumped(process) == b""
+
+
+async def test_what_it_writes_while_it_is_closed_is_handed_over() -> None:
+    last_words = shell("trap 'echo bye; exit' TERM; echo hello; while :; do sleep 0.01; done")
+    async with running(last_words) as process:
+        chunks = Chunks()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(process.pump, chunks.take)
+            await chunks.until(b"hello\n")
+            await process.aclose()
+        assert chunks.data == b"hello\nbye\n"
+        assert await pumped(process) == b""
+
+
+async def test_what_was_read_before_it_was_handed_over_comes_first() -> None:
+    async with running(shell("echo hello; echo bye")) as process:
+        await process.wait()
+        await process.aclose()
+        assert await pumped(process) == b"hello\nbye\n"
+
+
+async def test_handing_over_can_be_cancelled_and_continued() -> None:
+    async with running(shell("exec cat")) as process:
+        chunks = Chunks()
+        for number in range(3):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(process.pump, chunks.take)
+                await process.send(b"%d" % number)
+                await chunks.until(b"012"[: number + 1])
+                tasks.cancel_scope.cancel()
+        await process.send(b"the end")
+        await process.send_eof()
+        assert await pumped(process) == b"the end"
+
+
+async def test_an_error_of_the_function_ends_the_handing_over() -> None:
+    def fail(data: bytes) -> None:
+        raise ValueError(data)
+
+    async with running(shell("echo hello; exec cat")) as process:
+        with pytest.raises(ValueError, match="hello"):
+            await process.pump(fail)
+        await process.send(b"more")
+        assert await process.receive() == b"more"
+
+
+async def test_what_a_full_pipe_does_not_take_is_not_sent_at_once() -> None:
+    async with running(DEAF) as process:
+        assert await line(process) == b"ready"
+        size = fcntl.fcntl(process._child.stdin.fileno(), fcntl.F_GETPIPE_SZ)
+        assert process.send_now(b"x" * 2 * size) == size
+        assert process.send_now(b"x") == 0
+        await cancelled_when_stuck(process, lambda: process.send(b"never begun"))
+        process.send_signal(signal.SIGUSR1)
+        await process.send(b"the end")
+        await process.send_eof()
+        assert await pumped(process) == b"x" * size + b"the end"
+        with pytest.raises(TransportClosed, match="stdin of the process is closed"):
+            process.send_now(b"hello")
+
+
+async def test_nothing_is_sent_at_once_in_the_middle_of_something_else() -> None:
+    async with running(DEAF) as process:
+        assert await line(process) == b"ready"
+        begun = b"x" * 2 * fcntl.fcntl(process._child.stdin.fileno(), fcntl.F_GETPIPE_SZ)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(process.send, begun)
+            await anyio.wait_all_tasks_blocked()
+            assert process.send_now(b"not now") == 0
+            process.send_signal(signal.SIGUSR1)
+        await process.send_eof()
+        assert await pumped(process) == begun
 
 
 # --- how it ends ----------------------------------------------------------------------------------

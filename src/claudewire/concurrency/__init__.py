@@ -7,7 +7,7 @@ the standard library only. Start with `signal`.
 from __future__ import annotations
 
 from .cross_thread import Latch, Mailbox, MailboxClosed, RunSoon, run_soon
-from .detached import DetachedCall, run_detached, run_to_completion
+from .detached import DetachedCall, in_trio, run_detached, run_to_completion
 from .functions import (
     FunctionCancelled,
     FunctionExited,
@@ -38,6 +38,7 @@ __all__ = [
     "check_function",
     "ends_the_caller",
     "function_name",
+    "in_trio",
     "is_async_function",
     "run_detached",
     "run_soon",

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import anyio
 
-__all__ = ["DetachedCall", "is_task_cancelled", "run_detached", "run_to_completion"]
+__all__ = ["DetachedCall", "in_trio", "is_task_cancelled", "run_detached", "run_to_completion"]
 
 ResultT = TypeVar("ResultT")
 
@@ -35,7 +35,7 @@ def run_detached(
         never_ran: is called instead if asyncio ends before the function could begin, which then
             cannot clean up after itself.
     """
-    if _in_trio():
+    if in_trio():
         spawn = sys.modules["trio"].lowlevel.spawn_system_task
         spawn(_report_failure, function, name=name, context=copy_context())
         return
@@ -142,12 +142,13 @@ class DetachedCall:
 
 def is_task_cancelled() -> bool:
     """Whether asyncio has cancelled this task by itself, as it does with all when a loop ends."""
-    if _in_trio():
+    if in_trio():
         return False
     task = sys.modules["asyncio"].current_task()
     return task is not None and task.cancelling() > 0
 
 
-def _in_trio() -> bool:
+def in_trio() -> bool:
+    """Whether this is called in a task of trio, and not of asyncio."""
     trio = sys.modules.get("trio")
     return trio is not None and trio.lowlevel.in_trio_task()

@@ -30,7 +30,7 @@ from ..errors import (
     UnsupportedRequest,
 )
 from ..options import Timeouts
-from ..transport import Transport
+from ..transport import ProcessTransport, Transport
 from ..wire import (
     Answer,
     Body,
@@ -213,6 +213,8 @@ class Link:
         self.loop_ended: bool = False
         """Set if the event loop has ended before the link."""
         self._transport = transport
+        # A class of the application that is derived from it may do all of this in its own way.
+        self._process = transport if type(transport) is ProcessTransport else None
         self._owner = owner
         self._responder = responder
         self._timeouts = timeouts or Timeouts()
@@ -283,8 +285,7 @@ class Link:
         if data:
             self._evidence.note_sent(data)
             self._wire_log.sent(data)
-            self._outgoing.append(data)
-            self._unwritten += len(data)
+            self._send(data)
         self._writing.notify()
 
     async def flush(self) -> None:
@@ -497,6 +498,17 @@ class Link:
 
     # --- writing ---------------------------------------------------------------------------------
 
+    def _send(self, data: bytes) -> None:
+        """Write at once what the CLI takes, and leave the rest to the writer."""
+        if self._process is not None and not self._unwritten:
+            try:
+                data = data[self._process.send_now(data) :]
+            except TransportClosed as closed:
+                self._note_broken(closed)
+        if data:
+            self._outgoing.append(data)
+            self._unwritten += len(data)
+
     async def _write(self) -> None:
         try:
             while True:
@@ -506,11 +518,14 @@ class Link:
                     return
                 await self._writing.wait()
         except TransportClosed as closed:
-            # The reason will be known when its output has ended.
-            log.debug("The CLI reads no more: %s", closed)
-            self.input_broken = True
-            self._written.notify()
-            self._progress.notify()
+            self._note_broken(closed)
+
+    def _note_broken(self, closed: TransportClosed) -> None:
+        # The reason will be known when its output has ended.
+        log.debug("The CLI reads no more: %s", closed)
+        self.input_broken = True
+        self._written.notify()
+        self._progress.notify()
 
     async def _write_out(self) -> None:
         while self._outgoing:
@@ -524,14 +539,20 @@ class Link:
 
     async def _read(self) -> None:
         try:
-            while data := await self._transport.receive():
-                self.last_received = anyio.current_time()
-                self._take(self.connection.receive_data(data))
+            if self._process is not None:
+                await self._process.pump(self._take_data)
+            else:
+                while data := await self._transport.receive():
+                    self._take_data(data)
         finally:
             if self.connection.their_state is not State.ENDED:
                 self._take(self.connection.receive_data(b""))
             self._output_ended = True
             self._progress.notify()
+
+    def _take_data(self, data: bytes) -> None:
+        self.last_received = anyio.current_time()
+        self._take(self.connection.receive_data(data))
 
     def _take(self, events: list[Event]) -> None:
         self._evidence.note_received(events)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import IO, Protocol
+from functools import partial
+from types import SimpleNamespace
+from typing import IO, Any, Protocol
 
 import anyio
 import anyio.lowlevel
 
+from ..concurrency import in_trio
 from ..errors import TransportClosed
 
 __all__ = ["MOST_KEPT", "HasFileno", "PipeReader", "PipeWriter", "Readiness"]
@@ -42,6 +47,7 @@ class Readiness:
         self._source = source
         self._wait = wait
         self._turn: anyio.Event | None = None
+        self._stop: Callable[[], None] | None = None
 
     async def wait(self) -> None:
         """Wait until it is ready or closed, or at least may be."""
@@ -56,9 +62,61 @@ class Readiness:
                 self._turn = None
                 turn.set()
 
+    async def watch(self, ready: Callable[[], bool]) -> None:
+        """Call a function whenever it is readable, until that returns False or this is closed."""
+        if in_trio():
+            while ready():
+                await self.wait()
+            return
+        while self._turn is not None:
+            await self._turn.wait()
+        self._turn = turn = anyio.Event()
+        try:
+            await self._watch_with_asyncio(ready)
+        finally:
+            self._turn = None
+            turn.set()
+
+    async def _watch_with_asyncio(self, ready: Callable[[], bool]) -> None:
+        """Stay registered all the time, and call it in the round in which something arrives.
+
+        A task that registers for each chunk, and is woken by it, takes three rounds of the loop.
+        """
+        loop, fd = asyncio.get_running_loop(), self._source.fileno()
+        ended: asyncio.Future[BaseException | None] = loop.create_future()
+
+        def stop(error: BaseException | None = None) -> None:
+            if self._stop is not None:
+                self._stop = None
+                with suppress(RuntimeError):  # the loop has ended
+                    loop.remove_reader(fd)
+                    if not ended.done():
+                        ended.set_result(error)
+
+        def check() -> None:
+            library.name = "asyncio"  # anyio finds it out by itself only in a task
+            try:
+                if not ready():
+                    stop()
+            except BaseException as error:
+                stop(error)
+            finally:
+                library.name = None
+
+        library: Any = getattr(sys.modules.get("sniffio"), "thread_local", SimpleNamespace())
+        self._stop = stop
+        loop.add_reader(fd, check)
+        try:
+            if (error := await ended) is not None:
+                raise error
+        finally:
+            stop()
+
     def close(self) -> None:
         """Wake all that wait. Call this before the file descriptor is closed."""
-        if self._turn is not None:
+        if self._stop is not None:
+            self._stop()
+        elif self._turn is not None:
             # There is no loop if the coroutine that waits is thrown away after the loop.
             with suppress(RuntimeError):
                 anyio.notify_closing(self._source.fileno())
@@ -72,7 +130,7 @@ class PipeReader:
         self._readable = Readiness(file, anyio.wait_readable)
         self._kept: deque[bytes] = deque()
         self._room = MOST_KEPT
-        self._ended = False
+        self._ended = self._is_pumped = False
 
     async def receive(self) -> bytes:
         """Wait for some bytes; `b""` at the end. None are lost if it is cancelled."""
@@ -85,9 +143,28 @@ class PipeReader:
                 return data
             await self._readable.wait()
 
+    async def pump(self, take: Callable[[bytes], None]) -> None:
+        """Hand all that arrives to a function, which must not wait, until the end."""
+        hand_over = partial(self._hand_over, take)
+        self._is_pumped = True
+        try:
+            if hand_over():
+                await self._readable.watch(hand_over)
+                hand_over()  # what was left when it was closed
+        finally:
+            self._is_pumped = False
+
+    def _hand_over(self, take: Callable[[bytes], None]) -> bool:
+        """Hand over what is there; say whether more may come."""
+        while self._kept:
+            take(self._kept.popleft())
+        if data := self._take():
+            take(data)
+        return data != b""
+
     async def drain(self) -> None:
         """Read until the end, and keep it to be received later."""
-        while self._drain_now():
+        while self._is_pumped or self._drain_now():
             await self._readable.wait()
 
     def _drain_now(self) -> bool:
@@ -145,6 +222,16 @@ class PipeWriter:
                     self._rest = _NOTHING  # nothing of it was written, so it need not be finished
                 raise
 
+    def send_now(self, data: bytes) -> int:
+        """Write what can be written without waiting; return how many bytes that was.
+
+        Raises:
+            TransportClosed: the process does not read it.
+        """
+        if self._rest or self._one_at_a_time.locked():
+            return 0
+        return self._write(data)
+
     async def send_eof(self) -> None:
         """Close it, after all that was begun is written."""
         async with self._one_at_a_time:
@@ -153,26 +240,27 @@ class PipeWriter:
             self.close()
 
     async def _flush(self) -> None:
-        while self._write():
+        while self._write_rest():
             await self._writable.wait()
 
-    def _write(self) -> bool:
+    def _write_rest(self) -> bool:
         """Write what can be written now; say whether anything is left."""
+        self._rest = self._rest[self._write(self._rest) :]
+        return bool(self._rest)
+
+    def _write(self, data: bytes | memoryview) -> int:
         if self._is_closed:
             raise TransportClosed("The stdin of the process is closed")
-        if self._rest:
-            try:
-                written = self._file.write(self._rest)
-            except OSError as error:
-                raise TransportClosed("The process no longer reads its stdin") from error
-            self._rest = self._rest[written or 0 :]
-        return bool(self._rest)
+        try:
+            return self._file.write(data) or 0 if data else 0
+        except OSError as error:
+            raise TransportClosed("The process no longer reads its stdin") from error
 
     def close(self) -> None:
         """Close it at once, after writing what can be written without waiting."""
         if not self._is_closed:
             with suppress(TransportClosed):
-                self._write()
+                self._write_rest()
             self._is_closed = True
             self._writable.close()
             self._file.close()

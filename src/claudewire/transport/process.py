@@ -194,6 +194,17 @@ class ProcessTransport:
         """
         await self._stdin.send(data)
 
+    def send_now(self, data: bytes) -> int:
+        """Write what can be written without waiting, unless something is being sent.
+
+        Returns:
+            how many bytes that was. The rest has to be sent before anything else.
+
+        Raises:
+            TransportClosed: the process no longer reads.
+        """
+        return self._stdin.send_now(data)
+
     async def send_eof(self) -> None:
         """Close its stdin, after all that was sent before. The other direction stays open."""
         await self._note_descendants()  # for it may exit then, and leave them behind
@@ -211,6 +222,14 @@ class ProcessTransport:
         comes with `aclose` at the latest.
         """
         return await self._stdout.receive()
+
+    async def pump(self, take: Callable[[bytes], None]) -> None:
+        """Hand all that arrives to a function, until the end: as `receive` in a loop, but faster.
+
+        Args:
+            take: is called in the event loop and must not wait. What it raises ends this.
+        """
+        await self._stdout.pump(take)
 
     async def receive_stderr(self) -> bytes:
         """Wait for some bytes of stderr; `b""` when there will be no more."""
