@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.helpers.programs import cli
 
 import claudewire
 
@@ -53,6 +54,31 @@ WIRE_MAY_IMPORT = {
 WIRE_MAY_NOT_CALL = {"__import__", "breakpoint", "input", "open", "print"}
 
 HEAVY = {"asyncio", "hypothesis", "mcp", "pydantic", "pytest", "rich", "trio"}
+
+NOT_TO_OPEN = (
+    "claudewire.content",
+    "claudewire.errors.diagnosis",
+    "claudewire.errors.failure_signs",
+    "claudewire.errors.redaction",
+    "claudewire.hooks",
+    "claudewire.people",
+    "claudewire.policy",
+    "claudewire.schemas",
+    "claudewire.session.pool",
+    "claudewire.simulator",
+    "claudewire.sync",
+    "claudewire.testing",
+    "claudewire.tools",
+    "claudewire.transport.recording",
+    "claudewire.transport.replay",
+    "difflib",
+    "mcp",
+    "pydantic",
+    "trio",
+)
+"""What is not needed to open a session with a CLI, and is loaded when it is."""
+MODULES_TO_OPEN = 105
+"""How many modules of this package are. Each costs time when a program starts."""
 
 MAX_FILE_LINES = 800
 MAX_FUNCTION_LINES = 60
@@ -250,6 +276,25 @@ print(*sys.modules)
     )
     unused = ("claudewire.policy.policy", "claudewire.schemas", "claudewire.tools")
     assert [name for name in fresh.stdout.split() if name.startswith(unused)] == []
+
+
+def test_an_open_session_has_loaded_what_it_uses_and_nothing_else() -> None:
+    script = f"""
+import asyncio, claudewire, sys
+
+async def main():
+    async with claudewire.open(cli={cli("for prompt in prompts(): pass")!r}):
+        print(*sys.modules)
+
+asyncio.run(main())
+"""
+    fresh = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, encoding="utf-8"
+    )
+    loaded = fresh.stdout.split()
+    assert [name for name in loaded if name.startswith(NOT_TO_OPEN)] == []
+    ours = [name for name in loaded if name.startswith("claudewire")]
+    assert len(ours) <= MODULES_TO_OPEN, "the start of a program is measured by scripts/bench"
 
 
 def test_the_changelog_is_up_to_date_with_the_version() -> None:

@@ -7,7 +7,9 @@ last, and `redaction` removes secrets from everything that is kept. It uses `wir
 
 from __future__ import annotations
 
-from .diagnosis import Diagnosis, diagnose, diagnose_result, status_of
+from typing import TYPE_CHECKING
+
+from .._package import lazy_exports
 from .evidence import EvidenceLog
 from .exceptions import (
     BudgetExceeded,
@@ -31,7 +33,10 @@ from .exceptions import (
     describe,
     words_of,
 )
-from .redaction import PLACEHOLDER, Redact, Redactor, redact, rewrite
+
+if TYPE_CHECKING:
+    from .diagnosis import Diagnosis, diagnose, diagnose_result, status_of
+    from .redaction import PLACEHOLDER, Redact, Redactor, redact, rewrite
 
 __all__ = [
     "PLACEHOLDER",
@@ -65,3 +70,12 @@ __all__ = [
     "status_of",
     "words_of",
 ]
+
+if not TYPE_CHECKING:  # both consist of patterns, which take their time, and are rarely needed
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            ".diagnosis": "Diagnosis diagnose diagnose_result status_of",
+            ".redaction": "PLACEHOLDER Redact Redactor redact rewrite",
+        },
+    )

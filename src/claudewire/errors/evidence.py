@@ -8,7 +8,6 @@ from collections.abc import Iterable
 
 from ..wire import Event
 from .exceptions import Evidence
-from .redaction import redact
 
 __all__ = ["EvidenceLog"]
 
@@ -53,6 +52,8 @@ class EvidenceLog:
 
     def evidence(self, status: int | None = None) -> Evidence:
         """Return what is known, without secrets. A negative status is a signal."""
+        from .redaction import redact
+
         return Evidence(
             argv=tuple(map(redact, self._argv)),
             session=self.session,
@@ -71,6 +72,8 @@ def _shown(lines: Iterable[bytes]) -> tuple[str, ...]:
 
 def _short(line: bytes) -> str:
     """Show the beginning of a line, and read no more of it: it may hold a whole image."""
+    from .redaction import redact
+
     text = redact(line[: 4 * LINE].decode("utf-8", "replace"))
     if len(text) <= LINE and len(line) <= 4 * LINE:
         return text

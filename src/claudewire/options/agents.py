@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from typing import Any, Literal
 
 import msgspec
@@ -179,6 +178,8 @@ def _check_server(agent: str, needed: str | NamedServer, servers: Collection[str
     if not isinstance(needed, str):
         raise OptionsError(f"The agent {agent} needs the server {name}; give it to the session too")
     # It may be in the settings of the CLI; one that is merely misspelled is not.
+    from difflib import get_close_matches  # in an error only: loading it takes a while
+
     close = get_close_matches(name, servers, n=1, cutoff=0.8)
     if close:
         raise OptionsError(f"The agent {agent} needs the server {name}; did you mean {close[0]}?")

@@ -11,7 +11,6 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
 
@@ -195,6 +194,8 @@ def _meant(value: object, words: Sequence[str]) -> str:
     if not isinstance(value, str):
         return ""
     plain = {_plain(word): word for word in words}
+    from difflib import get_close_matches  # in an error only: loading it takes a while
+
     close = get_close_matches(_plain(value), plain, n=1)
     return f"; did you mean {plain[close[0]]!r}?" if close else ""
 

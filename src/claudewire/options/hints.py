@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection
 
@@ -43,6 +42,8 @@ def unknown_option(key: str, names: Collection[str]) -> str:
     other = name if name in names else _CALLED_OTHERWISE.get(name)
     if other is not None:
         return f"There is no option {key!r}; here it is {other}"
+    import difflib  # in an error only: loading it takes a while
+
     similar = difflib.get_close_matches(name, sorted(names), n=3)
     hint = f"; did you mean {' or '.join(similar)}?" if similar else ""
     return f"There is no option {key!r}{hint}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 
-from ..errors import OptionsError, redact
+from ..errors import OptionsError
 from ..wire import AUTO, DIALECTS, MAX_LINE, AgentDefinition, PermissionMode
 from . import checks
 from .agents import Agent, agent_definition, check_servers
@@ -535,6 +535,8 @@ def given_options(options: Options) -> Iterator[tuple[str, Any]]:
 
 
 def _shown(name: str, value: Any) -> str:
+    from ..errors import redact
+
     if DECLARATIONS[name].is_secret and isinstance(value, Mapping):
         return "{" + ", ".join(f"{key!r}: …" for key in value) + "}"
     if isinstance(value, str) and len(value) > _SHOWN:

@@ -7,6 +7,9 @@ which finds the turn of a message, and `link`, which owns the reading and writin
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .._package import lazy_exports
 from .entry import TASKS_MAY_TAKE, open, run
 from .events import (
     UNREAD_EVENTS,
@@ -20,13 +23,15 @@ from .events import (
     UnreadLimitReached,
 )
 from .interrupt import Escalation, InterruptReceipt, Outcome, Queued
-from .pool import Pool, PooledSession, PoolStats
 from .queue import ItemQueue
 from .reply import OutputT, Reply
 from .session import Priority, Session, TasksAtEnd, check_tasks
 from .timeout import DEFAULT, Timeout
 from .turn import AnyTurn, TextPieces, Turn, TurnReader, TurnState
-from .watchdog import Stall, Waiting
+
+if TYPE_CHECKING:
+    from .pool import Pool, PooledSession, PoolStats
+    from .watchdog import Stall, Waiting
 
 __all__ = [
     "DEFAULT",
@@ -65,3 +70,8 @@ __all__ = [
     "open",
     "run",
 ]
+
+if not TYPE_CHECKING:  # most programs have no pool, and the watchdog belongs to an option
+    __getattr__, __dir__ = lazy_exports(
+        __name__, {".pool": "Pool PooledSession PoolStats", ".watchdog": "Stall Waiting"}
+    )

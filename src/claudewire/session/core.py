@@ -29,7 +29,6 @@ from ..errors import (
     TurnError,
     UnsupportedRequest,
     describe,
-    diagnose,
 )
 from ..launch import Claim, Connect, claim_for
 from ..options import Options
@@ -664,6 +663,8 @@ class Core:
             )
         if self.link.failure is not None:
             return self._failure(self.link.failure)
+        from ..errors import diagnose
+
         return diagnose(evidence, self.last_result)
 
     # --- events of its own -----------------------------------------------------------------------

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from ..errors import Cause, Error, TurnError, diagnose_result, status_of
+from ..errors import Cause, Error, TurnError
 from ..wire import (
     AssistantMessage,
     ErrorMessage,
@@ -125,6 +125,8 @@ def interrupted(turn: AnyTurn) -> Ending:
 
 def failed(turn: AnyTurn, message: ErrorMessage | SystemErrorMessage) -> Ending:
     """End a turn after an error that no result follows."""
+    from ..errors import diagnose_result, status_of
+
     code, text = _code_and_text(message)
     found = diagnose_result(
         ResultMessage(subtype="error", errors=[text], api_error_status=status_of(code))

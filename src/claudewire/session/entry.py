@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from ..content import to_content
 from ..options import check_options
 from .session import Session, check_tasks
 
@@ -119,6 +118,8 @@ async def run(
         CLIError: the CLI was not found, or has exited.
         OutputError: the output is not of the type that was asked for.
     """
+    from ..content import to_content
+
     check_tasks(tasks)
     to_content(prompt)  # before a CLI is started for it
     async with open(options, transport=transport, **changes) as session:

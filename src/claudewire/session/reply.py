@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from ..errors import TurnError, diagnose_result
+from ..errors import TurnError
 from ..tracking import Assembler, Totals
 from ..wire import PermissionDenial, ResultMessage, ToolUseBlock
 
@@ -56,6 +56,8 @@ class Reply(Generic[OutputT]):
         """Why the turn did not succeed, with the cause as far as it is known; None if it did."""
         if self.ok:
             return None
+        from ..errors import diagnose_result
+
         found = diagnose_result(self.result)
         return TurnError(found.message, result=self.result, cause=found.cause, advice=found.advice)
 

@@ -7,13 +7,12 @@ whatever a person would have to allow, the answer is then no.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from ..hooks import Hooks
 from ..launch import initialize_request
 from ..options import Options, check_agents, may_ignore
-from ..people import AnswerForm, Decider, Inbox, People, form_for
 from ..wire import (
     AUTO,
     MODERN,
@@ -37,6 +36,8 @@ from .log import log
 from .mcp_servers import Servers
 
 if TYPE_CHECKING:
+    from ..hooks import Hooks
+    from ..people import AnswerForm, Decider, Inbox, People
     from .core import Core
     from .session import Session
 
@@ -61,23 +62,41 @@ class RequestHandlers:
     def __init__(self, core: Core, session: Callable[[], Session | None]) -> None:
         options = core.options
         _check_reachable(options)
-        self.inbox: Inbox = options.inbox or Inbox()
         self.name: str = options.name or f"session-{next(_numbers)}"
         self.is_named: bool = options.name is not None
         """Whether the application has given it this name."""
         self.servers: Servers = Servers(core, session)
         self._core = core
         self._session = session
-        self._hooks = Hooks.of(options.hooks or {})
-        self._people = Decider(
-            people_of(options, self.inbox),
+        self._hooks = _hooks_of(options)
+
+    # The packages `people` and `hooks` are loaded when a session has a use for them: most of the
+    # time that it takes to open one is spent on importing.
+
+    @cached_property
+    def inbox(self) -> Inbox:
+        """Where the requests of this session wait."""
+        from ..people import Inbox
+
+        return self._core.options.inbox or Inbox()
+
+    @cached_property
+    def _people(self) -> Decider:
+        from ..people import Decider
+
+        core = self._core
+        return Decider(
+            people_of(core.options, self.inbox),
             session=self.name,
             conversation=lambda: core.session_id,
-            cwd=None if options.cwd is None else str(options.cwd),
+            cwd=None if core.options.cwd is None else str(core.options.cwd),
             capabilities=self._capabilities,
             form=self._form,
         )
-        self._handlers: dict[type[Any], Callable[[Request], Awaitable[Any]]] = {
+
+    @cached_property
+    def _handlers(self) -> dict[type[Any], Callable[[Request], Awaitable[Any]]]:
+        return {
             CanUseTool: self._people.decide,
             Elicitation: self._people.elicit,
             RequestUserDialog: self._people.dialog,
@@ -87,7 +106,9 @@ class RequestHandlers:
 
     def rename(self, name: str) -> None:
         """Give the session another name."""
-        self.name = self._people.session = name
+        self.name = name
+        if "_people" in vars(self):
+            self._people.session = name
         self.is_named = True
         if self._core.link is not None:
             self._core.link.rename(name)
@@ -98,6 +119,8 @@ class RequestHandlers:
 
     def _form(self) -> AnswerForm:
         """How answers to questions are written to this CLI."""
+        from ..people import form_for
+
         options, link = self._core.options, self._core.link
         dialect = options.dialect
         if dialect == AUTO:
@@ -109,7 +132,8 @@ class RequestHandlers:
     def open(self, options: Options, link: Link) -> Initialize:
         """Connect to a link; return the request that opens the conversation."""
         names = self.servers.open(link)
-        return initialize_request(options, hooks=self._hooks.config(), sdk_mcp_servers=names)
+        hooks = {} if self._hooks is None else self._hooks.config()
+        return initialize_request(options, hooks=hooks, sdk_mcp_servers=names)
 
     def check(self, info: InitializeResult) -> None:
         """Check that the CLI has taken the hooks and agents.
@@ -117,7 +141,8 @@ class RequestHandlers:
         Raises:
             CLIError: it has not.
         """
-        self._hooks.check(info)
+        if self._hooks is not None:
+            self._hooks.check(info)
         check_agents(self._core.options.agents, info)
         for name, since in may_ignore(self._core.options, info.claude_code_version).items():
             log.warning("The CLI may ignore %s, which is known to work since %s", name, since)
@@ -134,6 +159,8 @@ class RequestHandlers:
 
     async def _serve_hook(self, request: Request) -> Any:
         assert isinstance(request.body, HookCallback)
+        if self._hooks is None:
+            raise LookupError(f"There is no hook {request.body.callback_id}")
         return await self._hooks.serve(request.body, self._session())
 
     async def _serve_message(self, request: Request) -> Any:
@@ -158,8 +185,18 @@ def _check_reachable(options: Options) -> None:
     check_reachable(options)
 
 
+def _hooks_of(options: Options) -> Hooks | None:
+    if not options.hooks:
+        return None
+    from ..hooks import Hooks
+
+    return Hooks.of(options.hooks)
+
+
 def people_of(options: Options, inbox: Inbox) -> People:
     """Return who decides, as the options say."""
+    from ..people import People
+
     return People(
         on_permission=options.on_permission,
         on_question=options.on_question,

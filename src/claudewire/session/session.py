@@ -14,7 +14,6 @@ from uuid import uuid4
 
 import anyio
 
-from ..content import Prompt, to_content
 from ..errors import (
     Error,
     OptionsError,
@@ -26,7 +25,6 @@ from ..errors import (
 )
 from ..launch import Connect, check_restart, check_transport
 from ..options import Options, check_options
-from ..people import Inbox
 from ..tracking import Ledger, TaskTable
 from ..transport import Transport
 from ..wire import (
@@ -67,6 +65,8 @@ from .timeout import DEFAULT, Timeout
 from .turn import AnyTurn, Turn
 
 if TYPE_CHECKING:
+    from ..content import Prompt
+    from ..people import Inbox
     from ..policy import Explanation
     from ..schemas import OutputSpec
     from .watchdog import Waiting
@@ -297,6 +297,8 @@ class Session(Generic[OutputT]):
             ValueError: `should_query=False` asks for no answer; see `tell`.
             Error: the session is closed or has failed; always the original reason.
         """
+        from ..content import to_content
+
         if priority is not None and priority not in get_args(Priority):
             raise OptionsError(f"priority is one of now, next, later, not {priority!r}")
         if fields.get("should_query") is False:
@@ -365,6 +367,8 @@ class Session(Generic[OutputT]):
         Raises:
             Error: the session is closed or has failed; always the original reason.
         """
+        from ..content import to_content
+
         self._core.tell(to_content(content))
 
     async def ask(self, prompt: Prompt, *, repairs: int | None = None) -> Reply[OutputT]:

@@ -22,7 +22,6 @@ from ..options import Options
 from ..wire import EARLIEST, Connection, InitializeResult, Role
 from .events import SessionState
 from .link import Link
-from .watchdog import Watchdog
 
 if TYPE_CHECKING:
     from .core import Core
@@ -125,6 +124,8 @@ async def _open_link(
         if handlers.is_named:
             link.rename(handlers.name)
         if options.patience is not None:
+            from .watchdog import Watchdog
+
             core.watchdog = Watchdog(core, options.patience)
             link.start_soon(core.watchdog.run)
         core.attach(link)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
-from ..errors import Redactor
 from ..wire import Event
+
+if TYPE_CHECKING:
+    from ..errors import Redactor
 
 __all__ = ["WireLogger"]
 
@@ -48,6 +51,8 @@ class WireLogger:
                 self._write("!", line)
 
     def _write(self, direction: str, line: str) -> None:
+        from ..errors import Redactor
+
         if line := line.strip():
             self._redact = self._redact or Redactor()
             text = self._redact(line)

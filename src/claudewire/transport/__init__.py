@@ -6,11 +6,16 @@ A transport knows nothing about lines or messages. What operating systems do dif
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .._package import lazy_exports
 from .base import MemoryTransport, Transport, memory_pair
 from .platforms import PROCESS_MARK
 from .process import Configurable, Launch, ProcessTransport, check_platform, spawn
-from .recording import Direction, Recording, RecordingEntry, RecordingError, RecordingTransport
-from .replay import Match, ReplayMismatch, ReplayTransport, ReplayUnfinished
+
+if TYPE_CHECKING:
+    from .recording import Direction, Recording, RecordingEntry, RecordingError, RecordingTransport
+    from .replay import Match, ReplayMismatch, ReplayTransport, ReplayUnfinished
 
 __all__ = [
     "PROCESS_MARK",
@@ -32,3 +37,12 @@ __all__ = [
     "memory_pair",
     "spawn",
 ]
+
+if not TYPE_CHECKING:  # most sessions are neither recorded nor replayed
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            ".recording": "Direction Recording RecordingEntry RecordingError RecordingTransport",
+            ".replay": "Match ReplayMismatch ReplayTransport ReplayUnfinished",
+        },
+    )

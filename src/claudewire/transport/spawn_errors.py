@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..errors import Cause, CLIError, CLINotFoundError, Error, Evidence, OptionsError, redact
+from ..errors import Cause, CLIError, CLINotFoundError, Error, Evidence, OptionsError
 
 __all__ = ["explained"]
 
@@ -65,6 +65,8 @@ def explained(
 
 
 def _error(argv: Sequence[str], cause: Cause, reason: str, advice: str) -> CLIError:
+    from ..errors import redact
+
     evidence = Evidence(argv=tuple(map(redact, argv)))
     message = f"{argv[0]} cannot be started: {reason}"
     return CLIError(message, cause=cause, advice=advice, evidence=evidence)
@@ -84,6 +86,8 @@ def _named(word: str, argv: Sequence[str]) -> str:
 
 
 def _too_long(argv: Sequence[str], env: Mapping[str, str]) -> CLIError:
+    from ..errors import redact
+
     longest = max(argv, key=len)
     arguments = sum(len(os.fsencode(word)) + 1 for word in argv)
     variables = sum(len(os.fsencode(k + v)) + 2 for k, v in env.items())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from math import isfinite
 from typing import Any, NamedTuple, Union, cast
 
@@ -61,14 +62,26 @@ FRAMES: dict[str, type[Message]] = {
 REFUSED = (msgspec.MsgspecError, ValueError, RecursionError)
 """What a decoder may raise over bytes that it does not like."""
 
-first_pass: Callable[[bytes], Message] = msgspec.json.Decoder(
-    Union[(_AnySystem, *FRAMES.values())]
-).decode
+first_pass: Callable[[bytes], Message]
 """One typed pass over a line in the modern form. Raises one of `REFUSED` for anything else."""
 
-_decode_system = {
-    subtype: msgspec.json.Decoder(message).decode for subtype, message in SYSTEM.items()
-}
+
+def __getattr__(name: str) -> Any:
+    if name != "first_pass":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = _decoder()
+    return _decoder()
+
+
+# Making a decoder takes a while, as the types of all fields are looked up: 20 ms for the first.
+@cache
+def _decoder() -> Callable[[bytes], Message]:
+    return msgspec.json.Decoder(Union[(_AnySystem, *FRAMES.values())]).decode
+
+
+@cache
+def _system_decoder(message: type[SystemMessage]) -> Callable[[bytes], SystemMessage]:
+    return msgspec.json.Decoder(message).decode
 
 
 class Decoded(NamedTuple):
@@ -85,7 +98,7 @@ def _nothing(id: str) -> None:
 def decode(line: bytes, find: Find = _nothing) -> Decoded:
     """Read one line, whatever it is. `find` gives our own request with an id, to read answers."""
     try:
-        return refine(first_pass(line), line, find)
+        return refine(_decoder()(line), line, find)
     except REFUSED:
         return decode_slowly(line, find)
 
@@ -93,10 +106,10 @@ def decode(line: bytes, find: Find = _nothing) -> Decoded:
 def refine(message: Message, line: bytes, find: Find = _nothing) -> Decoded:
     """Finish what the first pass began. May raise what the first pass may raise."""
     if isinstance(message, _AnySystem):
-        try:
-            message = _decode_system[message.subtype](line)
-        except KeyError:
+        kind = SYSTEM.get(message.subtype)
+        if kind is None:
             return decode_slowly(line, find)
+        message = _system_decoder(kind)(line)
     elif may_mean_otherwise(message):
         return decode_slowly(line, find)
     set_line(message, line)

@@ -146,6 +146,9 @@ class Connection:
 
     def _receive_lines(self, lines: list[bytes | Oversize], events: list[Event]) -> None:
         """Decode as many lines as will go in one run, then see to the one that stopped it."""
+        while self._asked and lines and _is_answer(lines[0]):
+            # It would be read again slowly anyway, and the first one needs no other decoder.
+            self._receive_refused(lines.pop(0), events)
         rest, start = iter(lines), 0
         while start < len(lines):
             messages: list[Message] = []
@@ -461,6 +464,10 @@ def _same_line(event: _E, source: Event) -> _E:
     if source.problems:
         set_problems(event, source.problems + event.problems)
     return event
+
+
+def _is_answer(line: bytes | Oversize) -> bool:
+    return isinstance(line, bytes) and line.startswith(b'{"type":"control_response"')
 
 
 def _stray(event: Event, reason: str) -> Stray:
