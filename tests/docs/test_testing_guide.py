@@ -99,10 +99,11 @@ def test_the_example_with_a_cage_runs(folder: Path, monkeypatch: pytest.MonkeyPa
     assert "1 passed" in run("pytest -p no:cacheprovider test_offline.py", folder)
 
 
-def test_there_are_four_complete_examples() -> None:
+def test_there_are_five_complete_examples() -> None:
     assert [fence.code.split()[-1] for fence in COMMANDS] == [
         "test_review.py",
         "test_summary.py",
+        "json",
         "ask.test.mjs",
         "test_live.py",
     ]

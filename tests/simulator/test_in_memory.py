@@ -643,13 +643,6 @@ def test_the_program_ends_when_nobody_reads_it() -> None:
         assert process.stderr.read() == b""
 
 
-async def test_a_prompt_that_would_not_be_heard_is_refused() -> None:
-    async with program("-p", "hello") as process:
-        talk = Talk(process)
-        assert await talk.rest() == 1
-        assert "a prompt on the command line is not simulated" in await talk.stderr()
-
-
 @pytest.mark.parametrize(("argv", "status"), [(["--version"], 0), (["--cwd", "x"], 1)])
 async def test_the_program_refuses_before_it_starts(argv: list[str], status: int) -> None:
     async with program(*argv) as process:

@@ -40,6 +40,8 @@ class Host:
     def run(self) -> int:
         """Serve until the CLI exits."""
         self.engine.start()
+        if self.engine.session.flags.input_format == "text" and os.isatty(STDIN):
+            self.engine.feed(b"")  # the CLI does not read a prompt from a terminal
         while True:
             for action in self.engine.take():
                 self.do(action)

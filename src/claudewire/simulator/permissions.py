@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -34,6 +35,18 @@ HARMLESS = frozenset({"Read", "Glob", "Grep", "LS", "TodoWrite", "Task"})
 EDITS = frozenset({"Edit", "Write", "NotebookEdit"})
 
 NO_STREAM = "Tool permission stream closed before response received"
+DO_NOT_ASK = (
+    "Permission to use {name} has been denied because Claude Code is running in don't ask mode. "
+    "IMPORTANT: You *may* attempt to accomplish this action using other tools that might naturally "
+    "be used to accomplish this goal, e.g. using head instead of cat. But you *should not* attempt "
+    "to work around this denial in malicious ways, e.g. do not use your ability to run tests to "
+    "execute non-test actions. You should only try to work around this restriction in reasonable "
+    "ways that do not attempt to bypass the intent behind this denial. If you believe this "
+    "capability is essential to complete the user's request, STOP and explain to the user what you "
+    "were trying to do and why you need this permission. Let the user decide how to proceed."
+)
+NEEDS_APPROVAL = "This command requires approval"
+CLOSED = "Tool permission request failed: AbortError: Stream closed"
 NO_INPUT = (
     "The canUseTool callback returned an invalid permission result: updatedInput is required "
     "when behavior is allow"
@@ -137,19 +150,36 @@ def _subject(input: dict[str, Any]) -> str:
 
 
 def _deny_unasked(engine: Engine, name: str, input: dict[str, Any], tool_use_id: str) -> Decision:
-    message = f"Claude requested permissions to use {name}, but you haven't granted it yet."
+    message, reason, kind = _why_unasked(engine.session, name, input)
     engine.send(
         PermissionDeniedMessage(
             tool_name=name,
             tool_use_id=tool_use_id,
+            decision_reason_type=kind,
+            decision_reason=reason,
             message=message,
             **engine.session.stamp(),
         )
     )
-    return Decision(False, input, message)
+    return Decision(False, input, message, reason="mode" if kind == "mode" else None)
+
+
+def _why_unasked(
+    session: SimulatedSession, name: str, input: dict[str, Any]
+) -> tuple[str, str | None, str | None]:
+    """What the model is told, the reason for the denial, and its type."""
+    if session.mode == "dontAsk":
+        return DO_NOT_ASK.format(name=name), None, "mode"
+    if name == "Bash":
+        return NEEDS_APPROVAL, NEEDS_APPROVAL, "other"
+    path = os.path.join(session.cwd, _subject(input))
+    what = f"write to {path}" if name in EDITS else f"use {name}"
+    return f"Claude requested permissions to {what}, but you haven't granted it yet.", None, None
 
 
 async def _ask(engine: Engine, name: str, input: dict[str, Any], tool_use_id: str) -> Decision:
+    if engine.input_ended:
+        return Decision(False, input, CLOSED, reason="other")
     persona = engine.session.persona
     body = CanUseTool(
         name,
@@ -188,7 +218,7 @@ def _explanation(name: str, input: dict[str, Any]) -> dict[str, Any]:
     if name in EDITS:
         told["server_policy_ask_only"] = True
     elif name == "Bash":
-        told["decision_reason"] = "This command requires approval"
+        told["decision_reason"] = NEEDS_APPROVAL
         told["decision_reason_type"] = "other"
     return told
 

@@ -30,7 +30,7 @@ from .actions import Write
 from .chat import Scenario
 from .demo_agent import demo_agent
 from .engine import Engine, Fault, Wait
-from .flags import EarlyExit, is_uuid, parse
+from .flags import EarlyExit, Flags, is_uuid, parse
 from .model_output import turn_usage
 from .personas import LATEST, persona
 from .requests import handle
@@ -42,11 +42,6 @@ __all__ = ["SimulatedProcess", "Simulation"]
 NO_RESUME_VALUE = (
     "Error: --resume requires a valid session ID or session title when used with --print. "
     "Usage: claude -p --resume <session-id|title>"
-)
-
-NO_PROMPT_ARGUMENT = (
-    "claudewire-sim: a prompt on the command line is not simulated; "
-    "prompts are read from stdin with --input-format=stream-json"
 )
 
 NO_ID = (
@@ -75,16 +70,14 @@ class SimulatedProcess(Engine):
         flags = self.session.flags
         for warning in flags.warnings:
             self.warn(warning)
-        if flags.prompt is not None and flags.input_format == "text":
-            self.warn(NO_PROMPT_ARGUMENT)
-            self.exit(1)
-        elif flags.session_id and self.session.taken:
+        if flags.session_id and self.session.taken:
             self.warn(f"Error: Session ID {flags.session_id} is already in use.")
             self.exit(1)
         elif flags.resume is not None and not self.session.resumed:
             error = _not_found(flags.resume)
             self.warn(error)
-            self.send(_failed_start(self.session, error))
+            if flags.output_format == "stream-json":
+                self.send(_failed_start(self.session, error))
             self.exit(1)
 
     def turn(self, prompt: UserMessage | None) -> Coroutine[Wait, Any, None]:
@@ -242,13 +235,24 @@ class Simulation(NamedTuple):
         cwd = os.path.abspath(os.path.join(cwd, flags.cwd or ""))
         store = _store(env, cwd, enabled=not flags.no_session_persistence)
         session = SimulatedSession(flags, persona=plays, cwd=cwd, env=env, store=store)
-        return SimulatedProcess(
+        kind = _text_process() if self._reads_text(flags) else SimulatedProcess
+        return kind(
             session,
             self.scenario or demo_agent,
             dialect=self.dialect,
             clock=clock,
             faults=_fresh(self.faults),
         )
+
+    def _reads_text(self, flags: Flags) -> bool:
+        """Whether the prompt is text; the documents of other dialects have no such mode."""
+        return flags.input_format == "text" and self.dialect in (AUTO, MODERN.name)
+
+
+def _text_process() -> type[SimulatedProcess]:
+    from .text_mode import TextProcess  # not before it is needed: the program starts fast
+
+    return TextProcess
 
 
 def _store(env: Mapping[str, str], cwd: str, *, enabled: bool) -> SessionStore | None:
