@@ -337,7 +337,8 @@ def test_a_flag_is_found_under_each_of_its_spellings() -> None:
 
 def test_every_field_is_a_flag() -> None:
     fields = {option.name[2:].replace("-", "_") for option in OPTIONS.values()}
-    made_here = {"cwd", "others", "prompt", "warnings"}  # no real CLI has `--cwd`
+    # No real CLI has `--cwd` and `--strict`.
+    made_here = {"cwd", "strict", "others", "prompt", "warnings"}
     assert {name.rstrip("_") for name in Flags.__struct_fields__} - made_here <= fields
 
 

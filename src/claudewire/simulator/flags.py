@@ -206,6 +206,9 @@ OPTIONS = {
 CWD = _declared("--cwd <path>")[0]
 """A flag that no real CLI has; the document of the session dialect requires it."""
 
+STRICT = _declared("--strict")[0]
+"""A flag of the simulated CLI: refuse what is accepted, but not simulated."""
+
 # --- their values ---------------------------------------------------------------------------------
 
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
@@ -383,6 +386,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     debug: str | None = None
     debug_file: str | None = None
     debug_to_stderr: bool = False
+    strict: bool = False
 
     others: dict[str, str | None] = {}
     """Flags of the real CLI that have no effect here, without their dashes."""
@@ -403,7 +407,8 @@ def parse(
     """
     if argv and argv[0] in COMMANDS:
         return _refusal(f"error: the command '{argv[0]}' is not simulated")
-    parser = _Parser({**OPTIONS, CWD.name: CWD} if sessions else OPTIONS)
+    options = {**OPTIONS, STRICT.name: STRICT}
+    parser = _Parser({**options, CWD.name: CWD} if sessions else options)
     try:
         parser.read(["--version"] if list(argv) == ["-V"] else argv)
         flags = parser.flags()
@@ -534,7 +539,7 @@ def _field(name: str) -> str:
 
 _FIELDS: dict[str, str] = {
     option.name: _field(option.name)
-    for option in (*OPTIONS.values(), CWD)
+    for option in (*OPTIONS.values(), CWD, STRICT)
     if _field(option.name) in Flags.__struct_fields__
 }
 

@@ -55,6 +55,8 @@ class SimulatedCLI:
         cwd: its working directory, unless the options of the session name one.
         env: its environment, empty unless given; what the options of the session set comes on top.
             Sessions are kept only where `CLAUDE_CONFIG_DIR` or `HOME` says.
+        strict: whether it refuses flags and settings that are not simulated; otherwise it names
+            them on stderr.
 
     Raises:
         OptionsError: an argument makes no sense.
@@ -70,9 +72,10 @@ class SimulatedCLI:
         faults: Sequence[Fault] = (),
         cwd: str | os.PathLike[str] = ".",
         env: Mapping[str, str] | None = None,
+        strict: bool = False,
     ) -> None:
         _check(scenario, faults, argv, dialect, cwd, env)
-        self._simulation = Simulation(scenario, persona(version).version, dialect, faults)
+        self._simulation = Simulation(scenario, persona(version).version, dialect, faults, strict)
         self._more_flags = [*argv]
         self._argv = [*ARGV, *argv]
         self._cwd = os.path.abspath(cwd)

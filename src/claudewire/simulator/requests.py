@@ -21,6 +21,7 @@ from .mcp import abandon, call_tool, connect, connect_all, read_resource
 from .permissions import rules, set_mode
 from .session import MODELS, new_id
 from .turns import AGENTS, ALIASES, COMMANDS, announce
+from .unsimulated import note
 
 __all__ = ["handle"]
 
@@ -284,7 +285,19 @@ def _settings(engine: Engine, body: wire.GetSettings) -> Any:
     return wire.GetSettingsResult(dict(session.settings), sources, applied)
 
 
+def _ignore(engine: Engine, body: Any) -> Any:
+    """Accept a request that is not simulated, and say so once; if strict, refuse it."""
+    name, session = _name(body), engine.session
+    if session.flags.strict:
+        raise _Declined(note([name]), None)
+    if name not in session.ignored:
+        session.ignored.add(name)
+        engine.warn(note([name]))
+    return wire.Ack()
+
+
 def _apply_settings(engine: Engine, body: wire.ApplyFlagSettings) -> Any:
+    _ignore(engine, body)
     merged = {**engine.session.settings, **body.settings}
     engine.session.settings = {key: value for key, value in merged.items() if value is not None}
     return wire.Ack()
@@ -399,6 +412,6 @@ _HANDLERS: dict[type, Callable[[Engine, Any], Any]] = {
     wire.SideQuestion: lambda engine, body: wire.SideQuestionResult(
         f"(simulation) {body.question}", synthetic=False
     ),
-    wire.UpdateSettings: _done,
+    wire.UpdateSettings: _ignore,
 }
 """What answers each request: with a result, or a coroutine that gives it later."""

@@ -113,6 +113,7 @@ class SimulatedSession:
         self.mcp_tools: dict[str, list[dict[str, Any]]] = {}
         self.rules: list[tuple[str, str]] = []
         self.settings: dict[str, Any] = {}
+        self.ignored: set[str] = set()
         self.tasks: dict[str, BackgroundTask] = {}
         self.effort: str = flags.effort or "medium"
         self.state: str = "idle"

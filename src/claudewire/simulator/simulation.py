@@ -36,6 +36,7 @@ from .personas import LATEST, persona
 from .requests import handle
 from .session import SessionStore, SimulatedSession
 from .turns import run_turn
+from .unsimulated import note, unsimulated
 
 __all__ = ["SimulatedProcess", "Simulation"]
 
@@ -184,19 +185,22 @@ class Simulation(NamedTuple):
         version: the CLI version to play, one of `PERSONAS`.
         dialect: the dialect to speak: `modern` is that of the real CLI, `auto` that of the SDK.
         faults: what goes wrong.
+        strict: whether it refuses flags and settings that are not simulated, as with `--strict`.
     """
 
     scenario: Scenario | None = None
     version: str = LATEST.version
     dialect: str = MODERN.name
     faults: Sequence[Fault] = ()
+    strict: bool = False
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Simulation:
         """Read the configuration of the program from its environment.
 
         `CLAUDEWIRE_SIM_SCENARIO` a TOML file, or `file.py:function`; `CLAUDEWIRE_SIM_VERSION`;
-        `CLAUDEWIRE_SIM_DIALECT`; `CLAUDEWIRE_SIM_FAULTS` as `parse_faults` understands it.
+        `CLAUDEWIRE_SIM_DIALECT`; `CLAUDEWIRE_SIM_FAULTS` as `parse_faults` understands it;
+        `CLAUDEWIRE_SIM_STRICT`, which counts if it is not empty.
 
         Raises:
             ValueError: one of them is invalid.
@@ -216,7 +220,8 @@ class Simulation(NamedTuple):
         if dialect not in (AUTO, *DIALECTS):
             known = ", ".join([AUTO, *DIALECTS])
             raise ValueError(f"Unknown dialect {dialect!r}; the dialects are {known}")
-        return cls(scenario, persona(version).version, dialect, faults)
+        strict = bool(env.get("CLAUDEWIRE_SIM_STRICT"))
+        return cls(scenario, persona(version).version, dialect, faults, strict)
 
     def engine(
         self,
@@ -233,7 +238,14 @@ class Simulation(NamedTuple):
         if isinstance(flags, EarlyExit):
             return flags
         cwd = os.path.abspath(os.path.join(cwd, flags.cwd or ""))
-        store = _store(env, cwd, enabled=not flags.no_session_persistence)
+        config = _config_dir(env)
+        flags = replace(flags, strict=self.strict or flags.strict)
+        if ignored := list(unsimulated(flags, cwd, config)):
+            if flags.strict:
+                return EarlyExit(1, stderr=f"{note(ignored)}\n")
+            flags = replace(flags, warnings=(*flags.warnings, note(ignored)))
+        enabled = not flags.no_session_persistence
+        store = SessionStore(config, cwd, enabled) if config else None
         session = SimulatedSession(flags, persona=plays, cwd=cwd, env=env, store=store)
         kind = _text_process() if self._reads_text(flags) else SimulatedProcess
         return kind(
@@ -255,12 +267,12 @@ def _text_process() -> type[SimulatedProcess]:
     return TextProcess
 
 
-def _store(env: Mapping[str, str], cwd: str, *, enabled: bool) -> SessionStore | None:
-    """Where conversations are kept: nowhere if the environment does not say."""
+def _config_dir(env: Mapping[str, str]) -> str | None:
+    """Where conversations are kept and settings are: nowhere if the environment does not say."""
     folder = env.get("CLAUDE_CONFIG_DIR")
     if not folder and env.get("HOME"):
         folder = os.path.join(env["HOME"], ".claude")
-    return SessionStore(folder, cwd, enabled) if folder else None
+    return folder or None
 
 
 def _fresh(faults: Sequence[Fault]) -> Sequence[Fault]:

@@ -143,4 +143,4 @@ def _number(value: float | None) -> str:
         return "undefined"
     if value < 1e-6:
         return f"{value!r}".replace("e-0", "e-")
-    return f"{value:.15f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+    return f"{value:.15f}".rstrip("0").rstrip(".")

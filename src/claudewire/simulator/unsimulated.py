@@ -1,0 +1,65 @@
+"""What the simulated CLI accepts as the real one does, but does not act on.
+
+A test must not pass because an option had no effect. So the CLI names such options on stderr when
+it starts, and with `--strict` it refuses to start. Flags that only change what the model is told,
+what is logged, or what a terminal shows are not named: here they have no effect to simulate.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from .flags import SOURCES, Flags
+
+__all__ = ["FLAGS", "note", "unsimulated"]
+
+_NAMES = """
+add-dir agent agent-id agent-name agent-type autocompact background bare brief channels chrome
+cloud dangerously-load-development-channels desktop disable-slash-commands enable-auth-status
+enable-auto-mode environment fallback-model file from-pr ide include-hook-events init init-only
+maintenance managed-settings messaging-socket-path plan-mode-required plugin-dir plugin-dir-no-mcp
+plugin-url prefill project-config-root rc remote remote-control restricted resume-drops-turn
+resume-session-at rewind-files safe-mode sdk-url session-mirror settings task-budget team-name
+teammate-mode teleport tmux worktree
+"""
+
+FLAGS = frozenset(_NAMES.split())
+"""Flags that make the real CLI do something else, without their dashes."""
+
+_PROJECT = (".claude/settings.json", ".claude/agents", ".claude/commands", ".claude/skills")
+_FILES = {
+    "user": ("settings.json", "agents", "commands", "skills"),
+    "project": (*_PROJECT, ".mcp.json"),
+    "local": (".claude/settings.local.json",),
+}
+"""What configures the real CLI, below its own folder or the working directory."""
+
+
+def note(names: list[str]) -> str:
+    """The line that says so."""
+    return f"claudewire-sim: accepted, but not simulated: {', '.join(names)}"
+
+
+def unsimulated(flags: Flags, cwd: str, config_dir: str | None) -> Iterator[str]:
+    """Name the flags and the files that have no effect.
+
+    Args:
+        flags: how the CLI was called.
+        cwd: its working directory.
+        config_dir: its own folder, if there is one.
+    """
+    absent = (None, False, ())
+    given = {it for it in FLAGS if getattr(flags, it.replace("-", "_"), None) not in absent}
+    for name in sorted(given | FLAGS.intersection(flags.others)):
+        yield f"--{name}"
+    if (flags.permission_prompt_tool or "stdio") != "stdio":
+        yield f"--permission-prompt-tool={flags.permission_prompt_tool}"
+    if flags.permission_prompts != "host":
+        yield f"--permission-prompts={flags.permission_prompts}"
+    for source in SOURCES if flags.setting_sources is None else flags.setting_sources:
+        folder = config_dir if source == "user" else cwd
+        for name in _FILES[source]:
+            path = os.path.join(folder or "", name)
+            if folder is not None and os.path.exists(path):
+                yield path
