@@ -15,6 +15,7 @@ import signal
 import socket
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import NoReturn
@@ -65,8 +66,10 @@ class Server:
     def run(self, tests: Sequence[str], file: str | None, hang: float, bound: float) -> Finished:
         """Run tests until one fails, with the functions of this file as they are now on disk."""
         start = self._log.seek(0, os.SEEK_END)
-        print(json.dumps([file, list(tests), hang, bound]), file=self._stream, flush=True)
-        answer = self._stream.readline()
+        answer = ""
+        with suppress(ConnectionError):  # it has ended: its output says why
+            print(json.dumps([file, list(tests), hang, bound]), file=self._stream, flush=True)
+            answer = self._stream.readline()
         self._log.seek(start)
         output = self._log.read().decode(errors="replace")
         if not answer:
@@ -81,7 +84,10 @@ def serve(session: pytest.Session, descriptor: int) -> None:
     """Answer requests until the other side is gone."""
     library = _Library()
     gc.freeze()  # the forks share these objects, and need not look at them
-    with socket.socket(fileno=descriptor) as connection, connection.makefile("rw") as stream:
+    with (
+        socket.socket(fileno=descriptor) as connection,
+        connection.makefile("rw", encoding="utf-8") as stream,
+    ):
         for line in stream:
             file, tests, hang, bound = json.loads(line)
             items = chosen(session.items, tests)

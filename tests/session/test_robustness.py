@@ -14,7 +14,7 @@ from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import SOME_CLI, opened, options, session_with, soon
 
-from claudewire.errors import CLIError, Error, SessionClosed, evidence, redact
+from claudewire.errors import CLIError, Error, SessionClosed, evidence, redact, redaction
 from claudewire.people import PermissionRequest, PermissionResult
 from claudewire.session import Session, SessionState, StateChanged, TextPieces
 from claudewire.tools import ToolServer
@@ -198,7 +198,7 @@ def test_of_a_long_line_only_the_beginning_is_looked_at(monkeypatch: pytest.Monk
         looked_at.append(len(text))
         return redact(text)
 
-    monkeypatch.setattr(evidence, "redact", noting_redact)
+    monkeypatch.setattr(redaction, "redact", noting_redact)
     line = json.dumps({"type": "image", "data": "A" * 1_000_000}).encode() + b"\n"
     witness = evidence.EvidenceLog()
     witness.note_received(Connection(Role.CLIENT).receive_data(line))
