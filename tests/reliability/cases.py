@@ -68,6 +68,7 @@ class Case:
         process: it makes sense only for a real process.
         floods: the client says more than a pipe holds when it happens.
         at_start: it makes sense only when the CLI is started.
+        slower: how many times longer the bounds are.
     """
 
     faults: str
@@ -75,6 +76,7 @@ class Case:
     process: bool = False
     floods: bool = False
     at_start: bool = False
+    slower: float = 1.0
 
     @property
     def title(self) -> str:
@@ -98,7 +100,7 @@ class Case:
 
     def short(self, phase: Phase) -> dict[str, float]:
         """The bounds that pass in a phase."""
-        return {name: SHORT[name] for name, phases in self.passes if phase in phases}
+        return {name: SHORT[name] * self.slower for name, phases in self.passes if phase in phases}
 
     def timeouts(self, phase: Phase) -> Timeouts:
         """The bounds of a session that meets this."""

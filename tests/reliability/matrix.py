@@ -27,6 +27,8 @@ from claudewire.wire import Answer, Cancel, Event, Failure, Request
 Flavour = Literal["asyncio", "trio", "sync"]
 Carrier = Literal["memory", "process"]
 
+NOT_HAPPENED = "has not happened"
+
 _CONTROL = (Request, Cancel, Answer, Failure)
 
 
@@ -56,6 +58,11 @@ class Outcome:
     cell: Cell
     steps: dict[str, str]
     problems: tuple[str, ...]
+
+    @property
+    def fault_did_not_happen(self) -> bool:
+        """Whether the cell shows nothing, because something else ended it before its fault."""
+        return any(it.endswith(NOT_HAPPENED) for it in self.problems)
 
     @property
     def summary(self) -> str:
@@ -190,4 +197,4 @@ def idle_faults(clis: Iterable[Tapped]) -> Iterable[str]:
     engines = [cli.engine for cli in clis if cli.engine is not None]
     for fault in (fault for engine in engines for fault in engine._faults):
         if fault._frames < fault.at or (isinstance(fault, UnknownBlock) and not fault._done):
-            yield f"{fault} has not happened"
+            yield f"{fault} {NOT_HAPPENED}"

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -205,3 +206,10 @@ def test_a_cell_can_be_played_alone(tmp_path: Path) -> None:
     played = anyio.run(run_cell, cell, tmp_path)
     assert (played.summary, played.problems) == ("completed", ())
     assert Batch((played,), ()).outcomes[0].cell is cell
+
+
+def test_a_cell_that_was_over_before_its_fault_is_played_with_longer_bounds() -> None:
+    assert replace(outcome(), problems=("NotReading(at=20) has not happened",)).fault_did_not_happen
+    assert not replace(outcome(), problems=("close: hangs",)).fault_did_not_happen
+    case = Case("garbage@{moment}", (("exit", (Phase.IDLE,)),))
+    assert replace(case, slower=5).timeouts(Phase.IDLE).exit == 5 * case.timeouts(Phase.IDLE).exit
