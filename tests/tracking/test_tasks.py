@@ -556,3 +556,66 @@ def test_results_in_one_line_end_their_calls() -> None:
     results = UserMessage.of([ToolResultBlock("t1"), ToolResultBlock("t2", is_error=True)])
     tasks = table(whole(call("t1"), call("t2")), results)
     assert states(tasks) == {"t1": "completed", "t2": "failed"}
+
+
+# --- floods --------------------------------------------------------------------------------------
+
+
+class Uncounted(TaskTracker):
+    """Fails if all tasks are looked at."""
+
+    def __iter__(self) -> Any:
+        raise AssertionError("all tasks were looked at")
+
+
+def test_a_message_is_noted_without_a_look_at_all_tasks() -> None:
+    tasks = Uncounted(kept=2)
+    for number in range(10):
+        tasks.note(started(f"t{number}", tool_use_id=f"toolu_{number}"))
+        tasks.note(whole(call(f"call_{number}")))
+        tasks.note(started(f"a{number}", tool_use_id=f"call_{number}"))
+        tasks.note(listed("b", f"b{number}"))
+        tasks.note(notified(f"t{number}"))
+    tasks.note(listed())
+    assert not tasks.idle
+    assert tasks.get("toolu_0") is None
+    assert tasks.get("toolu_9") is None
+    assert tasks.get("b") is not None
+
+
+def test_only_so_many_running_tasks_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("claudewire.tracking.tasks.RUNNING", 3)
+    tasks = table(*(started(f"t{number}", tool_use_id=f"u{number}") for number in range(5)))
+    assert states(tasks) == {"t2": "running", "t3": "running", "t4": "running"}
+    assert tasks.get("u0") is None
+    assert tasks.get("u2") is not None
+
+
+def test_only_so_many_tasks_of_a_list_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("claudewire.tracking.tasks.LISTED", 2)
+    tasks = table(started("c", is_backgrounded=True), listed("a", "b", "c"))
+    assert states(tasks) == {"c": "running", "a": "running", "b": "running"}
+    assert states(table(listed("a", "b", "c"))) == {"a": "running", "b": "running"}
+
+
+def test_tasks_that_name_each_other_as_their_parents_end_with_the_turn() -> None:
+    first = whole(call("a"), call("b"))
+    tasks = table(first)
+    for id, parent in (("a", "b"), ("b", "a")):
+        task = tasks.get(id)
+        assert task is not None
+        tasks._set(task, parent=parent)
+    tasks.note(result())
+    assert states(tasks) == {"a": "ended", "b": "ended"}
+
+
+def test_what_a_task_that_goes_on_has_started_goes_on_with_it() -> None:
+    tasks = table(
+        started("a", is_backgrounded=True),
+        started("b", parent_task_id="a", is_backgrounded=False),
+        started("c", parent_task_id="b", is_backgrounded=False),
+        started("d", is_backgrounded=False),
+        started("e", parent_task_id="d", is_backgrounded=False),
+        result(),
+    )
+    assert [task.id for task in tasks.running] == ["a", "b", "c"]

@@ -42,6 +42,7 @@ from claudewire.wire import (
     Noise,
     Oversize,
     PermissionResultAllow,
+    PermissionResultDeny,
     PermissionRule,
     Request,
     RequestUserDialog,
@@ -902,3 +903,15 @@ def test_a_tool_use_that_starts_may_be_an_object_too() -> None:
     (heard,) = hear(client(), {"type": "stream", "event": event})
     assert isinstance(heard, StreamEvent)
     assert heard.event == ContentBlockStart(0, ToolUseBlock("toolu_1", "Bash", {}))
+
+
+def test_looking_at_what_is_owed_copies_nothing() -> None:
+    client, cli = Connection(Role.CLIENT), Connection(Role.CLI)
+    owed = client.owed
+    asked = cli.new_request(CanUseTool("Bash", {}, tool_use_id="1"))
+    client.receive_data(cli.send(asked))
+    assert client.owed is owed
+    assert (len(owed), list(owed), asked.id in owed) == (1, [asked.id], True)
+    assert owed[asked.id].body == asked.body
+    client.send(Answer(asked.id, PermissionResultDeny("no")))
+    assert not owed

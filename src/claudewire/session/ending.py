@@ -141,7 +141,7 @@ _END = re.compile(rb'"type"\s*:\s*"(result|error)"')
 
 def unreadable(turn: AnyTurn, event: Malformed | Noise | Oversize) -> Ending | None:
     """End a turn after a line that cannot be read, if it looks like a result or an error."""
-    told = event.raw.get("type") if event.line else None
+    told = event.raw.get("type") if isinstance(event, Malformed) else None
     if told not in ("result", "error") and (told is not None or not _END.search(event.head)):
         return None
     why = "it is too long" if isinstance(event, Oversize) else event.reason

@@ -5,7 +5,8 @@ stderr, and a task for each request of the CLI that is being served. A caller ca
 or the end: it leaves something to be written and waits for an event.
 
 The reader hands each event to a function that must not wait, so nothing that an application does or
-fails to do can delay the next line.
+fails to do can delay the next line. If very much arrives at once, it is handled in several rounds
+of the event loop, and no more is read meanwhile.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ import math
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from typing import Any, Protocol, TypeVar, cast
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 
 from ..concurrency import FunctionExited, Signal, ends_the_caller, run_detached
 from ..errors import (
+    CLIError,
     Evidence,
     EvidenceLog,
     RequestError,
@@ -42,6 +46,7 @@ from ..wire import (
     Request,
     RequestBody,
     State,
+    StreamEvent,
     UnknownRequest,
 )
 from .log import log, session_name
@@ -67,6 +72,23 @@ REST_FOLLOWS_WITHIN = 1.0
 
 CANCELLED_WITHIN = 1.0
 """Seconds for tasks to end that were cancelled."""
+
+
+ROUND = 150
+"""What is handled in one round of the event loop: so many events, where a request, a withdrawal or
+an answer counts as several, and a piece of text, of which a chunk may have hundreds, not at all."""
+OF_A_REQUEST = 10
+"""As how many events a request counts: it starts a task, and all these run in the next round."""
+
+SERVED_AT_ONCE = 500
+"""Requests of the CLI that are served at the same time; the others wait for their turn. Thousands
+of tasks would keep Python's garbage collector busy for too long at a time."""
+MOST_OPEN = 50_000
+"""Requests of the CLI that may be open. A CLI that has more of them is out of order."""
+
+
+class _TooMany(Exception):
+    """More has arrived than is to be handled in one round of the event loop."""
 
 
 def name_of(body: object) -> str:
@@ -226,8 +248,11 @@ class Link:
         self._written = Signal()
         self._unwritten = 0
         self._input_ended = False
+        self._unhandled: list[Event] = []
         self._pending: dict[str, _PendingRequest] = {}
         self._serving: dict[str, anyio.CancelScope] = {}
+        self._unserved: deque[tuple[Request, anyio.CancelScope]] = deque()
+        self._served_now = 0
         self._tasks: _TaskSet | None = None
         self._extra: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._progress = Signal()
@@ -343,7 +368,21 @@ class Link:
 
     def refuse(self, which: Callable[[Request], bool], reason: str) -> None:
         """Refuse open requests of the CLI, and stop serving them."""
-        for request in filter(which, list(self.connection.owed.values())):
+        requests = list(filter(which, self.connection.owed.values()))
+        for request in requests[: ROUND // OF_A_REQUEST]:
+            self._refuse(request, reason)
+        if rest := requests[ROUND // OF_A_REQUEST :]:
+            self.start_soon(partial(self._refuse_all, rest, reason))
+
+    async def _refuse_all(self, requests: list[Request], reason: str) -> None:
+        """Refuse many requests, in several rounds of the event loop."""
+        for number, request in enumerate(requests, 1):
+            self._refuse(request, reason)
+            if number % (ROUND // OF_A_REQUEST) == 0:
+                await anyio.lowlevel.checkpoint()
+
+    def _refuse(self, request: Request, reason: str) -> None:
+        if self.connection.owed.get(request.id) is request and not self._input_ended:
             self._stop_serving(request.id)
             self.post(self._responder.refusal(request, reason))
 
@@ -418,7 +457,7 @@ class Link:
     async def _end(self) -> None:
         """End the process step by step, each within a bound."""
         if self.is_closing and not self._output_ended:
-            self._end_input()
+            await self._end_input()
         with anyio.move_on_after(self._timeouts.exit):
             await self._progress.until(lambda: self._exited or self._hurry)
         if not self._exited and not self._hurry:
@@ -442,9 +481,9 @@ class Link:
         with anyio.move_on_after(seconds):
             await self._progress.until(lambda: self._output_ended)
 
-    def _end_input(self) -> None:
+    async def _end_input(self) -> None:
         """Refuse the open requests of the CLI and end our stream."""
-        self.refuse(lambda request: True, ENDED)
+        await self._refuse_all(list(self.connection.owed.values()), ENDED)
         self.post(EndOfStream())
         self._input_ended = True
 
@@ -539,33 +578,59 @@ class Link:
 
     async def _read(self) -> None:
         try:
+            while not await self._read_on():
+                while self._unhandled:
+                    await anyio.lowlevel.checkpoint()
+                    self._unhandled = self._handle(self._unhandled)
+        finally:
+            if self.connection.their_state is not State.ENDED:
+                self._take(self.connection.receive_data(b""))
+            while self._unhandled:
+                self._unhandled = self._handle(self._unhandled)
+            self._output_ended = True
+            self._progress.notify()
+
+    async def _read_on(self) -> bool:
+        """Read until the end; or, and that returns False, until too much arrives at once."""
+        try:
             if self._process is not None:
                 await self._process.pump(self._take_data)
             else:
                 while data := await self._transport.receive():
                     self._take_data(data)
-        finally:
-            if self.connection.their_state is not State.ENDED:
-                self._take(self.connection.receive_data(b""))
-            self._output_ended = True
-            self._progress.notify()
+        except _TooMany:
+            return False
+        return True
 
     def _take_data(self, data: bytes) -> None:
         self.last_received = anyio.current_time()
         self._take(self.connection.receive_data(data))
+        if self._unhandled:
+            raise _TooMany
 
     def _take(self, events: list[Event]) -> None:
         self._evidence.note_received(events)
         self._wire_log.received(events)
-        for event in events:
-            special = _SPECIAL.get(type(event))
+        self._unhandled += events if self._unhandled else self._handle(events)
+
+    def _handle(self, events: list[Event]) -> list[Event]:
+        """Handle as many events as one round of the event loop has time for; return the others."""
+        remaining, left = iter(events), ROUND
+        for event in remaining:
+            kind = type(event)
+            special = _SPECIAL.get(kind)
             try:
                 if special is None:
+                    left -= kind is not StreamEvent
                     self._owner.received(event)
                 else:
+                    left -= OF_A_REQUEST
                     special(self, event)
             except BaseException as error:
                 self._owner.failed(error)
+            if left <= 0:
+                break
+        return list(remaining)
 
     def _take_answer(self, answer: Answer | Failure) -> None:
         pending = self._pending.get(answer.id)
@@ -575,9 +640,18 @@ class Link:
 
     def _take_request(self, request: Request) -> None:
         self._owner.received(request)
-        if self._tasks is not None and not self._input_ended:
-            scope = self._serving[request.id] = anyio.CancelScope()
-            self._tasks.start_soon(self._serve, request, scope)
+        if self._tasks is None or self._input_ended:
+            return
+        if len(self._serving) >= MOST_OPEN:
+            raise CLIError(f"The CLI has more than {MOST_OPEN:,} requests open at the same time")
+        scope = self._serving[request.id] = anyio.CancelScope()
+        self._unserved.append((request, scope))
+        self._serve_next()
+
+    def _serve_next(self) -> None:
+        if self._unserved and self._served_now < SERVED_AT_ONCE and self._tasks is not None:
+            self._served_now += 1
+            self._tasks.start_soon(self._serve, *self._unserved.popleft())
 
     def _take_cancel(self, cancel: Cancel) -> None:
         self._stop_serving(cancel.id)
@@ -610,6 +684,9 @@ class Link:
             # The CLI may have withdrawn it and asked again with the same id.
             if self._serving.get(request.id) is scope:
                 del self._serving[request.id]
+            self._served_now -= 1
+            if not self._is_cancelled():
+                self._serve_next()
             self._owner.answered()
 
     async def _answer_to(self, request: Request, scope: anyio.CancelScope) -> Answer | Failure:
@@ -624,9 +701,10 @@ class Link:
             return self._responder.refusal(request)
         return answer if isinstance(answer, Answer | Failure) else Answer(request.id, answer)
 
-    def _is_cancelled(self, scope: anyio.CancelScope) -> bool:
-        """Whether the link has cancelled the task that serves a request."""
-        return scope.cancel_called or self._tasks is None or self._tasks.is_cancelled
+    def _is_cancelled(self, scope: anyio.CancelScope | None = None) -> bool:
+        """Whether the link has cancelled the task that serves a request, or all of them."""
+        withdrawn = scope is not None and scope.cancel_called
+        return withdrawn or self._tasks is None or self._tasks.is_cancelled
 
     def _reply(self, request: Request, answer: Answer | Failure) -> None:
         """Answer, unless the request was withdrawn or the link was closed meanwhile."""

@@ -8,6 +8,7 @@ there is a limit for that too.
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -75,7 +76,7 @@ class Watchdog:
         self._core = core
         self._patience = patience
         self._tools: set[str] = set()
-        self._people: set[str] = set()
+        self._people: dict[str, None] = {}
         self._spoke = False
         self._since = -math.inf
         self._what = WaitingFor.NOTHING
@@ -109,9 +110,9 @@ class Watchdog:
                 self._tools.clear()
                 self._spoke = False
             case Request(body=CanUseTool() | Elicitation() | RequestUserDialog()):
-                self._people.add(event.id)
+                self._people[event.id] = None
             case Cancel():
-                self._people.discard(event.id)
+                self._people.pop(event.id, None)
 
     @property
     def waiting(self) -> Waiting:
@@ -140,14 +141,22 @@ class Watchdog:
             return WaitingFor.START
         if core.link is None or core.is_dead or not core.link.is_open:
             return WaitingFor.NOTHING  # the end has its own timeouts
-        self._people &= core.link.connection.owed.keys()
-        if self._people:
+        if self._is_owed_to_a_person(core.link.connection.owed):
             return WaitingFor.PERSON
         if core.conversation.is_busy:
             return self._in_a_turn()
         self._tools.clear()
         self._spoke = False
         return WaitingFor.ANSWER if core.link.connection.asked else WaitingFor.NOTHING
+
+    def _is_owed_to_a_person(self, owed: Container[str]) -> bool:
+        """Drop what was answered, up to the first that was not: the others do not matter."""
+        while self._people:
+            first = next(iter(self._people))
+            if first in owed:
+                return True
+            del self._people[first]
+        return False
 
     def _in_a_turn(self) -> WaitingFor:
         if self._tools:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from ..wire import (
@@ -36,6 +37,12 @@ __all__ = ["BackgroundTask", "TaskTable", "TaskTracker"]
 
 KEPT = 200
 """How many tasks are remembered after they ended: as many as a person will look at."""
+
+RUNNING = 2000
+"""How many tasks that run are remembered: more than any CLI runs. Then the oldest is forgotten."""
+
+LISTED = 1000
+"""How many tasks of one list are looked at."""
 
 CALLS = 1000
 """How many tool calls of subagents are remembered: more than are ever under way."""
@@ -136,6 +143,17 @@ class TaskTable:
         self._tasks: dict[str, BackgroundTask] = {}
         self._names: dict[str, str] = {}
         """Every name of a task, its tool call's among them, and the id it goes by."""
+        self._names_of: dict[str, set[str]] = {}
+        self._children: dict[str, dict[str, None]] = {}
+        """The tasks that each task has started."""
+        self._running: dict[str, None] = {}
+        """Those that run, the oldest first."""
+        self._ended: dict[str, None] = {}
+        """Those that have ended, the first first."""
+        self._in_background: set[str] = set()
+        """Those that run in the background."""
+        self._busy: set[str] = set()
+        """Those that run and count as activity."""
         self._listed: set[str] = set()
         self._callers: dict[str, str] = {}
         """The tool calls of subagents, and who has made them."""
@@ -173,8 +191,7 @@ class TaskTable:
 
         Ambient tasks do not count, nor those whose end the CLI would never report.
         """
-        busy = any(task.running and task.reported and not task.ambient for task in self)
-        return not busy and self.state in (None, "idle")
+        return not self._busy and self.state in (None, "idle")
 
 
 class TaskTracker(TaskTable):
@@ -199,8 +216,45 @@ class TaskTracker(TaskTable):
     def _set(self, task: BackgroundTask, **fields: Any) -> BackgroundTask:
         """Change a task. What is None stays as it was."""
         known = {name: value for name, value in fields.items() if value is not None}
-        self._tasks[task.id] = task = replace(task, **known)
+        return self._put(replace(task, **known))
+
+    def _put(self, task: BackgroundTask) -> BackgroundTask:
+        """Keep a task as it is now, and what is looked up without a look at all of them."""
+        id, before = task.id, self._tasks.get(task.id)
+        self._tasks[id] = task
+        if before is None or before.parent != task.parent:
+            self._move_child(id, None if before is None else before.parent, task.parent)
+        if task.running:
+            self._ended.pop(id, None)
+            self._running.setdefault(id)
+        else:
+            self._running.pop(id, None)
+            self._ended.setdefault(id)
+        _choose(self._in_background, id, task.running and task.background is True)
+        _choose(self._busy, id, task.running and task.reported and not task.ambient)
         return task
+
+    def _drop(self, id: str) -> None:
+        task = self._tasks.pop(id)
+        self._move_child(id, task.parent, None)
+        self._running.pop(id, None)
+        self._ended.pop(id, None)
+        self._in_background.discard(id)
+        self._busy.discard(id)
+
+    def _move_child(self, id: str, before: str | None, after: str | None) -> None:
+        if before is not None and before in self._children:
+            self._children[before].pop(id, None)
+            if not self._children[before]:
+                del self._children[before]
+        if after is not None:
+            self._children.setdefault(after, {})[id] = None
+
+    def _name(self, id: str, *names: str | None) -> None:
+        for name in filter(None, names):
+            self._names_of.get(self._names.get(name, ""), set()).discard(name)
+            self._names[name] = id
+            self._names_of.setdefault(id, set()).add(name)
 
     def _begin(self, id: str, tool_use_id: str | None = None, **fields: Any) -> BackgroundTask:
         """Find a task by any of its names, or add it; then change it."""
@@ -211,17 +265,20 @@ class TaskTracker(TaskTable):
             task = self._identify(called, id, task)
         if task is None:
             task = BackgroundTask(id, started=self._clock)
-        self._names.update(dict.fromkeys([name for name in (id, tool_use_id) if name], task.id))
+        self._name(task.id, id, tool_use_id)
         parent = fields.pop("parent", None) or self._owner(tool_use_id)
-        return self._set(task, tool_use_id=tool_use_id, parent=parent, **fields)
+        task = self._set(task, tool_use_id=tool_use_id, parent=parent, **fields)
+        while len(self._running) > RUNNING:
+            self._forget(next(iter(self._running)))
+        return task
 
     def _identify(
         self, called: BackgroundTask, id: str, known: BackgroundTask | None
     ) -> BackgroundTask:
         """Learn the id of a task that was known by its tool call alone."""
-        del self._tasks[called.id]
-        for child in self.children(called.id):
-            self._set(child, parent=id)
+        self._drop(called.id)
+        for child in list(self._children.get(called.id, ())):
+            self._set(self._tasks[child], parent=id)
         if known is None:
             return replace(called, id=id)
         told = {
@@ -239,16 +296,17 @@ class TaskTracker(TaskTable):
     def _end(self, task: BackgroundTask, status: str, **fields: Any) -> BackgroundTask:
         self._clock += 1
         ended = task.ended or self._clock
-        task = replace(self._set(task, **fields), status=status, ended=ended, retry=None)
-        self._tasks[task.id] = task
-        self._forget()
+        known = {name: value for name, value in fields.items() if value is not None}
+        known |= {"status": status, "ended": ended, "retry": None}
+        task = self._put(replace(task, **known))
+        while len(self._ended) > self._kept:
+            self._forget(next(iter(self._ended)))
         return task
 
-    def _forget(self) -> None:
-        over = sorted((task.ended, task.id) for task in self._tasks.values() if task.ended)
-        for _, id in over[: max(0, len(over) - self._kept)]:
-            del self._tasks[id]
-            self._names = {name: known for name, known in self._names.items() if known != id}
+    def _forget(self, id: str) -> None:
+        self._drop(id)
+        for name in self._names_of.pop(id, ()):
+            del self._names[name]
 
     def _is_old(self, task: BackgroundTask | None, run: str | None) -> bool:
         """Whether a message is about an earlier run; the ids of runs sort as they began."""
@@ -276,7 +334,7 @@ class TaskTracker(TaskTable):
         # What has ended may begin again, as another run.
         again = known is not None and (message.run_id is None or known.run != message.run_id)
         if task.running or again:
-            self._tasks[task.id] = task = replace(task, status="running", ended=None)
+            task = self._put(replace(task, status="running", ended=None))
         return (task,)
 
     def _progressed(self, message: TaskProgressMessage) -> Changed:
@@ -293,8 +351,7 @@ class TaskTracker(TaskTable):
             reported=True,
             last=message,
         )
-        self._tasks[task.id] = task = replace(task, retry=None)
-        return (task,)
+        return (self._put(replace(task, retry=None)),)
 
     def _updated(self, message: TaskUpdatedMessage) -> Changed:
         patch = message.patch
@@ -333,13 +390,11 @@ class TaskTracker(TaskTable):
     def _tasks_changed(self, message: BackgroundTasksChangedMessage) -> Changed:
         """Let exactly these tasks run in the background."""
         live = {item.task_id: item for item in message.tasks}
-        gone = [
-            task
-            for task in self.running
-            if task.id not in live and (task.background is True or task.id in self._listed)
-        ]
-        changed = [self._end(task, ENDED) for task in gone if task.reported]
-        changed += [self._list(item, message) for item in live.values()]
+        gone = [self._tasks.get(id) for id in (self._in_background | self._listed) - live.keys()]
+        ended = [task for task in gone if task is not None and task.running and task.reported]
+        ended.sort(key=lambda task: task.started)
+        changed = [self._end(task, ENDED) for task in ended]
+        changed += [self._list(item, message) for item in islice(live.values(), LISTED)]
         self._listed = set(live)
         return changed
 
@@ -357,7 +412,7 @@ class TaskTracker(TaskTable):
             last=message,
         )
         if not task.running:
-            self._tasks[task.id] = task = replace(task, status="running", ended=None)
+            task = self._put(replace(task, status="running", ended=None))
         return task
 
     def _tool_progress(self, message: ToolProgressMessage) -> Changed:
@@ -365,8 +420,7 @@ class TaskTracker(TaskTable):
         task = self.get((retry and retry.agent_id) or message.task_id or message.tool_use_id)
         if task is None or not task.running or task.retry == retry:
             return ()
-        self._tasks[task.id] = task = replace(task, retry=retry, last=message)
-        return (task,)
+        return (self._put(replace(task, retry=retry, last=message)),)
 
     # --- what the conversation shows -------------------------------------------------------------
 
@@ -444,18 +498,35 @@ class TaskTracker(TaskTable):
 
     def _over(self, message: ResultMessage) -> Changed:
         """End the tasks that a turn was waiting for, with the turn."""
-        return [self._end(task, ENDED) for task in self.running if self._is_waited_for(task)]
+        goes_on = {task.id for task in self.running if _goes_on_alone(task)}
+        for id in list(goes_on):
+            self._add_children(id, goes_on)
+        return [self._end(task, ENDED) for task in self.running if task.id not in goes_on]
 
-    def _is_waited_for(self, task: BackgroundTask) -> bool:
-        """Whether the main conversation does not go on without a task."""
-        if task.background or (task.background is None and task.reported):
-            return False
-        parent = None if task.parent is None else self._tasks.get(task.parent)
-        return parent is None or not parent.running or self._is_waited_for(parent)
+    def _add_children(self, id: str, found: set[str]) -> None:
+        """Add all that a task has started, and what that has started, as far as it runs."""
+        unseen = [id]
+        while unseen:
+            for child in self._children.get(unseen.pop(), ()):
+                if child not in found and self._tasks[child].running:
+                    found.add(child)
+                    unseen.append(child)
 
     def _state_changed(self, message: SessionStateChangedMessage) -> Changed:
         self.state = message.state
         return ()
+
+
+def _goes_on_alone(task: BackgroundTask) -> bool:
+    """Whether the conversation goes on without a task, as far as the task itself shows."""
+    return bool(task.background) or (task.background is None and task.reported)
+
+
+def _choose(chosen: set[str], id: str, wanted: bool) -> None:
+    if wanted:
+        chosen.add(id)
+    else:
+        chosen.discard(id)
 
 
 def _launched_by(output: Any) -> tuple[str, str] | None:

@@ -7,7 +7,7 @@ pipes feeds it what arrived and writes what it returns. Nothing that a peer send
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import suppress
 from itertools import repeat
 from types import MappingProxyType
@@ -56,6 +56,27 @@ class _Owed(NamedTuple):
     wire_id: str
 
 
+class _OwedRequests(Mapping[str, Request]):
+    """Shows the requests, and copies nothing: there may be thousands, looked at for each line."""
+
+    __slots__ = ("_owed",)
+
+    def __init__(self, owed: dict[str, _Owed]) -> None:
+        self._owed = owed
+
+    def __getitem__(self, id: str) -> Request:
+        return self._owed[id].request
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._owed
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._owed)
+
+    def __len__(self) -> int:
+        return len(self._owed)
+
+
 class Connection:
     """The SDK's end or the CLI's end of one conversation.
 
@@ -76,6 +97,7 @@ class Connection:
         self._state = dict(INITIAL)
         self._asked: dict[str, Request] = {}
         self._owed: dict[str, _Owed] = {}
+        self._owed_requests = _OwedRequests(self._owed)
         self._settled: dict[str, str] = {}
         self._prompts: list[str | None] = []
         self._prompted = self._created = False
@@ -112,7 +134,7 @@ class Connection:
     @property
     def owed(self) -> Mapping[str, Request]:
         """The peer's requests that wait for us, by id."""
-        return MappingProxyType({id: owed.request for id, owed in self._owed.items()})
+        return self._owed_requests
 
     @property
     def unanswered_prompts(self) -> int:

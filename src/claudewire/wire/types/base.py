@@ -129,6 +129,9 @@ def _integer(digits: str) -> Number:
         return float(digits)
 
 
+_LENIENT = json.JSONDecoder(strict=False, parse_int=_integer, parse_constant=_refuse_constant)
+
+
 def load(line: bytes) -> Any:
     """Decode one line as leniently as can be done without guessing.
 
@@ -139,12 +142,7 @@ def load(line: bytes) -> Any:
         ValueError: it is not JSON.
         RecursionError: it is nested deeper than Python's stack.
     """
-    return json.loads(
-        line.decode("utf-8", "replace"),
-        strict=False,
-        parse_int=_integer,
-        parse_constant=_refuse_constant,
-    )
+    return _LENIENT.decode(line.decode("utf-8", "replace"))
 
 
 def load_object(line: bytes) -> dict[str, Any]:
