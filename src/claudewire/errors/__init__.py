@@ -1,8 +1,8 @@
 """The exceptions of the library, and the evidence that they carry.
 
 An error says what happened, why, and what to do; `diagnosis` finds the cause in what the CLI wrote
-last, and `redaction` removes secrets from everything that is kept. It uses `wire` only. Start with
-`exceptions`.
+last, `redaction` removes secrets from everything that is kept, and `plain_text` makes it safe to
+show. It uses `wire` only. Start with `exceptions`.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from .exceptions import (
 
 if TYPE_CHECKING:
     from .diagnosis import Diagnosis, diagnose, diagnose_result, status_of
+    from .plain_text import visible
     from .redaction import PLACEHOLDER, Redact, Redactor, redact, rewrite
 
 __all__ = [
@@ -68,14 +69,16 @@ __all__ = [
     "redact",
     "rewrite",
     "status_of",
+    "visible",
     "words_of",
 ]
 
-if not TYPE_CHECKING:  # both consist of patterns, which take their time, and are rarely needed
+if not TYPE_CHECKING:  # they take their time to load, and are rarely needed
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             ".diagnosis": "Diagnosis diagnose diagnose_result status_of",
+            ".plain_text": "visible",
             ".redaction": "PLACEHOLDER Redact Redactor redact rewrite",
         },
     )

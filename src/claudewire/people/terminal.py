@@ -20,6 +20,7 @@ import anyio
 import anyio.to_thread
 
 from ..concurrency import Mailbox
+from ..errors import visible
 from ..wire import Question
 from .elicitation import DialogRequest, ElicitationRequest, Field
 from .pending import AnswerError, Pending
@@ -27,26 +28,14 @@ from .permissions import PermissionRequest
 from .plans import PlanRequest
 from .questions import QuestionAnswer, QuestionRequest
 
-__all__ = ["Terminal", "visible"]
+__all__ = ["Terminal"]
 
-_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 _BAR, _GOES_ON = "  | ", "  : "
 _LEAST_COLUMNS = 20
 _IN_DIFF = frozenset({"content", "edits", "new_source", "new_string", "old_string"})
 """Fields of an input that its diff shows better."""
 
 ENDED = "The input of the terminal has ended, so the answer is no."
-
-
-def visible(text: str) -> str:
-    """Replace everything that a terminal would act upon or hide with an escape."""
-    return "".join(map(_visible, text))
-
-
-def _visible(character: str) -> str:
-    if character in "\n\t" or unicodedata.category(character) not in _HIDDEN:
-        return character
-    return character.encode("unicode_escape").decode()
 
 
 def _fold(line: str, width: int) -> list[str]:

@@ -1,0 +1,152 @@
+"""Two recordings compared: what differs is found, and what only looks different is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.timelines.written import answered, asked, prompt, result, said, text, used, written
+
+from claudewire.recordings import Comparison, compare, read
+from claudewire.transport import Recording, RecordingEntry
+
+FOLDER = Path(__file__).resolve().parent.parent / "recordings"
+FILES = sorted(FOLDER.glob("*.jsonl"))
+
+
+def kinds(comparison: Comparison) -> list[tuple[str, int, int]]:
+    return [(str(it.kind), it.before, it.after) for it in comparison.kinds]
+
+
+def fields(comparison: Comparison) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    return [tuple(it) for kind in comparison.kinds for it in kind.fields]
+
+
+def values(comparison: Comparison) -> list[tuple[str, str | None, str | None]]:
+    return [tuple(it) for line in comparison.lines for it in line.values]
+
+
+def both(before: Any, after: Any, **options: Any) -> Comparison:
+    return compare(written((0, "<", before)), written((0, "<", after)), **options)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_recording_does_not_differ_from_itself(path: Path) -> None:
+    assert compare(read(path), read(path)).is_same
+
+
+def test_other_ids_and_times_are_no_difference() -> None:
+    def talk(id: str, start: float) -> Recording:
+        return written(
+            (start, ">", prompt("Go", uuid=f"{id}-1")),
+            (start + 1, "<", said(used(f"toolu_{id}", "Bash"))),
+            (
+                start + 2,
+                "<",
+                asked(id, "can_use_tool", tool_name="Bash", tool_use_id=f"toolu_{id}", input={}),
+            ),
+            (start + 3, ">", answered(id, behavior="allow", updatedInput={})),
+            (start + 4, "<", result(f"Wrote toolu_{id}", duration_ms=start, timestamp=f"{start}")),
+        )
+
+    comparison = compare(talk("one", 0.0), talk("two", 7.5))
+    assert comparison.is_same
+    assert compare(talk("one", 0.0), talk("two", 7.5), times=True).lines
+
+
+def test_an_id_that_refers_to_something_else_is_a_difference() -> None:
+    before = written(
+        (0, "<", said(used("toolu_1", "A"), used("toolu_2", "B"), used("toolu_1", "C")))
+    )
+    after = written(
+        (0, "<", said(used("toolu_3", "A"), used("toolu_4", "B"), used("toolu_4", "C")))
+    )
+    path = "$.message.content[2].id"
+    assert (path, '"toolu_1"', '"toolu_4"') in values(compare(before, after))
+
+
+def test_kinds_of_lines_that_are_new_gone_or_more_are_counted() -> None:
+    one = {"type": "system", "subtype": "status", "status": None}
+    comparison = compare(
+        written((0, "<", one), (0, "!", "warning"), (0, "<", result())),
+        written((0, "<", result()), (0, "<", result()), (0, "<", "noise"), exit=1),
+    )
+    assert kinds(comparison) == [
+        ("< system/status", 1, 0),
+        ("! stderr ", 1, 0),
+        ("< result/success", 1, 2),
+        ("< bad line noise", 0, 1),
+        ("= exit ", 0, 1),
+    ]
+    alone = [(str(it.kind), it.before is None) for it in comparison.lines]
+    assert ("< system/status", False) in alone
+    assert ("< bad line noise", True) in alone
+
+
+def test_fields_that_are_new_gone_or_of_another_type_are_named_by_their_path() -> None:
+    before = result(usage={"in": 1}, gone={"deep": {"er": 1}}, modelUsage={"claude-1": {"a": 1}})
+    after = result(usage={"in": "1"}, new=[{"x": 1}], modelUsage={"claude-2": {"a": 1, "b": None}})
+    assert fields(both(before, after)) == [
+        ("$.gone", ("object",), ()),
+        ("$.modelUsage.*.b", (), ("null",)),
+        ("$.new", (), ("array",)),
+        ("$.usage.in", ("number",), ("string",)),
+    ]
+
+
+def test_items_of_a_list_are_told_apart_by_their_type() -> None:
+    thinking = {"type": "thinking", "thinking": ""}
+    after = said({**text("a"), "citations": []}, {**thinking, "signature": True})
+    assert fields(both(said(text("a"), thinking), after)) == [
+        ("$.message.content[text].citations", (), ("array",)),
+        ("$.message.content[thinking].signature", (), ("boolean",)),
+    ]
+
+
+def test_values_that_differ_are_shown_with_both_sides() -> None:
+    comparison = both(result("One", num_turns=1), result("Two", num_turns=1, extra=[None]))
+    assert values(comparison) == [("$.result", '"One"', '"Two"'), ("$.extra", None, "[null]")]
+
+
+def test_lists_of_words_are_compared_by_what_is_missing_or_new() -> None:
+    comparison = both(result(tools=["A", "B", "C"]), result(tools=["C", "B", "D", "E"]))
+    tools = [("$.tools[]", '"A"', None), ("$.tools[]", None, '"D"'), ("$.tools[]", None, '"E"')]
+    assert values(comparison) == tools
+    order = both(result(tools=["A", "B"]), result(tools=["B", "A"]))
+    assert values(order) == [("$.tools", '["A", "B"]', '["B", "A"]')]
+    other = both(result(tools=["A", "B"]), result(tools=["C", "D"]))
+    assert values(other) == [("$.tools[]", '"A"', '"C"'), ("$.tools[]", '"B"', '"D"')]
+
+
+def test_objects_with_names_are_compared_by_name() -> None:
+    one, two = {"name": "x", "n": 1}, {"name": "y", "n": 1}
+    comparison = both(result(commands=[one, two]), result(commands=[{**two, "n": 2}]))
+    assert values(comparison) == [
+        ("$.commands[x]", '{"name": "x", "n": 1}', None),
+        ("$.commands[y].n", "1", "2"),
+    ]
+    same = both(result(items=[{"a": 1}]), result(items=[{"a": 1}, {"a": 2}]))
+    assert values(same) == [("$.items[1]", None, '{"a": 2}')]
+
+
+def test_true_is_not_one() -> None:
+    assert values(both(result(x=True), result(x=1))) == [("$.x", "true", "1")]
+
+
+def test_how_long_exchanges_took_is_put_side_by_side() -> None:
+    before = written((0, ">", asked("1", "initialize")), (1, "<", answered("1")))
+    after = written(
+        (0, ">", asked("1", "initialize")), (3, "<", answered("1")), (3, ">", prompt(""))
+    )
+    one, two = compare(before, after).latencies
+    assert (one.before and one.before.median, one.after and one.after.median) == (1, 3)
+    assert two.before is None
+
+
+@given(st.lists(st.binary(max_size=12).map(lambda it: it.replace(b"\n", b"")), max_size=6))
+def test_lines_that_are_no_json_are_compared_as_they_are(lines: list[bytes]) -> None:
+    recording = Recording([RecordingEntry(dir="<", line=line) for line in lines])
+    assert compare(recording, recording).is_same
