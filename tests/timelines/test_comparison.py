@@ -22,11 +22,11 @@ def kinds(comparison: Comparison) -> list[tuple[str, int, int]]:
 
 
 def fields(comparison: Comparison) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    return [tuple(it) for kind in comparison.kinds for it in kind.fields]
+    return [(*it,) for kind in comparison.kinds for it in kind.fields]
 
 
 def values(comparison: Comparison) -> list[tuple[str, str | None, str | None]]:
-    return [tuple(it) for line in comparison.lines for it in line.values]
+    return [(*it,) for line in comparison.lines for it in line.values]
 
 
 def both(before: Any, after: Any, **options: Any) -> Comparison:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -270,7 +271,7 @@ def test_latencies_are_counted_by_name_with_the_longest_first() -> None:
         lines.append((0, ">", asked(f"a{number}", "mcp_status")))
         lines.append((seconds, "<", answered(f"a{number}")))
     timeline = Timeline.of(written(*lines, (0, ">", asked("b", "interrupt"))))
-    assert [tuple(it) for it in timeline.latencies()] == [
+    assert [astuple(it) for it in timeline.latencies()] == [
         ("request", "mcp_status", ">", 3, 0, 2, 6),
         ("request", "interrupt", ">", 1, 1, None, None),
     ]

@@ -7,7 +7,8 @@ command. Start with `timeline`.
 from __future__ import annotations
 
 from .comparison import Comparison, compare
+from .page import page
 from .reading import read
 from .timeline import Exchange, Latency, Step, Timeline
 
-__all__ = ["Comparison", "Exchange", "Latency", "Step", "Timeline", "compare", "read"]
+__all__ = ["Comparison", "Exchange", "Latency", "Step", "Timeline", "compare", "page", "read"]

@@ -229,8 +229,8 @@ def _runs(steps: Iterable[Step]) -> list[_Run]:
 
 def _lines(one: Iterable[Step], two: Iterable[Step], values: _Values) -> Iterator[LineChange]:
     before, after = _runs(one), _runs(two)
-    kinds = [[run.kind for run in runs] for runs in (before, after)]
-    matcher = difflib.SequenceMatcher(None, *kinds, autojunk=False)
+    then_kinds, now_kinds = ([run.kind for run in runs] for runs in (before, after))
+    matcher = difflib.SequenceMatcher(None, then_kinds, now_kinds, autojunk=False)
     for operation, start, end, from_, to in matcher.get_opcodes():
         if operation == "equal":
             pairs: Iterable[tuple[_Run | None, _Run | None]]
@@ -305,9 +305,8 @@ class _Pair(NamedTuple):
 def _by_name(items: list[Any]) -> dict[str, Any] | None:
     """Return objects by their names, if all have one of their own. Blocks of content have not."""
     objects = [item if isinstance(item, dict) and "type" not in item else {} for item in items]
-    names = [item.get("name") for item in objects]
-    are_names = all(isinstance(name, str) for name in names) and len({*names}) == len(names)
-    return dict(zip(names, items, strict=True)) if are_names else None
+    named = {item["name"]: item for item in objects if isinstance(item.get("name"), str)}
+    return named if len(named) == len(items) else None
 
 
 class _Values:
@@ -354,6 +353,8 @@ def _shown(value: Any) -> str | None:
 
 
 def _latencies(one: Timeline, two: Timeline) -> Iterator[LatencyChange]:
-    before, after = ({it[:3]: it for it in timeline.latencies()} for timeline in (one, two))
+    before, after = (
+        {(it.kind, it.name, it.by): it for it in timeline.latencies()} for timeline in (one, two)
+    )
     for key in dict.fromkeys([*before, *after]):
         yield LatencyChange(before.get(key), after.get(key))

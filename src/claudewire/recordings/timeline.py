@@ -106,7 +106,8 @@ class Exchange:
     first: float | None = None
 
 
-class Latency(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Latency:
     """How long all exchanges with one name took."""
 
     kind: ExchangeKind
