@@ -98,6 +98,10 @@ PACKAGES = {
         "What carries bytes to a CLI and back: for CLIs elsewhere, and for recordings.",
         "Launch spawn MemoryTransport memory_pair Recording RecordingTransport ReplayTransport",
     ),
+    "recordings": Package(
+        "Recordings for people: as a timeline, as a page, and compared with each other.",
+        "Timeline Step Exchange Latency Comparison read compare page",
+    ),
     "tracking": Package("What is counted.", "ContextWindow RateLimit Retry"),
     "errors": Package("Evidence, diagnosis and redaction."),
     "schemas": Package("Python types as JSON Schema."),

@@ -202,6 +202,10 @@ def package_of(module: str) -> str:
     return ".".join(module.split(".")[1:2])
 
 
+PUBLIC_INSIDE = {"claudewire.wire.lint", "claudewire.wire.schema"}
+"""Public by themselves: `claudewire.wire` does not load them, because few programs need them."""
+
+
 @pytest.mark.parametrize("path", MODULES, ids=label)
 def test_no_module_reaches_past_the_init_of_another_package(path: Path) -> None:
     ours = package_of(module_name(path))
@@ -209,13 +213,14 @@ def test_no_module_reaches_past_the_init_of_another_package(path: Path) -> None:
         name
         for name in imported(parse(path), package_name(path))
         if name.startswith("claudewire.") and package_of(name) != ours and name.count(".") > 1
+        if name not in PUBLIC_INSIDE
     ]
     assert past == []
 
 
 def test_the_package_can_be_seen_at_one_look() -> None:
     entries = [it for it in (SOURCE / "claudewire").iterdir() if it.name != "__pycache__"]
-    assert len(entries) <= 20
+    assert len(entries) <= 24
 
 
 def only_for_typing(tree: ast.Module, package: str) -> set[str]:

@@ -6,9 +6,35 @@ command. Start with `timeline`.
 
 from __future__ import annotations
 
-from .comparison import Comparison, compare
+from .comparison import (
+    Comparison,
+    FieldChange,
+    KindChange,
+    LatencyChange,
+    LineChange,
+    LineKind,
+    ValueChange,
+    compare,
+)
 from .page import page
 from .reading import read
-from .timeline import Exchange, Latency, Step, Timeline
+from .timeline import Exchange, ExchangeKind, Latency, Step, StepKind, Timeline
 
-__all__ = ["Comparison", "Exchange", "Latency", "Step", "Timeline", "compare", "page", "read"]
+__all__ = [
+    "Comparison",
+    "Exchange",
+    "ExchangeKind",
+    "FieldChange",
+    "KindChange",
+    "Latency",
+    "LatencyChange",
+    "LineChange",
+    "LineKind",
+    "Step",
+    "StepKind",
+    "Timeline",
+    "ValueChange",
+    "compare",
+    "page",
+    "read",
+]
