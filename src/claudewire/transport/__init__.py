@@ -14,6 +14,7 @@ from .platforms import PROCESS_MARK
 from .process import Configurable, Launch, ProcessTransport, check_platform, spawn
 
 if TYPE_CHECKING:
+    from .own_pipes import Pipes, relay
     from .recording import Direction, Recording, RecordingEntry, RecordingError, RecordingTransport
     from .replay import Match, ReplayMismatch, ReplayTransport, ReplayUnfinished
 
@@ -24,6 +25,7 @@ __all__ = [
     "Launch",
     "Match",
     "MemoryTransport",
+    "Pipes",
     "ProcessTransport",
     "Recording",
     "RecordingEntry",
@@ -35,6 +37,7 @@ __all__ = [
     "Transport",
     "check_platform",
     "memory_pair",
+    "relay",
     "spawn",
 ]
 
@@ -43,6 +46,7 @@ if not TYPE_CHECKING:  # most sessions are neither recorded nor replayed
         __name__,
         {
             ".recording": "Direction Recording RecordingEntry RecordingError RecordingTransport",
+            ".own_pipes": "Pipes relay",
             ".replay": "Match ReplayMismatch ReplayTransport ReplayUnfinished",
         },
     )
