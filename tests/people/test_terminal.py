@@ -14,6 +14,7 @@ import anyio
 import pytest
 from tests.people.asking import COLOUR, SIZES, SOON, ask, dialog, form, permission, plan, use
 
+from claudewire.errors import visible
 from claudewire.people import (
     Decider,
     DialogRequest,
@@ -28,7 +29,7 @@ from claudewire.people import (
     Terminal,
 )
 from claudewire.people.pending import Pending
-from claudewire.people.terminal import LineReader, visible
+from claudewire.people.terminal import LineReader
 from claudewire.wire import (
     AddRules,
     DialogCancelled,
