@@ -147,7 +147,7 @@
     const kind = step.kind === "bad line" ? "bad" : step.kind;
     return "lane " + (step.kind === "end" || step.kind === "exit" ? "aside" : way + " " + kind);
   };
-  const title = (step) => (["answer", "failure", "cancel"].includes(step.kind) ? step.kind + " " : "") + step.name;
+  const title = (step) => (["answer", "failure"].includes(step.kind) ? step.kind + " " : "") + step.name;
 
   const row = (step, index) => {
     const took = make("span", "took");

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -38,7 +38,7 @@ class Pipes(NamedTuple):
 async def relay(
     transport: Transport,
     pipes: Pipes = Pipes(),  # noqa: B008 (it does not change)
-    signals: Callable[[], Awaitable[None]] | None = None,
+    signals: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> int | None:
     """Pass everything on, unchanged and at once, until the other end has exited.
 
