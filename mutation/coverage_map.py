@@ -17,7 +17,7 @@ from mutation.mutations import Mutation, package_of
 from mutation.plugin import CONTEXT
 from mutation.sandbox import Sandbox
 
-__all__ = ["IGNORED", "CoverageMap", "distance", "file_of", "make_map"]
+__all__ = ["IGNORED", "UNKNOWN", "CoverageMap", "distance", "file_of", "make_map"]
 
 _LEFT_OUT = (
     "tests/real",
@@ -36,6 +36,9 @@ _CHOSEN = "not unmeasured or hypothesis"
 _DATA = KEPT / "coverage"
 _DURATIONS = KEPT / "durations.json"
 _SOURCES = KEPT / "source"
+
+UNKNOWN = 0.5
+"""Seconds that are assumed for a test that is newer than the map."""
 
 _BOUND = 3600.0
 """Seconds for the whole suite, measured: several times what it takes."""
@@ -82,9 +85,7 @@ class CoverageMap:
     def __init__(self) -> None:
         if not _DATA.exists():
             raise SystemExit("There is no map from lines to tests yet: run scripts/mutate --map")
-        durations: dict[str, float] = json.loads(_DURATIONS.read_text(encoding="utf-8"))
-        files = {file for file in map(file_of, durations) if (ROOT / file).exists()}
-        self.durations = {it: time for it, time in durations.items() if file_of(it) in files}
+        self.durations: dict[str, float] = json.loads(_DURATIONS.read_text(encoding="utf-8"))
         self._data = CoverageData(str(_DATA))
         self._data.read()
         self._files = {
@@ -98,15 +99,20 @@ class CoverageMap:
             return {}
         contexts = self._data.contexts_by_lineno(self._files[file])
         now = _moved(_SOURCES / file, ROOT / SOURCE / file)
-        return {
-            now[line]: set(tests) & self.durations.keys()
-            for line, tests in contexts.items()
-            if line in now
+        return {now[line]: set(tests) for line, tests in contexts.items() if line in now}
+
+    def adapt(self, collected: dict[str, bool]) -> None:
+        """Forget tests that are gone, and add those that are measured and newer than the map."""
+        self.durations = {
+            test: self.durations.get(test, UNKNOWN)
+            for test, is_measured in collected.items()
+            if is_measured or test in self.durations
         }
 
     def _running(self, file: str, lines: Iterable[int] | None = None) -> set[str]:
         found = self._lines(file)
-        return set().union(*(found.get(line, ()) for line in (found if lines is None else lines)))
+        wanted = found if lines is None else lines
+        return self.durations.keys() & set().union(*(found.get(line, ()) for line in wanted))
 
     def near(self, mutation: Mutation) -> list[str]:
         """Return the tests that run the changed line, the nearest first."""
@@ -124,7 +130,11 @@ class CoverageMap:
         file = mutation.identity.file
         found = set() if mutation.imported else self._running(file, mutation.body)
         near = 0 if found else 1
-        mirrored = {test for test in self.durations if distance(test, file) <= near}
+        mirrored = {
+            test
+            for test, seconds in self.durations.items()
+            if distance(test, file) <= (1 if seconds == UNKNOWN else near)
+        }
         # A process that is killed does not say what it has run.
         return (found or self._running(file)) | mirrored
 

@@ -14,9 +14,10 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import cached_property, partial
 from pathlib import Path
 from queue import SimpleQueue
 from random import Random
@@ -50,6 +51,9 @@ HANG = 30.0
 
 Status = Literal["killed", "timeout", "survived", "no test"]
 STATUSES: tuple[Status, ...] = get_args(Status)
+
+Run = Callable[[Sequence[str]], tuple[Status, str]]
+"""Runs tests, and says what became of the change, and by which test."""
 
 
 class Result(NamedTuple):
@@ -85,6 +89,7 @@ class Trial:
         self._list = sandbox.folder.parent / "tests"
         self._running = sandbox.folder.parent / "running"
         self._server = Server(sandbox, *self._common(), *IGNORED, HYPOTHESIS_PROFILE="fast")
+        tests.adapt(self._server.collected)
         self._green: dict[str, bool] = {}
 
     def close(self) -> None:
@@ -94,13 +99,21 @@ class Trial:
         """Try a mutation. Only a test that passes without it can notice it."""
         while True:
             result = self._result(mutation)
-            if not result.by or self._is_green(result.by):
+            if result.survived or self._is_green(result.by):
                 return result
 
     def _is_green(self, test: str) -> bool:
-        if test not in self._green:
+        """Say whether a test passes without a change; without a test, whether any would begin."""
+        if not test and not self._begins:
+            raise RuntimeError("No test can be run in the copy, also without a change")
+        if test and test not in self._green:
             self._green[test] = self._run_in_fork([test], None) == ("survived", "")
-        return self._green[test]
+        return self._green.get(test, True)
+
+    @cached_property
+    def _begins(self) -> bool:
+        quickest = min(self._tests.durations, key=self._tests.durations.__getitem__)
+        return self._run_anew([quickest]) == ("survived", "")
 
     def _result(self, mutation: Mutation) -> Result:
         near = self._tests.near(mutation)
@@ -109,12 +122,13 @@ class Trial:
         rest = [it for it in self._first(wide, self._wide) if it not in set(first)]
         with self._sandbox.changed(mutation):
             for batch in (self._extra, first, rest):
-                status, by = self._verdict(batch, mutation)
+                status, by = self._verdict(batch, partial(self._run, mutation))
                 if status != "survived":
                     break
             else:
                 # A value that was kept at import is that of the library without the change.
-                status, by = self._run_anew(first) if is_swappable(mutation) else (status, by)
+                if is_swappable(mutation):
+                    status, by = self._verdict(first, self._run_anew)
         if status == "survived" and not near:
             status = "no test"
         return Result(mutation, status, len(first) + len(rest), len(wide), by)
@@ -131,16 +145,16 @@ class Trial:
                 chosen.append(test)
         return chosen
 
-    def _verdict(self, tests: Sequence[str], mutation: Mutation) -> tuple[Status, str]:
+    def _verdict(self, tests: Sequence[str], run: Run) -> tuple[Status, str]:
         """Run tests. One that fails, but not when it runs alone, has failed by chance."""
         left = list(tests)
         while True:
-            status, by = self._run(left, mutation)
-            if by not in left or self._run([by], mutation)[0] != "survived":
+            status, by = run(left)
+            if by not in left or run([by])[0] != "survived":
                 return status, by
             left.remove(by)
 
-    def _run(self, tests: Sequence[str], mutation: Mutation) -> tuple[Status, str]:
+    def _run(self, mutation: Mutation, tests: Sequence[str]) -> tuple[Status, str]:
         found = None
         if is_swappable(mutation):
             found = self._run_in_fork(tests, mutation.identity.file)

@@ -41,7 +41,11 @@ def is_swappable(mutation: Mutation) -> bool:
 
 
 class Server:
-    """The side that asks."""
+    """The side that asks.
+
+    Attributes:
+        collected: every test, and whether it is measured.
+    """
 
     def __init__(self, sandbox: Sandbox, *arguments: str, **variables: str) -> None:
         self._log = (sandbox.folder.parent / "server.log").open("w+b")
@@ -54,7 +58,8 @@ class Server:
             )
         self._stream = self._socket.makefile("rw", encoding="utf-8")
         sandbox.spared.add(self._process.pid)
-        self.run([], None, 0, 0)  # nothing may be changed before everything is imported
+        # Nothing may be changed before everything is imported.
+        self.collected: dict[str, bool] = json.loads(self._answer(0))
 
     def close(self) -> None:
         self._process.kill()
@@ -66,15 +71,22 @@ class Server:
     def run(self, tests: Sequence[str], file: str | None, hang: float, bound: float) -> Finished:
         """Run tests until one fails, with the functions of this file as they are now on disk."""
         start = self._log.seek(0, os.SEEK_END)
-        answer = ""
         with suppress(ConnectionError):  # it has ended: its output says why
             print(json.dumps([file, list(tests), hang, bound]), file=self._stream, flush=True)
+        answer = self._answer(start)
+        return Finished(json.loads(answer), self._output(start))
+
+    def _answer(self, start: int) -> str:
+        answer = ""
+        with suppress(ConnectionError):
             answer = self._stream.readline()
-        self._log.seek(start)
-        output = self._log.read().decode(errors="replace")
         if not answer:
-            raise RuntimeError(f"The pytest that runs the tests has ended:\n{output}")
-        return Finished(json.loads(answer), output)
+            raise RuntimeError(f"The pytest that runs the tests has ended:\n{self._output(start)}")
+        return answer
+
+    def _output(self, start: int) -> str:
+        self._log.seek(start)
+        return self._log.read().decode(errors="replace")
 
 
 # --- the side that runs tests --------------------------------------------------------------------
@@ -88,6 +100,8 @@ def serve(session: pytest.Session, descriptor: int) -> None:
         socket.socket(fileno=descriptor) as connection,
         connection.makefile("rw", encoding="utf-8") as stream,
     ):
+        measured = {it.nodeid: not it.get_closest_marker("unmeasured") for it in session.items}
+        print(json.dumps(measured), file=stream, flush=True)
         for line in stream:
             file, tests, hang, bound = json.loads(line)
             items = chosen(session.items, tests)
@@ -96,6 +110,7 @@ def serve(session: pytest.Session, descriptor: int) -> None:
                 pid = os.fork()
                 if not pid:
                     _run(session, items, hang, library, file)
+                os.setpgid(pid, pid)  # whichever of the two is first
                 code = _code(pid, bound)
             print(json.dumps(code), file=stream, flush=True)
 
@@ -106,8 +121,7 @@ def _code(pid: int, bound: float) -> int | None:
         ended, _, _ = select.select([descriptor], [], [], bound)
     finally:
         os.close(descriptor)
-    if not ended:
-        os.kill(pid, signal.SIGKILL)
+    os.killpg(pid, signal.SIGKILL)  # also what its tests have left
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     return code if ended else None
 
@@ -129,10 +143,12 @@ def _run(
     file: str | None,
 ) -> NoReturn:
     """Run tests in a process of their own."""
-    code = 1
+    code = NOT_SWAPPED
     try:
+        os.setpgid(0, 0)  # a broken library may send a signal to its own group
         if file is not None and not library.change(file):
             os._exit(NOT_SWAPPED)
+        code = 1
         for item, following in zip(items, [*items[1:], None], strict=True):
             item.add_marker(pytest.mark.timeout(hang, method="thread"))
             session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from textwrap import dedent
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 from mutation import ROOT, SOURCE, judged
-from mutation.coverage_map import distance
+from mutation.coverage_map import UNKNOWN, CoverageMap, distance
 from mutation.mutations import Identity, Mutation, is_program, mutations, packages, sample, shares
 from mutation.run import Result, report
 from mutation.sandbox import Sandbox
@@ -210,8 +212,31 @@ def test_a_pytest_that_has_imported_everything_runs_tests_with_a_change() -> Non
             with sandbox.changed(change):
                 assert server.run([test], file, 60, 60).code == 1
             assert server.run([test], file, 60, 60).code == 0
+            assert all(it.startswith(f"{test}::") for it in server.collected)
+            suicide = change.changed.replace(b"return None", b"import os; os.killpg(0, 9)")
+            with sandbox.changed(replace(change, changed=suicide)):
+                assert server.run([test], file, 60, 60).code == -signal.SIGKILL
+            assert server.run([test], file, 60, 60).code == 0
         finally:
             server.close()
+
+
+def test_a_map_forgets_tests_that_are_gone_and_adds_those_that_are_new() -> None:
+    known = CoverageMap.__new__(CoverageMap)
+    known.durations = {"tests/a.py::gone": 1.0, "tests/a.py::old": 2.0, "tests/a.py::trio": 3.0}
+    known.adapt(
+        {
+            "tests/a.py::old": True,
+            "tests/a.py::new": True,
+            "tests/a.py::trio": False,
+            "tests/b.py::new_on_trio": False,
+        }
+    )
+    assert known.durations == {
+        "tests/a.py::old": 2.0,
+        "tests/a.py::new": UNKNOWN,
+        "tests/a.py::trio": 3.0,
+    }
 
 
 @pytest.mark.parametrize(
