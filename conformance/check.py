@@ -255,7 +255,12 @@ def collect(root: Path) -> Collected:
         # 5: there are no tests, which is for the requirements to complain about.
         if run.returncode not in (0, 5):
             raise CollectionError(run.stdout + run.stderr)
-        return Collected(**json.loads(answer.read_text(encoding="utf-8")))
+        return collected(answer)
+
+
+def collected(path: Path) -> Collected:
+    """Read what pytest has written."""
+    return Collected(**json.loads(path.read_text(encoding="utf-8")))
 
 
 def _document_faults(path: Path, text: str, *, check: bool) -> Iterator[str]:
@@ -271,6 +276,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Check everything, say it in plain words, and return the exit status."""
     parser = argparse.ArgumentParser(prog="scripts/conformance", description=__doc__)
     parser.add_argument("--check", action="store_true", help="do not write the document")
+    parser.add_argument(
+        "--collected", type=Path, help="what pytest wrote with --conformance-map, to save time"
+    )
     parser.add_argument("--root", type=Path, default=FOLDER.parent, help="root of the project")
     options = parser.parse_args(arguments)
     root: Path = options.root
@@ -278,7 +286,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     manifest = (root / "conformance" / "requirements.toml").read_text(encoding="utf-8")
     try:
         requirements, wrong = read(manifest)
-        tests = collect(root)
+        tests = collected(options.collected) if options.collected else collect(root)
     except tomllib.TOMLDecodeError as error:
         print(f"conformance/requirements.toml is not TOML: {error}")
         return 1

@@ -218,12 +218,16 @@ def definition(module: ModuleType, name: str) -> tuple[str, str]:
     folder = Path(module.__file__ or "").parent
     everywhere = Path(claudewire.__file__).parent
     for path in [*sorted(folder.rglob("*.py")), *sorted(everywhere.rglob("*.py"))]:
-        body = ast.parse(path.read_text(encoding="utf-8")).body
-        for node, after in pairwise([*body, ast.Pass()]):
+        for node, after in pairwise([*_body(path), ast.Pass()]):
             if name in [ast.unparse(target) for target in targets(node)]:
                 told = after.value.value if is_string(after) else ""  # type: ignore[attr-defined]
                 return ast.unparse(node), " ".join(inspect.cleandoc(told).split())
     raise SystemExit(f"{module.__name__}.{name} is defined nowhere")
+
+
+@cache
+def _body(path: Path) -> list[ast.stmt]:
+    return ast.parse(path.read_text(encoding="utf-8")).body
 
 
 def targets(node: ast.stmt) -> list[ast.expr]:
@@ -260,6 +264,7 @@ def class_entry(name: str, thing: type[Any]) -> str:
 # --- classes --------------------------------------------------------------------------------------
 
 
+@cache
 def source_of(thing: Any) -> ast.stmt:
     return ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
 

@@ -95,20 +95,19 @@ def write() -> None:
         path.write_text(with_files(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
+def problems_of(path: Path) -> list[str]:
+    """Return what is wrong with a page, each with its place."""
+    text = path.read_text(encoding="utf-8")
+    found = [*bad_snippets(text), *outdated_files(text), *dead_links(text, path)]
+    return [f"{path.relative_to(ROOT)}:{problem}" for problem in found]
+
+
 def main() -> int:
     if "--write" in sys.argv[1:]:
         write()
-    problems = 0
-    for problem in outdated_reference():
-        print(problem)
-        problems += 1
-    for path in documents():
-        text = path.read_text(encoding="utf-8")
-        for problem in [*bad_snippets(text), *outdated_files(text), *dead_links(text, path)]:
-            print(f"{path.relative_to(ROOT)}:{problem}")
-            problems += 1
-    print(f"{len(documents())} documents, {problems} problems")
-    return min(problems, 1)
+    problems = [*outdated_reference(), *(it for path in documents() for it in problems_of(path))]
+    print(*problems, f"{len(documents())} documents, {len(problems)} problems", sep="\n")
+    return min(len(problems), 1)
 
 
 if __name__ == "__main__":

@@ -156,7 +156,8 @@ def is_on_trio(item: pytest.Item) -> bool:
     return callspec is not None and "trio" in callspec.id
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    _write_conformance_map(config, items)  # before any are deselected
     for item in items:
         if item.path.is_relative_to(HERE):
             for name, places in (("unmeasured", UNMEASURED), ("slow", SLOW)):
@@ -206,11 +207,12 @@ def judge(item: pytest.Item) -> str:
     return next((name for place, name in JUDGES.items() if is_in(item, (place,))), "own double")
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    path: str | None = session.config.getoption("--conformance-map")
-    if path is not None:
-        shown = conformance_map(session.items)
+def _write_conformance_map(config: pytest.Config, items: list[pytest.Item]) -> None:
+    path: str | None = config.getoption("--conformance-map")
+    # All workers of xdist collect the same.
+    if path is not None and os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0":
+        shown = conformance_map(items)
         named = {test for tests in shown.values() for test in tests}
-        judges = {it.nodeid: judge(it) for it in session.items if it.nodeid in named}
+        judges = {it.nodeid: judge(it) for it in items if it.nodeid in named}
         found = {"shown": shown, "judges": judges}
         Path(path).write_text(json.dumps(found, sort_keys=True), encoding="utf-8")

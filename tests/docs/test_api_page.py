@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
+from scripts.api_reference import reference
 from tests.docs.protocol_examples import text_of
 
 import claudewire
@@ -32,6 +33,11 @@ def public_methods(thing: type[Any]) -> list[str]:
         for name, it in vars(thing).items()
         if inspect.isfunction(it) and not name.startswith("_") and it.__doc__
     ]
+
+
+def test_the_page_is_what_the_source_says() -> None:
+    is_same = text_of(PAGE) == reference()  # not in the assertion: the difference of long texts
+    assert is_same, "scripts/docs --write makes it anew"
 
 
 def test_every_option_has_its_type_and_its_default() -> None:

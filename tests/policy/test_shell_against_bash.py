@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, event, example, given, settings
 from hypothesis import strategies as st
+from tests.helpers.examples import examples
 
 from claudewire.policy import Policy
 
@@ -16,8 +17,7 @@ from .shell_strategies import ALLOWED, COMMANDS, FORBIDDEN, PLAIN
 
 pytestmark = pytest.mark.skipif(BASH is None, reason="there is no bash here to be asked")
 
-EXAMPLES = 600
-THOROUGH = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
+THOROUGH = settings(examples(12), suppress_health_check=[HealthCheck.too_slow])
 
 ONLY_ZORK = Policy(allow=["Bash(zork:*)"], cwd="/nowhere", home="/nowhere")
 ALL_BUT_ZAP = Policy(allow=["Bash"], deny=["Bash(zap:*)"], cwd="/nowhere", home="/nowhere")
@@ -59,7 +59,6 @@ def test_what_is_forbidden_does_not_run_however_it_is_hidden(oracle: Oracle, com
 
 
 @given(st.lists(PLAIN, min_size=1, max_size=4), st.sampled_from(["; ", " && ", " | ", "\n"]))
-@settings(max_examples=40)
 @example(["zork"], "; ")
 def test_a_list_of_allowed_commands_is_allowed_and_runs(
     oracle: Oracle, commands: list[str], join: str

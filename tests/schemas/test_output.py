@@ -9,12 +9,13 @@ from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import (  # type: ignore[import-untyped]
     Draft7Validator,
     Draft202012Validator,
 )
+from tests.helpers.examples import examples
 from tests.schemas.schema_table import JSON, TABLE, Pair, Tree, schema_of, strategy_of
 from tests.schemas.test_schemas import spoilt
 
@@ -109,7 +110,7 @@ def test_every_schema_is_understood_by_the_old_draft_and_the_new_one(
 
 
 @ROWS
-@settings(max_examples=10)
+@examples(0.2)
 @given(data=st.data())
 def test_what_fits_the_type_fits_what_is_asked_for(
     name: str, kind: Any, schema: dict[str, Any], data: st.DataObject
@@ -296,7 +297,7 @@ def test_a_schema_of_no_object_is_wrapped_and_unwrapped() -> None:
 
 
 @ROWS
-@settings(max_examples=25)
+@examples(0.2)
 @given(data=st.data())
 def test_checking_by_schema_is_what_a_validator_does(
     name: str, kind: Any, schema: dict[str, Any], data: st.DataObject
@@ -333,7 +334,7 @@ KEYWORDS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("schema", KEYWORDS, ids=json.dumps)
-@settings(max_examples=60)
+@examples(0.6)
 @given(value=JSON | st.sampled_from([1, 1.0, True, {"a": [1, True]}, {"a": {"a": {}}}, "ab", [1]]))
 def test_each_keyword_is_checked_as_a_validator_does(schema: dict[str, Any], value: Any) -> None:
     try:

@@ -18,12 +18,13 @@ from typing import Annotated, Any, Final, Literal, TypedDict
 import attrs
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import (  # type: ignore[import-untyped]
     Draft202012Validator,
     FormatChecker,
 )
+from tests.helpers.examples import examples
 from tests.schemas.schema_table import (
     JSON,
     TABLE,
@@ -64,7 +65,7 @@ from claudewire.wire import Error
 ROWS = pytest.mark.parametrize(
     ("name", "kind", "schema"), TABLE, ids=[name.replace(" ", "-") for name, _, _ in TABLE]
 )
-few = settings(max_examples=25)
+few = examples(0.2)
 
 formats = FormatChecker(formats=())
 

@@ -14,9 +14,10 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.helpers import clock
+from tests.helpers.examples import examples
 
 import claudewire
 from claudewire.session import Session
@@ -289,7 +290,7 @@ async def outcome(turn: claudewire.Turn) -> Outcome:
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 @pytest.mark.parametrize("speaks", DIALECTS, ids=lambda it: it.dialect)
-@settings(max_examples=20)
+@examples(0.4)
 @given(opening=st.lists(which, max_size=3), script=st.lists(turns, min_size=1, max_size=4))
 def test_a_prompt_at_a_time_gets_its_own_reply(
     backend: str, speaks: Modern, opening: list[int], script: list[Turn]
@@ -299,7 +300,7 @@ def test_a_prompt_at_a_time_gets_its_own_reply(
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 @pytest.mark.parametrize("speaks", DIALECTS, ids=lambda it: it.dialect)
-@settings(max_examples=20)
+@examples(0.4)
 @given(opening=st.lists(which, max_size=3), script=st.lists(turns, min_size=1, max_size=4))
 def test_prompts_in_a_row_get_their_own_replies(
     backend: str, speaks: Modern, opening: list[int], script: list[Turn]

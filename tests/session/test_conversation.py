@@ -12,6 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from tests.helpers import messages as saying
+from tests.helpers.examples import examples
 
 from claudewire.errors import LocalProtocolError, SessionClosed, TurnCancelled, TurnError
 from claudewire.options import Unread
@@ -328,7 +329,7 @@ async def everything(turn: AnyTurn) -> list[Message]:
 
 
 TestAnyCLI = AnyCLI.TestCase
-TestAnyCLI.settings = settings(max_examples=300, stateful_step_count=40)
+TestAnyCLI.settings = settings(examples(6), stateful_step_count=40)
 
 
 # --- single cases, which say what the rules above mean --------------------------------------------

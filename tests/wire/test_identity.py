@@ -7,11 +7,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import DataObject, DrawFn
 from msgspec import UNSET
 from msgspec.structs import replace
+from tests.helpers.examples import examples
 from tests.helpers.strategies import json_values, records, texts
 
 from claudewire.wire import (
@@ -60,7 +61,7 @@ from claudewire.wire.dialects import DIALECTS
 from claudewire.wire.types import cli_requests, host_requests
 
 # There are many kinds, and each example is said in four dialects.
-few = settings(max_examples=25)
+few = examples(0.2)
 ids = texts.filter(bool)
 
 

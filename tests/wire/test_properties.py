@@ -9,8 +9,9 @@ import pytest
 from fuzz.corpus import corpus, listener
 from fuzz.mutate import mutated
 from fuzz.wire import fuzz, hear, main, say_again
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.helpers.examples import examples
 from tests.helpers.strategies import json_values
 
 from claudewire.wire import Connection, Event, KeepAlive, Lines, Malformed, Noise, Oversize, Role
@@ -118,14 +119,14 @@ def test_after_any_json_a_good_line_arrives(role: Role, value: object) -> None:
 
 
 @pytest.mark.parametrize("role", Role)
-@settings(max_examples=200)
+@examples(4)
 @given(random=randoms)
 def test_after_any_broken_line_a_good_line_arrives(role: Role, random: Random) -> None:
     hear(role, mutated(random, LINES[role]))
 
 
 @pytest.mark.parametrize("role", Role)
-@settings(max_examples=200)
+@examples(4)
 @given(random=randoms)
 def test_whatever_was_heard_can_be_said_or_is_refused(role: Role, random: Random) -> None:
     events = hear(role, mutated(random, LINES[role]))

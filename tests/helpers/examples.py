@@ -1,0 +1,16 @@
+"""How many examples a property gets, in proportion to those of the profile."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+__all__ = ["examples"]
+
+
+def examples(times: float) -> settings:
+    """Give a property so many times the usual number.
+
+    Fewer where it is tried with every row of a table, which is what varies most; more where the
+    space is large. A number would hold in every profile: also when there should be few, or many.
+    """
+    return settings(max_examples=max(1, round(settings.default.max_examples * times)))
