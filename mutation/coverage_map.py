@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterable
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path, PurePosixPath
 
 from coverage import CoverageData
@@ -43,6 +44,12 @@ _SOURCES = KEPT / "source"
 
 UNKNOWN = 0.5
 """Seconds that are assumed for a test that is newer than the map."""
+
+_FEW = 20
+"""Fewer tests that are known to run a function may not be all: see `_may_notice`."""
+
+_MOST_TELLING = 4
+"""How many files of tests come first because of the words in them."""
 
 _BOUND = 3600.0
 """Seconds for the whole suite, measured: several times what it takes."""
@@ -122,18 +129,18 @@ class CoverageMap:
         """Return the tests that run the changed line, the nearest first."""
         file = mutation.identity.file
         if not mutation.imported:
-            return self._sorted(self._running(file, mutation.runs), file)
+            return self._sorted(self._running(file, mutation.runs), mutation, file)
         # What runs at import is noted for no test, or for whichever imported it first.
-        return self._sorted(self._may_notice(mutation), file)
+        return self._sorted(self._may_notice(mutation), mutation, file)
 
     def wide(self, mutation: Mutation) -> list[str]:
         """Return all tests that may notice."""
-        return self._sorted(self._may_notice(mutation))
+        return self._sorted(self._may_notice(mutation), mutation)
 
     def _may_notice(self, mutation: Mutation) -> set[str]:
         file = mutation.identity.file
         found = set() if mutation.imported else self._running(file, mutation.body)
-        near = 0 if found else 1
+        near = 0 if len(found) >= _FEW else 1
         mirrored = {
             test
             for test, seconds in self.durations.items()
@@ -144,17 +151,38 @@ class CoverageMap:
         # A process that is killed does not say what it has run.
         return (found or self._running(file)) | mirrored
 
-    def _sorted(self, tests: set[str], file: str | None = None) -> list[str]:
+    def _sorted(self, tests: set[str], mutation: Mutation, file: str | None = None) -> list[str]:
         """Sort by distance; then the fastest of each file, the next of each, and so on.
 
-        Tests of one file often look at the same things.
+        Tests of one file often look at the same things. Files that mention what is changed come
+        first: what runs at import, a row of a table for example, is run by every test.
         """
+        telling = self._telling(mutation) if mutation.imported else set()
         ranks: Counter[str] = Counter()
         keys = {}
         for test in sorted(tests, key=self.durations.__getitem__):
             ranks[file_of(test)] += 1
-            keys[test] = (distance(test, file) if file else 0, ranks[file_of(test)])
+            far = distance(test, file) if file else 0
+            keys[test] = (-1 if file_of(test) in telling else far, ranks[file_of(test)])
         return sorted(keys, key=keys.__getitem__)
+
+    def _telling(self, mutation: Mutation) -> set[str]:
+        """Return the few files of tests that have the rarest of the words that are changed."""
+        words = _words(mutation.identity.before)
+        scores: Counter[str] = Counter()
+        for word in words:
+            files = [file for file, has in self._words.items() if word in has]
+            scores.update(dict.fromkeys(files, len(self._words) // len(files) if files else 0))
+        return {file for file, _ in scores.most_common(_MOST_TELLING)}
+
+    @cached_property
+    def _words(self) -> dict[str, set[str]]:
+        files = {file_of(test) for test in self.durations}
+        return {it: _words((ROOT / it).read_text(encoding="utf-8")) for it in files}
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[A-Za-z_][\w-]{3,}", text))
 
 
 def _moved(old: Path, new: Path) -> dict[int, int]:

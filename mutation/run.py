@@ -117,18 +117,19 @@ class Trial:
 
     def _result(self, mutation: Mutation) -> Result:
         near = self._tests.near(mutation)
-        wide = self._tests.wide(mutation)
         first = self._first(near, NEAR)
-        rest = [it for it in self._first(wide, self._wide) if it not in set(first)]
+        run = partial(self._run, mutation)
         with self._sandbox.changed(mutation):
-            for batch in (self._extra, first, rest):
-                status, by = self._verdict(batch, partial(self._run, mutation))
+            for batch in (self._extra, first):
+                status, by = self._verdict(batch, run)
                 if status != "survived":
-                    break
-            else:
+                    return Result(mutation, status, len(batch), len(near), by)
+            wide = self._tests.wide(mutation)
+            rest = [it for it in self._first(wide, self._wide) if it not in set(first)]
+            status, by = self._verdict(rest, run)
+            if status == "survived" and is_swappable(mutation):
                 # A value that was kept at import is that of the library without the change.
-                if is_swappable(mutation):
-                    status, by = self._verdict(first, self._run_anew)
+                status, by = self._verdict(first, self._run_anew)
         if status == "survived" and not near:
             status = "no test"
         return Result(mutation, status, len(first) + len(rest), len(wide), by)

@@ -9,6 +9,7 @@ import inspect
 import pkgutil
 import typing
 from collections.abc import Callable, Iterator
+from enum import Enum
 from typing import Any
 
 import msgspec
@@ -79,20 +80,39 @@ def test_what_annotations_need_is_public_in_its_package(named: Callable[[], obje
     assert named() is not None
 
 
-def values() -> Iterator[tuple[str, bool]]:
-    """Yield the name of each class that only holds values, and whether they are fixed."""
+def classes() -> Iterator[type[Any]]:
+    """Yield every class of the library."""
     for found in pkgutil.walk_packages(claudewire.__path__, "claudewire."):
         if found.name.endswith("__main__"):
             continue  # importing it would run it
         for kind in vars(importlib.import_module(found.name)).values():
-            if not inspect.isclass(kind) or kind.__module__ != found.name:
-                continue
-            if issubclass(kind, msgspec.Struct):
-                yield kind.__qualname__, kind.__struct_config__.frozen
-            elif dataclasses.is_dataclass(kind):
-                yield kind.__qualname__, vars(kind)["__dataclass_params__"].frozen
+            if inspect.isclass(kind) and kind.__module__ == found.name:
+                yield kind
+
+
+def values() -> Iterator[tuple[str, bool]]:
+    """Yield the name of each class that only holds values, and whether they are fixed."""
+    for kind in classes():
+        if issubclass(kind, msgspec.Struct):
+            yield kind.__qualname__, kind.__struct_config__.frozen
+        elif dataclasses.is_dataclass(kind):
+            yield kind.__qualname__, vars(kind)["__dataclass_params__"].frozen
 
 
 def test_values_cannot_be_changed_by_one_of_those_who_have_them() -> None:
     changing = {name for name, frozen in values() if not frozen and not name.startswith("_")}
     assert changing == {"APIStatus", "Docstring", "Field", "HookContext", "LiveBlock"}
+
+
+def test_a_state_is_shown_by_its_name() -> None:
+    states = [it for kind in classes() if issubclass(kind, Enum) for it in kind]
+    other = {type(it).__name__ for it in states if it.value != it.name.lower().replace("_", " ")}
+    assert {type(it).__name__ for it in states} - other == {
+        "Cause",
+        "PendingState",
+        "Role",
+        "SessionState",
+        "State",
+        "TurnState",
+        "_Default",
+    }

@@ -64,7 +64,7 @@ class Text:
         return TextBlock(self.text)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class Image:
     """An image for the model to see. `Image.of` makes one."""
 
@@ -98,7 +98,7 @@ class Image:
         return f"Image({_described(self.source)})"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True)
 class Document:
     """A document for the model to read. `Document.of` makes one from a file.
 

@@ -349,6 +349,15 @@ DENIED = {"permissionDecision": "deny", "permissionDecisionReason": "why"}
         ),
         ("PermissionRequest", own("PermissionRequest"), {}),
         (
+            "PreToolUse",
+            {
+                "decision": "block",
+                "reason": "one",
+                **own("PreToolUse", permissionDecision="deny", permissionDecisionReason="two"),
+            },
+            own("PreToolUse", permissionDecision="deny", permissionDecisionReason="one\ntwo"),
+        ),
+        (
             "Elicitation",
             own("Elicitation", action="accept", content={"a": 1}),
             own("Elicitation", action="accept", content={"a": 1}),

@@ -226,8 +226,10 @@ def test_questions_and_plans_that_can_never_come_are_an_error(handler: str, tool
 def test_a_policy_that_could_never_be_asked_is_an_error(changes: dict[str, Any], why: str) -> None:
     with pytest.raises(OptionsError, match=f"policy would never be asked: {why}"):
         Session(options(policy=Policy(**RULES), **changes))
-    with pytest.raises(OptionsError, match=f"allow, ask and deny would never be asked: {why}"):
-        Session(options(allow=["Read"], **changes))
+    for name in ("allow", "ask", "deny"):
+        given: dict[str, Any] = {name: ["Read"], **changes}
+        with pytest.raises(OptionsError, match=f"allow, ask and deny would never be asked: {why}"):
+            Session(options(**given))
     Session(options(allow=["Read"], accept_shadowed=True, **changes))
 
 

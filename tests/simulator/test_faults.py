@@ -712,6 +712,33 @@ def test_every_fault_has_a_name_and_says_what_it_shows(name: str) -> None:
     assert type(fault).__doc__
 
 
+def test_a_fault_happens_at_the_first_frame_unless_another_is_named() -> None:
+    # This one is there from the start, before the CLI says that it is ready.
+    assert {type(it): it.at for it in parse_faults(", ".join(FAULTS))} == {
+        kind: 0 if kind is IgnoreSIGTERM else 1 for kind in FAULTS.values()
+    }
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "ClockJump(at=1, seconds=3600)",
+        "ExitWith(at=1, status=1)",
+        "Grandchild(at=1, seconds=60)",
+        "HalfLine(at=1, status=None)",
+        "KilledBy(at=1, signal=9)",
+        "LateAnswers(at=1, frames=1, seconds=None)",
+        "LongLine(at=1, megabytes=5)",
+        "NotReading(at=1, seconds=None)",
+        "SlowOutput(at=1, seconds=0.1)",
+        "StderrFlood(at=1, size=1000000)",
+    ],
+)
+def test_a_fault_has_usual_arguments(told: str) -> None:
+    kinds = {kind.__name__: kind for kind in FAULTS.values()}
+    assert repr(kinds[told.partition("(")[0]]()) == told
+
+
 def test_an_unknown_fault_is_named_with_all_that_are_known() -> None:
     with pytest.raises(ValueError, match=r"Unknown fault 'explode'; the faults are clock-.*kill"):
         parse_faults("exit, explode(3)")

@@ -6,25 +6,39 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-from tests.helpers.talk import Talk, allow
+from tests.helpers.talk import Talk, allow, calculator, hooks_say
 from tests.simulator.test_requests import ANSWERED
 
 from claudewire.simulator import Chat, SimulatedCLI
-from claudewire.wire import CanUseTool, Initialize
+from claudewire.wire import (
+    HOOK_EVENTS,
+    CanUseTool,
+    Elicitation,
+    ElicitationResult,
+    HookMatcher,
+    HookOutput,
+    Initialize,
+    McpMessage,
+    PermissionResultDeny,
+)
 
 KEPT = Path(__file__).with_name("whole_lines.json")
 
 VARYING = [
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"), "<uuid>"),
     (re.compile(r"\b(msg|req|toolu)_\w{10,}"), r"<\1>"),
+    (re.compile(r'("(?:agent_id|task_id)": ")[0-9a-f]{8}"'), r'\1<id>"'),
+    (re.compile(r"agent-[0-9a-f]{8}\.jsonl"), "agent-<id>.jsonl"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z"), "<time>"),
     (re.compile(r'("\w*(?:_ms|Ms|pid|seconds)": )[\d.]+'), r"\1<number>"),
 ]
@@ -36,8 +50,61 @@ async def scene(chat: Chat) -> None:
     await chat.say("There is one file.")
 
 
+async def everything(chat: Chat) -> None:
+    """Do all that can happen in a turn."""
+    await chat.use("Edit", {"file_path": "a.txt"})
+    await chat.use("Bash", {"command": "false"}, run=fail)
+    await chat.call("calc", "add", {"a": 1, "b": 2})
+    await chat.ask([{"question": "Which?", "options": [{"label": "A"}, {"label": "B"}]}])
+    await chat.plan("First this.")
+    await chat.elicit("calc", "Which one?", {"type": "object"})
+    await chat.subagent("Explore", "Look around", scene)
+    await chat.compact()
+    await chat.retry()
+    await chat.retry(attempt=2, status=429)
+    chat.start_task("build").finish()
+    chat.start_task("watch", kind="monitor").finish("gave up", status="failed")
+    chat.output({"answer": 1})
+    await chat.say("That was all.")
+
+
+def fail(input: dict[str, Any]) -> None:
+    raise RuntimeError("no")
+
+
+ENDINGS: dict[str, Callable[[Chat], Any]] = {
+    "max turns": lambda chat: chat.reach_max_turns(),
+    "budget": lambda chat: chat.exhaust_budget(),
+    "an error of the API": lambda chat: chat.fail("No credit"),
+    "a denial": lambda chat: chat.use("Write", {"file_path": "b.txt"}),
+}
+
+
+async def turn_with_hooks(cwd: Path) -> list[Any]:
+    serve = {CanUseTool: allow, McpMessage: calculator, **hooks_say(hook_0=HookOutput())}
+    talk = Talk(SimulatedCLI(everything, cwd=cwd), serve)
+    hooks = {event: [HookMatcher(["hook_0"])] for event in HOOK_EVENTS}
+    await talk.initialize(hooks=hooks, sdk_mcp_servers=["calc"])
+    talk.serve[Elicitation] = lambda body: ElicitationResult("accept", {"which": 1})
+    await talk.turn("Do all.")
+    await talk.until_result()  # of the turn that the finished task begins
+    return [event.raw for event in talk.heard[1:]]
+
+
+async def ending(end: Callable[[Chat], Any], cwd: Path) -> Any:
+    async def play(chat: Chat) -> None:
+        ended = end(chat)
+        if inspect.isawaitable(ended):
+            await ended
+
+    deny = {CanUseTool: lambda body: PermissionResultDeny("Not this.")}
+    talk = Talk(SimulatedCLI(play, cwd=cwd), deny)
+    await talk.ask(Initialize())
+    return [event.raw for event in await talk.turn("Go.")][1:]
+
+
 async def lines(cwd: Path) -> dict[str, Any]:
-    """Return what a CLI says in a turn, and what it answers to each request."""
+    """Return what a CLI says in turns, and what it answers to each request."""
     written: dict[str, Any] = {}
     for body in ANSWERED:
         talk = Talk(SimulatedCLI(scene, cwd=cwd))
@@ -46,19 +113,29 @@ async def lines(cwd: Path) -> dict[str, Any]:
     talk = Talk(SimulatedCLI(scene, cwd=cwd, argv=argv), {CanUseTool: allow})
     await talk.ask(Initialize())
     written["a turn"] = [event.raw for event in await talk.turn("What is there?")]
+    written["a turn with everything"] = await turn_with_hooks(cwd)
+    for name, end in ENDINGS.items():
+        written[f"a turn that ends with {name}"] = await ending(end, cwd)
     return written
 
 
 def text_of(written: dict[str, Any], cwd: Path) -> str:
-    text = json.dumps(written, indent=1).replace(str(cwd), "<cwd>")
+    """Return it as JSON, a line of the CLI on each line."""
+    parts = []
+    for name, said in written.items():
+        each = [json.dumps(it) for it in (said if isinstance(said, list) else [said])]
+        parts.append(f"{json.dumps(name)}: [\n " + ",\n ".join(each) + "\n]")
+    text = "{\n" + ",\n".join(parts) + "\n}\n"
+    text = text.replace(str(cwd), "<cwd>")
     for pattern, word in VARYING:
         text = pattern.sub(word, text)
-    return text + "\n"
+    return text
 
 
 @pytest.mark.anyio
 async def test_every_line_is_as_it_was(tmp_path: Path) -> None:
-    assert text_of(await lines(tmp_path), tmp_path) == KEPT.read_text(encoding="utf-8")
+    now, before = text_of(await lines(tmp_path), tmp_path), KEPT.read_text(encoding="utf-8")
+    assert now.splitlines() == before.splitlines()
 
 
 if __name__ == "__main__":

@@ -154,22 +154,26 @@ async def test_a_plain_request_gets_a_whole_message() -> None:
     async with ScriptedAPI([reply]) as api, connected(api) as client:
         message = (await client.ask("hi")).json
 
-    assert [block["type"] for block in message["content"]] == ["thinking", "text", "tool_use"]
-    assert message["content"][0]["signature"]
-    assert message["content"][2] == {
-        "type": "tool_use",
-        "id": "toolu_1",
-        "name": "Bash",
-        "input": {"command": "ls"},
+    assert re.fullmatch(r"msg_scripted[0-9a-f]{16}", message.pop("id"))
+    assert message == {
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-test",
+        "content": [
+            {"type": "thinking", "thinking": "Hm.", "signature": APIThinking("").signature},
+            {"type": "text", "text": "Let me see."},
+            {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "ls"}},
+        ],
+        "stop_reason": "tool_use",
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": 7,
+            "output_tokens": 8,
+            "cache_read_input_tokens": 9,
+            "cache_creation_input_tokens": 0,
+            "service_tier": "standard",
+        },
     }
-    assert (message["model"], message["role"], message["stop_reason"]) == (
-        "claude-test",
-        "assistant",
-        "tool_use",
-    )
-    assert message["usage"]["input_tokens"] == 7
-    assert message["usage"]["output_tokens"] == 8
-    assert message["usage"]["cache_read_input_tokens"] == 9
 
 
 async def test_a_streamed_message_is_the_same_in_pieces() -> None:
@@ -196,6 +200,67 @@ async def test_a_streamed_message_is_the_same_in_pieces() -> None:
     assert events[-2]["usage"]["output_tokens"] > 1
     names = [line for line in response.body.decode().splitlines() if line.startswith("event: ")]
     assert names == [f"event: {event['type']}" for event in events]
+
+
+async def test_every_event_of_a_stream_is_as_the_api_writes_it() -> None:
+    reply = APIReply(APIThinking("So"), "Yes", APIToolUse("Bash", {"a": 1}, id="toolu_1"))
+    async with ScriptedAPI([reply]) as api, connected(api) as client:
+        start, *events = (await client.ask("hi", stream=True)).events
+
+    usage = {
+        "input_tokens": 10,
+        "cache_read_input_tokens": 0,
+        "cache_creation_input_tokens": 0,
+        "service_tier": "standard",
+    }
+    message = start.pop("message")
+    assert start == {"type": "message_start"}
+    assert message.pop("id").startswith("msg_")
+    assert message == {
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-test",
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {**usage, "output_tokens": 1},
+    }
+
+    def begin(index: int, **block: object) -> dict[str, object]:
+        return {"type": "content_block_start", "index": index, "content_block": block}
+
+    def delta(index: int, **delta: str) -> dict[str, object]:
+        return {"type": "content_block_delta", "index": index, "delta": delta}
+
+    def stop(index: int) -> dict[str, object]:
+        return {"type": "content_block_stop", "index": index}
+
+    assert events == [
+        begin(0, type="thinking", thinking="", signature=""),
+        delta(0, type="thinking_delta", thinking="So"),
+        delta(0, type="signature_delta", signature=APIThinking("").signature),
+        stop(0),
+        begin(1, type="text", text=""),
+        delta(1, type="text_delta", text="Yes"),
+        stop(1),
+        begin(2, type="tool_use", id="toolu_1", name="Bash", input={}),
+        delta(2, type="input_json_delta", partial_json='{"a": 1}'),
+        stop(2),
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "tool_use", "stop_sequence": None},
+            "usage": {**usage, "output_tokens": events[-2]["usage"]["output_tokens"]},
+        },
+        {"type": "message_stop"},
+    ]
+
+
+async def test_a_token_is_about_four_characters() -> None:
+    replies = ["", "x" * 40, APIReply("x", usage=APIUsage(output_tokens=3))]
+    async with ScriptedAPI(replies) as api, connected(api) as client:
+        found = [(await client.ask("hi")).json["usage"]["output_tokens"] for _ in replies]
+    # As JSON a block is 28 characters longer than its text.
+    assert found == [28 // 4, 68 // 4, 3]
 
 
 async def test_the_same_tool_used_twice_has_two_ids() -> None:

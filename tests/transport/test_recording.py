@@ -237,6 +237,11 @@ def test_empty_lines_do_not_count_but_are_counted() -> None:
     assert [entry.number for entry in Recording.load(data)] == [4]
 
 
+def test_a_line_without_a_time_has_that_of_the_line_before_it() -> None:
+    lines = ['{"claudewire":1}', '{"dir":">","line":"a"}', '{"t":2,"exit":0}', '{"exit":0}']
+    assert [entry.t for entry in Recording.load(lines)] == [0.0, 2, 2]
+
+
 def test_half_a_line_at_the_end_is_left_out() -> None:
     data = content(*ENTRIES)
     for cut in range(len(content()) + 1, len(data)):

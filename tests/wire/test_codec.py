@@ -31,6 +31,7 @@ from claudewire.wire import (
     UnknownMessage,
     UnknownSystemMessage,
     UserMessage,
+    codec,
 )
 from claudewire.wire.codec import build_request, decode, encode
 from claudewire.wire.dialects import WriteContext
@@ -230,3 +231,8 @@ def test_a_hint_may_come_without_an_envelope() -> None:
     assert isinstance(decoded.event, Request)
     assert isinstance(decoded.event.body, CanUseTool)
     assert decoded.event.body.permission_suggestions == [PermissionHint("allow", "Safe")]
+
+
+def test_the_module_has_no_other_attribute_that_is_made_when_it_is_used() -> None:
+    with pytest.raises(AttributeError, match="codec' has no attribute 'x'"):
+        getattr(codec, "x")  # noqa: B009

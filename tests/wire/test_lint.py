@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -241,6 +242,14 @@ def test_a_control_character_inside_a_string_is_read_by_us_but_not_by_the_cli() 
 def test_a_number_that_python_refuses_to_read_is_not_the_fault_of_the_line() -> None:
     line = text(user(uuid="u", extra="?")).replace('"?"', "9" * 5000)
     assert lint(line.encode(), direction=">") == []
+
+
+def test_a_line_that_python_can_hardly_read_is_not_the_fault_of_the_line() -> None:
+    # Somewhere near the limit we can read it, and what looks at it more strictly cannot.
+    limit = sys.getrecursionlimit()
+    for depth in range(limit // 2, limit + 10):
+        line = text(user(uuid="u", extra="?")).replace('"?"', "[" * depth + "]" * depth)
+        assert {code for _, code in codes(lint(line.encode(), direction=">"))} <= {"not-json"}
 
 
 @pytest.mark.parametrize("line", ["[]", "1", "null", '"type"'])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from random import Random
 
 import pytest
-from fuzz.corpus import corpus, listener
+from fuzz.corpus import Line, corpus, listener
 from fuzz.mutate import mutated
 from fuzz.wire import fuzz, hear, main, say_again
 from hypothesis import given
@@ -18,7 +19,11 @@ from claudewire.wire import Connection, Event, KeepAlive, Lines, Malformed, Nois
 from claudewire.wire.dialects import DIALECTS
 from claudewire.wire.framing import HEAD
 
-LINES = {role: [line for line in corpus() if line.reader is role] for role in Role}
+
+@cache  # not when the module is imported: every worker of every run does that
+def lines_for(role: Role) -> list[Line]:
+    return [line for line in corpus() if line.reader is role]
+
 
 roles = st.sampled_from(Role)
 randoms = st.randoms(use_true_random=False)
@@ -32,8 +37,8 @@ streams = st.lists(
 def conversations(draw: st.DrawFn, role: Role) -> bytes:
     """Lines that this side may hear: good, broken, or no lines at all."""
     random = draw(randoms)
-    good = st.sampled_from(LINES[role]).map(lambda line: line.data)
-    broken = st.builds(lambda: mutated(random, LINES[role]))
+    good = st.sampled_from(lines_for(role)).map(lambda line: line.data)
+    broken = st.builds(lambda: mutated(random, lines_for(role)))
     return b"\n".join(draw(st.lists(good | broken | streams, max_size=6)))
 
 
@@ -122,14 +127,14 @@ def test_after_any_json_a_good_line_arrives(role: Role, value: object) -> None:
 @examples(4)
 @given(random=randoms)
 def test_after_any_broken_line_a_good_line_arrives(role: Role, random: Random) -> None:
-    hear(role, mutated(random, LINES[role]))
+    hear(role, mutated(random, lines_for(role)))
 
 
 @pytest.mark.parametrize("role", Role)
 @examples(4)
 @given(random=randoms)
 def test_whatever_was_heard_can_be_said_or_is_refused(role: Role, random: Random) -> None:
-    events = hear(role, mutated(random, LINES[role]))
+    events = hear(role, mutated(random, lines_for(role)))
     for dialect in DIALECTS:
         say_again(role, events, dialect)
 

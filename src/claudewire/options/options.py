@@ -73,7 +73,7 @@ _SHOWN = 60
 """Characters of a long string that `repr` shows: enough to recognise it."""
 
 
-@dataclass(frozen=True, slots=True, init=False, repr=False)
+@dataclass(frozen=True, slots=True, init=False)
 class Options:
     """What a session can be asked for. What is not given is left to the CLI.
 

@@ -48,7 +48,7 @@ BlockChange = Literal["started", "grew", "completed", "result", "cut", "removed"
 _ToolUse = ToolUseBlock | ServerToolUseBlock | McpToolUseBlock
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(slots=True, eq=False)
 class LiveBlock:
     """A block of a message: while it is being written, and once it is complete.
 
