@@ -10,6 +10,7 @@ import pkgutil
 import typing
 from collections.abc import Callable, Iterator
 from enum import Enum
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -88,6 +89,23 @@ def classes() -> Iterator[type[Any]]:
         for kind in vars(importlib.import_module(found.name)).values():
             if inspect.isclass(kind) and kind.__module__ == found.name:
                 yield kind
+
+
+def packages() -> Iterator[ModuleType]:
+    yield claudewire
+    for found in pkgutil.walk_packages(claudewire.__path__, "claudewire."):
+        if found.ispkg:
+            yield importlib.import_module(found.name)
+
+
+@pytest.mark.parametrize("package", [*packages()], ids=lambda it: it.__name__)
+def test_a_package_has_every_name_that_it_exports_and_no_other(package: ModuleType) -> None:
+    # Most names are loaded when they are used for the first time.
+    exported = getattr(package, "__all__", ())
+    assert [name for name in exported if not hasattr(package, name)] == []
+    assert set(exported) <= set(dir(package))
+    with pytest.raises(AttributeError, match=f"'{package.__name__}' has no attribute 'nothing'"):
+        _ = package.nothing
 
 
 def values() -> Iterator[tuple[str, bool]]:

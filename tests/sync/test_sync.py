@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any, assert_type
 
+import anyio
 import pytest
 import trio
 from tests.helpers.peer import SOON, Peer
@@ -690,6 +691,21 @@ def test_an_end_closes_what_is_open() -> None:
     assert claude.state is SessionState.CLOSED
     with pytest.raises(SessionClosed):
         own.do(lambda: None)
+
+
+def test_who_waits_when_the_event_loop_ends_is_told_so() -> None:
+    own, waits = Portal(), threading.Event()
+
+    async def wait() -> None:
+        waits.set()
+        await anyio.sleep_forever()
+
+    with ThreadPoolExecutor() as threads:
+        call = threads.submit(own.call, wait)
+        assert waits.wait(SOON)
+        own.end()
+        with pytest.raises(SessionClosed, match="has ended"):
+            call.result(SOON)
 
 
 def test_an_event_loop_that_cannot_be_started_is_an_error(

@@ -117,6 +117,8 @@ def test_the_environment_is_clean(cage: Cage, monkeypatch: pytest.MonkeyPatch) -
     assert environment["ANTHROPIC_API_KEY"] == FAKE_KEY
     assert environment["HOME"] == str(cage.home)
     assert environment["CLAUDE_CONFIG_DIR"] == str(cage.config)
+    for name in ("AUTOUPDATER", "TELEMETRY"):
+        assert environment[f"DISABLE_{name}"] == "1"
     assert environment["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == "1"
     assert set(environment) <= {
         "ANTHROPIC_API_KEY",
