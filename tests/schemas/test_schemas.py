@@ -384,6 +384,7 @@ def test_a_limit_is_kept(value: Any, kind: Any, words: str) -> None:
     [
         ("0.5", Annotated[decimal.Decimal, msgspec.Meta(multiple_of=0.5)]),
         (1e308, Annotated[float, msgspec.Meta(multiple_of=0.5)]),
+        (1.5, Annotated[float, msgspec.Meta(multiple_of=0.5)]),
         ({"xx": 1}, dict[Annotated[str, Len(2)], int]),
         ("x", Annotated[int | str, Gt(0)]),
         (None, Annotated[str | None, Len(1)]),

@@ -427,6 +427,7 @@ def test_a_flat_answer_of_the_host_is_outdated() -> None:
     line = {"type": "control_response", "request_id": "a", "response": ALLOWED}
     finding = only(bare(line), ">")
     assert finding.code == "session-dialect"
+    assert finding.message == "written in the session dialect: real CLIs expect another form"
     assert sent_instead(finding) == answer("a", ALLOWED)
 
 
@@ -434,6 +435,7 @@ def test_what_the_cli_says_in_another_dialect_is_shown_in_the_modern_one() -> No
     line = {"type": "result", "subtype": "success", "turn_count": 1}
     finding = only(bare(line), "<")
     assert finding.code == "session-dialect"
+    assert finding.message == "written in the session dialect: no real CLI writes this"
     modern = json.loads(finding.advice.removeprefix("In the modern form: "))
     assert modern == {k: v for k, v in RESULT.items() if k in modern}
 
