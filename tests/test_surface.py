@@ -13,6 +13,7 @@ from enum import Enum
 from types import ModuleType
 from typing import Any
 
+import anyio
 import msgspec
 import pytest
 
@@ -134,3 +135,28 @@ def test_a_state_is_shown_by_its_name() -> None:
         "TurnState",
         "_Default",
     }
+
+
+def closed_by_blocks() -> list[type[Any]]:
+    found = [it for it in classes() if hasattr(it, "close")]
+    return [it for it in found if hasattr(it, "__exit__") or hasattr(it, "__aexit__")]
+
+
+@pytest.mark.parametrize("kind", closed_by_blocks(), ids=lambda it: it.__qualname__)
+def test_the_end_of_a_block_closes_what_it_was_opened_for(kind: type[Any]) -> None:
+    closed = []
+
+    def close(self: object, **_: object) -> None:
+        closed.append(self)
+
+    async def aclose(self: object, **_: object) -> None:
+        closed.append(self)
+
+    is_async = hasattr(kind, "__aexit__")
+    replaced = {"close": aclose if is_async else close, "__del__": lambda self: None}
+    opened = object.__new__(type(kind.__name__, (kind,), replaced))
+    if is_async:
+        anyio.run(opened.__aexit__, None, None, None)
+    else:
+        opened.__exit__(None, None, None)
+    assert closed == [opened]

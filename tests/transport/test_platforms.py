@@ -416,6 +416,30 @@ def test_what_has_left_the_group_is_killed_as_long_as_it_is_known_whose_it_is() 
         parent.close()
 
 
+LEADERLESS = """
+    import signal, subprocess
+    code = "sleep 1000 >/dev/null & echo $!"
+    leader = subprocess.run(["sh", "-c", code], start_new_session=True, stdout=subprocess.PIPE)
+    print(leader.stdout.decode(), end="", flush=True)
+    signal.pause()
+"""
+
+
+def test_one_that_is_left_of_another_group_is_killed_alone() -> None:
+    parent = start(python(LEADERLESS), env=ENV)
+    try:
+        left = int(line(parent))
+        with killed_in_the_end(left):
+            assert os.getpgid(left) not in (left, parent.pid)
+            deadline = time.monotonic() + PATIENCE
+            while is_alive(left) and time.monotonic() < deadline:
+                parent.kill()
+            assert not is_alive(left)
+    finally:
+        parent.end_now()
+        parent.close()
+
+
 def test_a_fork_of_us_does_nothing_to_it() -> None:
     with child("sleep 1000 & echo ready; wait") as family:
         family._owner += 1
