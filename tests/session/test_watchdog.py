@@ -157,6 +157,23 @@ def test_it_knows_what_is_waited_for_and_since_when() -> None:
     clock.run(test)
 
 
+def test_a_turn_that_follows_at_once_waits_for_none_of_the_tools_before_it(clock: Clock) -> None:
+    async def test() -> None:
+        peer = Peer()
+        session = await watched(peer, clock)
+        first, second = session.send("one"), session.send("two")
+        await peer.say(saying.tool_use("toolu_1"))
+        await peer.say(saying.result())
+        await first
+        assert session.waiting is not None
+        assert session.waiting.what is WaitingFor.FIRST_TOKEN
+        await peer.say(saying.text(), saying.result())
+        await second
+        await session.close()
+
+    clock.run(test)
+
+
 def test_the_start_is_waited_for() -> None:
     async def test() -> None:
         peer = Peer()

@@ -843,6 +843,28 @@ async def test_an_interrupt_while_a_subagent_works_rejects_its_call_too() -> Non
     assert turn[-1].terminal_reason == "aborted_tools"
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        lambda chat: chat.subagent("Explore", "look", lambda child: child.say("Nothing.")),
+        lambda chat: chat.use("Read", {"file_path": "a.txt"}),
+        lambda chat: chat.use("Read", {"file_path": "a.txt"}, run=lambda _: 1 / 0),
+    ],
+    ids=["subagent", "tool", "tool that fails"],
+)
+async def test_a_tool_that_was_refused_has_not_run_whatever_ran_before_it(
+    before: Callable[[Chat], Awaitable[Any]],
+) -> None:
+    async def play(chat: Chat) -> None:
+        await before(chat)
+        await use_make(chat)
+
+    talk = Talk(SimulatedCLI(play), {CanUseTool: lambda body: PermissionResultDeny(interrupt=True)})
+    turn = await talk.turn("go")
+    assert [it.tool_name for it in turn[-1].permission_denials] == ["Bash"]
+    assert "stopped while running" not in str(tool_results(turn)[-1].content)
+
+
 # --- what else happens ----------------------------------------------------------------------------
 
 
