@@ -264,8 +264,12 @@ def class_entry(name: str, thing: type[Any]) -> str:
 # --- classes --------------------------------------------------------------------------------------
 
 
-@cache
 def source_of(thing: Any) -> ast.stmt:
+    return _source_of(thing)
+
+
+@cache
+def _source_of(thing: Any) -> ast.stmt:
     return ast.parse(textwrap.dedent(inspect.getsource(thing))).body[0]
 
 

@@ -154,7 +154,7 @@ def test_the_end_of_a_block_closes_what_it_was_opened_for(kind: type[Any]) -> No
 
     is_async = hasattr(kind, "__aexit__")
     replaced = {"close": aclose if is_async else close, "__del__": lambda self: None}
-    opened = object.__new__(type(kind.__name__, (kind,), replaced))
+    opened: Any = object.__new__(type(kind.__name__, (kind,), replaced))
     if is_async:
         anyio.run(opened.__aexit__, None, None, None)
     else:

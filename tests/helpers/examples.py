@@ -13,4 +13,5 @@ def examples(times: float) -> settings:
     Fewer where it is tried with every row of a table, which is what varies most; more where the
     space is large. A number would hold in every profile: also when there should be few, or many.
     """
-    return settings(max_examples=max(1, round(settings.default.max_examples * times)))
+    usual = settings().max_examples
+    return settings(max_examples=max(1, round(usual * times)))

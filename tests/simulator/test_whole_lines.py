@@ -16,7 +16,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.helpers.talk import Talk, allow, calculator, hooks_say
+from tests.helpers.talk import Handler, Talk, allow, calculator, hooks_say
 from tests.simulator.test_requests import ANSWERED
 
 from claudewire.simulator import Chat, SimulatedCLI
@@ -81,7 +81,11 @@ ENDINGS: dict[str, Callable[[Chat], Any]] = {
 
 
 async def turn_with_hooks(cwd: Path) -> list[Any]:
-    serve = {CanUseTool: allow, McpMessage: calculator, **hooks_say(hook_0=HookOutput())}
+    serve: dict[type, Handler] = {
+        CanUseTool: allow,
+        McpMessage: calculator,
+        **hooks_say(hook_0=HookOutput()),
+    }
     talk = Talk(SimulatedCLI(everything, cwd=cwd), serve)
     hooks = {event: [HookMatcher(["hook_0"])] for event in HOOK_EVENTS}
     await talk.initialize(hooks=hooks, sdk_mcp_servers=["calc"])
@@ -97,7 +101,7 @@ async def ending(end: Callable[[Chat], Any], cwd: Path) -> Any:
         if inspect.isawaitable(ended):
             await ended
 
-    deny = {CanUseTool: lambda body: PermissionResultDeny("Not this.")}
+    deny: dict[type, Handler] = {CanUseTool: lambda body: PermissionResultDeny("Not this.")}
     talk = Talk(SimulatedCLI(play, cwd=cwd), deny)
     await talk.ask(Initialize())
     return [event.raw for event in await talk.turn("Go.")][1:]

@@ -256,7 +256,7 @@ async def test_every_event_of_a_stream_is_as_the_api_writes_it() -> None:
 
 
 async def test_a_token_is_about_four_characters() -> None:
-    replies = ["", "x" * 40, APIReply("x", usage=APIUsage(output_tokens=3))]
+    replies: list[str | APIReply] = ["", "x" * 40, APIReply("x", usage=APIUsage(output_tokens=3))]
     async with ScriptedAPI(replies) as api, connected(api) as client:
         found = [(await client.ask("hi")).json["usage"]["output_tokens"] for _ in replies]
     # As JSON a block is 28 characters longer than its text.
