@@ -66,6 +66,7 @@ NOT_TO_OPEN = (
     "claudewire.schemas",
     "claudewire.session.pool",
     "claudewire.simulator",
+    "claudewire.store",
     "claudewire.sync",
     "claudewire.testing",
     "claudewire.tools",

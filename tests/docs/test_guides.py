@@ -46,6 +46,7 @@ PAGES = (
     "cookbook.md",
     "sessions.md",
     "turns.md",
+    "conversations.md",
     "limits.md",
     "errors.md",
     "deployment.md",

@@ -16,17 +16,20 @@ from .connect import (
     open_transport,
 )
 from .initialize import initialize_request
-from .session_lock import Claim, claim_for
+from .session_lock import Claim, SessionLock, claim_for, lock_holders, place_of
 
 __all__ = [
     "Claim",
     "Connect",
     "Connected",
+    "SessionLock",
     "check_connect",
     "check_restart",
     "check_transport",
     "claim_for",
     "initialize_request",
     "launch_of",
+    "lock_holders",
     "open_transport",
+    "place_of",
 ]

@@ -13,7 +13,7 @@ import os
 import threading
 import uuid
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from ..transport import Transport
 from .connect import SIMULATED, Connect
 from .environment import environment
 
-__all__ = ["Claim", "SessionLock", "claim_for", "place_of"]
+__all__ = ["Claim", "SessionLock", "claim_for", "lock_holders", "place_of"]
 
 log: logging.Logger = logging.getLogger("claudewire.session")
 
@@ -49,8 +49,7 @@ class SessionLock:
     def __init__(self, session_id: str, place: str) -> None:
         self.session_id = session_id
         self._file = -1
-        name = hashlib.sha256(f"{place}\0{session_id}".encode()).hexdigest()[:32]
-        self._path = _folder() / f"{name}.lock"
+        self._path = _path(session_id, place)
         with _mutex:
             if self._path in _held:
                 raise _in_use(session_id, str(os.getpid()))
@@ -80,6 +79,53 @@ class SessionLock:
     def __del__(self) -> None:
         with suppress(AttributeError, OSError):
             self.release()
+
+
+def _path(session_id: str, place: str) -> Path:
+    name = hashlib.sha256(f"{place}\0{session_id}".encode()).hexdigest()[:32]
+    return _folder() / f"{name}.lock"
+
+
+def lock_holders(session_ids: Iterable[str], place: str) -> dict[str, int]:
+    """Return which of some conversations are locked, and the processes that have locked them.
+
+    The locks themselves are not touched: to try one would make a session fail that starts just now.
+    """
+    names = set(os.listdir(_folder()))
+    if not names:
+        return {}
+    paths = ((id, _path(id, place)) for id in session_ids)
+    locked = _locked_files()
+    owners = ((id, _owner(path, locked)) for id, path in paths if path.name in names)
+    return {id: owner for id, owner in owners if owner is not None}
+
+
+def _owner(path: Path, locked: set[int] | None) -> int | None:
+    try:
+        owner, inode = int(path.read_bytes()), path.stat().st_ino
+    except (OSError, ValueError):
+        return None
+    return owner if (_is_alive(owner) if locked is None else inode in locked) else None
+
+
+def _locked_files() -> set[int] | None:
+    """Return the inodes of all locked files; None where the system does not list them."""
+    try:
+        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    fields = (line.split() for line in lines)
+    return {int(part[5].rpartition(":")[2]) for part in fields if part[1:2] == ["FLOCK"]}
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def _lock(path: Path, session_id: str) -> int:

@@ -196,15 +196,40 @@ class SimulatedSession:
 
     def remember(self, role: str, text: str) -> None:
         """Store a message, so that a later process can resume."""
+        last = self.history[-1] if self.history else {}
+        before, now = last.get("spent", (0, 0, 0.0)), [*_tokens(*self.spent.values()), self.cost]
         entry = {
+            "parentUuid": last.get("uuid"),
+            "isSidechain": False,
             "type": role,
+            "message": self._message(role, text, now[0] - before[0], now[1] - before[1]),
+            **({"costUSD": round(now[2] - before[2], 6)} if role == "assistant" else {}),
             "text": text,
-            "spent": [*_tokens(*self.spent.values()), self.cost],
+            "spent": now,
             **self.stamp(),
+            "sessionId": self.id,
+            "timestamp": timestamp(),
+            "cwd": self.cwd,
+            "version": self.persona.version,
         }
         self.history.append(entry)
         if self.store is not None:
             self.store.append(self.id, entry)
+
+    def _message(self, role: str, text: str, taken: int, given: int) -> dict[str, Any]:
+        """A message as real CLIs keep it."""
+        if role != "assistant":
+            return {"role": role, "content": text}
+        return {
+            "id": new_id("msg"),
+            "type": "message",
+            "role": role,
+            "model": self.model,
+            "content": [{"type": "text", "text": text}],
+            "stop_reason": "end_turn",
+            "stop_sequence": None,
+            "usage": {"input_tokens": taken, "output_tokens": given},
+        }
 
     def replay_of(self, message: UserMessage) -> UserMessage:
         """The echo of a prompt."""

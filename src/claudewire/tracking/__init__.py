@@ -12,7 +12,7 @@ from .budgets import Alert, Budget, BudgetWatch, Level, Metric, SharedBudget
 from .ledger import Ledger, Models, UsageTracker
 from .quota import ContextWindow, RateLimit, Retry
 from .tasks import BackgroundTask, TaskTable, TaskTracker
-from .totals import Price, Totals, check_amount
+from .totals import Price, PriceTable, Totals, check_amount
 
 __all__ = [
     "Alert",
@@ -28,6 +28,7 @@ __all__ = [
     "Metric",
     "Models",
     "Price",
+    "PriceTable",
     "RateLimit",
     "Retry",
     "SharedBudget",

@@ -22,6 +22,7 @@ from .dialects import (
     WriteContext,
 )
 from .errors import Error, Evidence, LocalProtocolError
+from .fitting import fit
 from .framing import MAX_LINE, Lines, Oversize
 from .states import Kind, Role, State
 from .types import (
@@ -94,6 +95,7 @@ __all__ = [
     "State",
     "WriteContext",
     "dropped_prompts",
+    "fit",
     "lacks_request",
     "parse_version",
 ]

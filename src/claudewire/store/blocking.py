@@ -1,0 +1,664 @@
+"""All conversations on disk, for programs without async; `sessions` has the same for async ones."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..errors import Cause, CLIError
+from ..options import Options
+from ..tracking import Price, PriceTable, Totals
+from .bundle import read_bundle, write_bundle
+from .export import ExportFormat, export_transcript, format_of
+from .facts import SessionInfo, totals_of
+from .files import (
+    StoreError,
+    check_inside,
+    config_folder,
+    find_sessions,
+    open_inside,
+    project_folder,
+)
+from .forking import forked_lines
+from .index import Index, Place, default_index
+from .query import Query, fold, parse_query
+from .running import Running, who_runs
+from .texts import shown_texts, texts_of
+from .transcript import BlockingTranscript
+from .writing import add_line, check_idle, encode_line, exclusive, new_file
+
+__all__ = ["BlockingSessions", "Hit", "Trashed"]
+
+log: logging.Logger = logging.getLogger("claudewire.store")
+
+Infos = list[SessionInfo]
+"""A name of its own, as `list` is a method below."""
+
+AROUND = 80
+"""Characters that are shown on each side of a word that was found."""
+
+SWEPT_AFTER = 30
+"""Days after which CLIs delete a transcript, unless their settings say otherwise."""
+
+SOON = timedelta(days=7)
+"""How long before that a warning is given."""
+
+LONGEST_TITLE = 1_000
+
+
+class Hit(Struct, frozen=True):
+    """A line that a search has found.
+
+    Attributes:
+        session: the session that it is in.
+        uuid: the line.
+        role: who said it: `user`, `assistant` or `tool`.
+        time: when.
+        snippet: the text around the first word that was found.
+        spans: where the words are in the snippet.
+        rank: how well it fits; the smaller the better.
+        agent: the id of the subagent that it belongs to.
+    """
+
+    session: SessionInfo
+    uuid: str | None
+    role: str
+    time: str | None
+    snippet: str
+    spans: tuple[tuple[int, int], ...] = ()
+    rank: float = 0.0
+    agent: str | None = None
+
+
+class Trashed(Struct, frozen=True):
+    """A session in the trash.
+
+    Attributes:
+        id: the session.
+        folder: the name of the folder that it was in.
+        deleted: when it was deleted, in seconds since 1970.
+        path: where it is now.
+    """
+
+    id: str
+    folder: str
+    deleted: float
+    path: str
+
+
+Hits = list[Hit]
+TrashedList = list[Trashed]
+
+
+class BlockingSessions:
+    """The conversations that the CLI keeps on disk.
+
+    Args:
+        config_dir: the CLI's folder; CLAUDE_CONFIG_DIR or `~/.claude` unless given.
+        index: where the index is kept, which makes listing and searching fast; in the user's cache
+            unless given. It can be deleted at any time.
+        prices: what tokens cost, by model or the beginning of its name, instead of what the CLI
+            wrote. Most CLIs write no cost at all.
+        tool_output: whether the output of tools is searched, too. It is most of what there is.
+    """
+
+    def __init__(
+        self,
+        config_dir: str | os.PathLike[str] | None = None,
+        *,
+        index: str | os.PathLike[str] | None = None,
+        prices: Mapping[str, Price] | None = None,
+        tool_output: bool = False,
+    ) -> None:
+        given = None if config_dir is None else Path(config_dir).expanduser().absolute()
+        self.config_dir: Path = given or config_folder()
+        self._is_default = given is None
+        self.root: Path = self.config_dir / "projects"
+        path = default_index(self.config_dir) if index is None else Path(index).expanduser()
+        self._prices = prices
+        self._index = Index(path, self.root, prices=prices, tool_output=tool_output)
+        self._warned = False
+
+    def close(self) -> None:
+        """Close the index."""
+        self._index.close()
+
+    def __enter__(self) -> BlockingSessions:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    # --- finding ---------------------------------------------------------------------------------
+
+    def list(
+        self,
+        *,
+        project: str | os.PathLike[str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        text: str | None = None,
+        tag: str | None = None,
+        running: bool | None = None,
+        waiting: bool | None = None,
+        limit: int | None = None,
+    ) -> Infos:
+        """Return the sessions, the one that was last changed first.
+
+        Args:
+            project: a directory: sessions that worked in it or below, or in one of its git
+                worktrees.
+            since: only those in which something happened since then.
+            until: only those that began before then.
+            text: only those whose title or first prompt has this in it.
+            tag: only those with this tag.
+            running: only those that a process has open now, or only the others.
+            waiting: only those that wait for a person, or only the others.
+            limit: at most so many.
+        """
+        infos = [info for info in self._index.sessions() if info.prompts or info.replies]
+        infos = self._with_status(infos)
+        tests = [
+            project is None or _in_project(project),
+            since is None or (lambda info: info.end is not None and info.end >= since),
+            until is None or (lambda info: info.begin is not None and info.begin < until),
+            text is None or (lambda info: _has_text(info, fold(text))),
+            tag is None or (lambda info: info.tag == tag),
+            running is None or (lambda info: (info.status != "ended") == running),
+            waiting is None or (lambda info: (info.status == "waiting") == waiting),
+        ]
+        wanted = [test for test in tests if test is not True]
+        chosen = [info for info in infos if all(test(info) for test in wanted)]
+        chosen.sort(key=lambda info: info.modified, reverse=True)
+        self._warn(infos)
+        return chosen[:limit]
+
+    def open(self, id: str) -> BlockingTranscript:
+        """Open a session by its id, or by the beginning of it.
+
+        Raises:
+            StoreError: there is none, or several begin like this.
+        """
+        return BlockingTranscript(self.info(id), self.root)
+
+    def info(self, id: str) -> SessionInfo:
+        """Return what is known about a session, by its id or the beginning of it.
+
+        Raises:
+            StoreError: there is none, or several begin like this.
+        """
+        infos = self._index.sessions()
+        found = [info for info in infos if info.id == id]
+        found = found or [info for info in infos if id and info.id.startswith(id)]
+        if len({info.id for info in found}) > 1:
+            shown = ", ".join(sorted({info.id for info in found})[:5])
+            raise StoreError(
+                f"Several sessions begin with {id!r}: {shown}", advice="Say more of it."
+            )
+        if not found:
+            raise StoreError(
+                f"There is no session {id!r} in {self.root}",
+                advice="list() gives those that there are.",
+            )
+        # A moved project can leave a copy behind: the newest counts.
+        return self._with_status([max(found, key=lambda info: info.modified)])[0]
+
+    def _with_status(self, infos: Infos) -> Infos:
+        holders = who_runs((info.id for info in infos), self.config_dir)
+        if not holders:
+            return infos
+        return [_held(info, holders.get(info.id)) for info in infos]
+
+    def search(self, query: str, *, limit: int = 20) -> Hits:
+        """Find what was said; what fits best comes first.
+
+        Args:
+            query: words and "phrases" that must all be there; `-word` must not, `word*` is a
+                beginning. Conditions are `role:user` (or assistant, tool), `project:shop`,
+                `since:2026-11-01`, `until:7d`, `tool:Bash`.
+            limit: at most so many.
+
+        Raises:
+            StoreError: the query is not valid.
+        """
+        parsed = parse_query(query)
+        places = self._index.search(parsed, limit)
+        infos = {info.path: info for info in self._index.sessions()} if places else {}
+        hits = (self._hit(place, parsed, infos) for place in places)
+        return [hit for hit in hits if hit is not None]
+
+    def _hit(self, place: Place, query: Query, infos: Mapping[str, SessionInfo]) -> Hit | None:
+        info = infos.get(place.session)
+        if info is None:
+            return None
+        with open_inside(place.path, self.root) as file:
+            file.seek(place.offset)
+            line = file.read(place.length)
+        texts = texts_of(line)
+        snippet, spans = _snippet(shown_texts(line), query)
+        raw = msgspec.json.decode(line)
+        return Hit(
+            session=info,
+            uuid=raw.get("uuid"),
+            role="tool" if texts is None else ("user", "assistant", "tool")[texts.role],
+            time=raw.get("timestamp"),
+            snippet=snippet,
+            spans=spans,
+            rank=place.rank,
+            agent=raw.get("agentId"),
+        )
+
+    def totals(self, infos: Iterable[SessionInfo] | None = None) -> dict[str, Totals]:
+        """Add up what sessions have used, by model, each message once.
+
+        A fork repeats the messages of its parent, so adding up the totals of sessions would count
+        them twice.
+
+        Args:
+            infos: the sessions; all unless given.
+        """
+        chosen = self.list() if infos is None else [*infos]
+        table = PriceTable(self._prices)
+        for info in chosen:
+            for model, used in info.usage.items():
+                if used.cost_usd is not None:
+                    table.learn(model, used)
+        calls = self._index.calls(info.path for info in chosen)
+        return totals_of(calls.values(), table)
+
+    # --- changing --------------------------------------------------------------------------------
+
+    def rename(self, id: str, title: str) -> None:
+        """Give a session a title.
+
+        Raises:
+            StoreError: there is no such session, or the title is empty.
+            CLIError: a session of this library has it open; rename it there.
+        """
+        title = _one_line(title)
+        if not title:
+            raise StoreError("A title must not be empty", advice="Give it at least one letter.")
+        self._note(id, {"type": "custom-title", "customTitle": title})
+
+    def tag(self, id: str, tag: str | None) -> None:
+        """Give a session a tag, or take it away with None.
+
+        Raises:
+            StoreError: there is no such session.
+            CLIError: a session of this library has it open.
+        """
+        self._note(id, {"type": "tag", "tag": _one_line(tag or "")})
+
+    def _note(self, id: str, entry: dict[str, Any]) -> None:
+        info = self.info(id)
+        with exclusive(info.id, self.config_dir):
+            add_line(info.path, self.root, encode_line({**entry, "sessionId": info.id}))
+
+    def delete(self, id: str) -> Trashed:
+        """Move a session and its subagents to the trash.
+
+        Raises:
+            StoreError: there is no such session, or a CLI has it open.
+            CLIError: a session of this library has it open.
+        """
+        info = self.info(id)
+        check_idle(info.id, self.config_dir, "deleted")
+        with exclusive(info.id, self.config_dir):
+            check_inside(info.path, self.root)
+            trashed = Trashed(info.id, info.folder, time.time(), "")
+            place = self._trash / f"{int(trashed.deleted * 1000)}-{info.id}"
+            place.mkdir(mode=0o700, parents=True)
+            trashed = replace(trashed, path=str(place))
+            (place / "session.json").write_bytes(msgspec.json.encode(trashed))
+            folder = Path(info.path).with_suffix("")
+            # The session itself goes first: without it, what is left is not found.
+            os.rename(info.path, place / f"{info.id}.jsonl")
+            if folder.is_dir() and not folder.is_symlink():
+                os.rename(folder, place / info.id)
+        return trashed
+
+    @property
+    def _trash(self) -> Path:
+        return self.config_dir / "claudewire" / "trash"
+
+    def trash(self) -> TrashedList:
+        """Return what is in the trash, the last first."""
+        found = []
+        for path in sorted(self._trash.glob("*/session.json"), reverse=True):
+            try:
+                found.append(msgspec.json.decode(path.read_bytes(), type=Trashed))
+            except (OSError, msgspec.MsgspecError) as error:
+                log.warning("%s cannot be read: %s", path, error)
+        return found
+
+    def restore(self, id: str) -> SessionInfo:
+        """Take a session out of the trash, the last one with this id.
+
+        Raises:
+            StoreError: it is not in the trash, or there is one with this id again.
+        """
+        trashed = next((it for it in self.trash() if it.id == id), None)
+        if trashed is None:
+            raise StoreError(f"There is no session {id} in the trash")
+        place, target = Path(trashed.path), self.root / trashed.folder / f"{id}.jsonl"
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        check_inside(target, self.root)
+        with exclusive(id, self.config_dir):
+            if (place / id).is_dir() and not target.with_suffix("").exists():
+                os.rename(place / id, target.with_suffix(""))
+            try:
+                os.link(place / f"{id}.jsonl", target)
+            except FileExistsError:
+                raise StoreError(
+                    f"There is a session {id} again", advice="Delete or rename that one first."
+                ) from None
+        shutil.rmtree(place)
+        return self.info(id)
+
+    def empty_trash(self, *, older_than: timedelta = timedelta(0)) -> int:
+        """Delete for good what has been in the trash for so long; return how many sessions."""
+        old = [it for it in self.trash() if it.deleted <= time.time() - older_than.total_seconds()]
+        for it in old:
+            shutil.rmtree(it.path)
+        return len(old)
+
+    def fork(self, id: str, *, at: str | None = None, title: str | None = None) -> SessionInfo:
+        """Make a new session that begins like another.
+
+        Args:
+            id: the session.
+            at: the uuid of the last line that is taken over; the whole conversation unless given.
+            title: the title of the new session.
+
+        Raises:
+            StoreError: there is no such session or line.
+        """
+        source = self.open(id)
+        new = str(uuid.uuid4())
+        lines = forked_lines(source, new, at, _one_line(title or "") or None)
+        new_file(Path(source.info.path).with_name(f"{new}.jsonl"), lines)
+        return self.info(new)
+
+    def resume(
+        self, id: str, *, fork: bool = False, cwd: str | os.PathLike[str] | None = None
+    ) -> Options:
+        """Return options with which a session goes on: `claudewire.open(options)`.
+
+        Args:
+            id: the session.
+            fork: go on in a new session, and leave this one as it is.
+            cwd: the directory to work in, if the project was moved since. The transcript is copied
+                to where the CLI looks for it then.
+
+        Raises:
+            StoreError: there is no such session, or its directory is no longer there.
+            CLIError: a process has it open; the cause is `SESSION_IN_USE`.
+        """
+        info = self.info(id)
+        if info.status != "ended" and not fork:
+            raise CLIError(
+                f"The session {info.id} is open already, in process {info.pid}",
+                cause=Cause.SESSION_IN_USE,
+                advice="Close it there, or resume a fork of it (fork=True).",
+            )
+        folder = Path(cwd or info.cwd or "").expanduser()
+        if not (cwd or info.cwd) or not folder.is_dir():
+            raise StoreError(
+                f"The directory of the session {info.id}, {folder}, is not there",
+                advice="Say where the project is now: resume(id, cwd=…).",
+            )
+        if cwd is not None:
+            self._move_copy(info, project_folder(folder))
+        env = {} if self._is_default else {"CLAUDE_CONFIG_DIR": str(self.config_dir)}
+        return Options(resume=info.id, cwd=folder, fork_session=fork, env=env)
+
+    def _move_copy(self, info: SessionInfo, folder: str) -> None:
+        """Copy a session to the folder of another directory, unless it is there."""
+        target = self.root / folder / f"{info.id}.jsonl"
+        if folder == info.folder or target.exists():
+            return
+        found = next(it for it in find_sessions(self.root)[0] if it.main.path == info.path)
+        for stamp in reversed(found.stamps):
+            relative = Path(stamp.path).relative_to(Path(info.path).parent)
+            with open_inside(stamp.path, self.root) as file:
+                new_file(target.parent / relative, iter(lambda: file.read(1 << 20), b""))
+
+    # --- out and in ------------------------------------------------------------------------------
+
+    def export(
+        self,
+        id: str,
+        path: str | os.PathLike[str],
+        *,
+        format: ExportFormat | None = None,
+        branch: str | None = None,
+        redact: bool = True,
+        tool_output: bool = True,
+    ) -> Path:
+        """Write a session into one file.
+
+        Args:
+            id: the session.
+            path: the file: `.html` (to read, needs nothing else), `.md`, `.jsonl` (the lines of the
+                conversation) or `.zip` (everything, for `import_`). It must not exist.
+            format: one of these, if the path does not say it.
+            branch: a line on the branch to write; the current one unless given. Not for `zip`.
+            redact: remove secrets, addresses and the name of the user.
+            tool_output: with the output of tools, in HTML and Markdown.
+
+        Raises:
+            StoreError: there is no such session or line, the format is unknown, or the file exists.
+        """
+        target = Path(path).expanduser()
+        chosen = format or format_of(target)
+        transcript = self.open(id)
+        if chosen == "zip":
+            chunks = None
+        else:
+            chunks = export_transcript(
+                transcript, chosen, branch=branch, redact=redact, tool_output=tool_output
+            )
+        try:
+            if chunks is None:
+                write_bundle(transcript, target, redact=redact)
+            else:
+                new_file(target, chunks)
+        except FileExistsError:
+            raise StoreError(
+                f"{target} exists already", advice="Give another name, or remove it first."
+            ) from None
+        return target
+
+    def import_(
+        self, path: str | os.PathLike[str], *, cwd: str | os.PathLike[str] | None = None
+    ) -> SessionInfo:
+        """Take in a session that was exported as `.zip` or `.jsonl`, here or elsewhere.
+
+        Args:
+            path: the file.
+            cwd: the directory that it shall belong to; the one it came from unless given.
+
+        Raises:
+            StoreError: the file is not what it should be, or there is a session with its id.
+        """
+        bundle = read_bundle(Path(path).expanduser())
+        directory = bundle.cwd if cwd is None else os.fspath(cwd)
+        folder = project_folder(directory) if directory else bundle.folder
+        target = self.root / folder / f"{bundle.id}.jsonl"
+        check_inside(target, self.root)
+        with exclusive(bundle.id, self.config_dir):
+            if target.exists():
+                raise StoreError(
+                    f"There is a session {bundle.id} already", advice="Delete that one first."
+                )
+            for name, chunks in bundle.agents():
+                new_file(target.with_suffix("") / name, chunks)
+            new_file(target, bundle.main())
+        return self.info(bundle.id)
+
+    # --- the sweep -------------------------------------------------------------------------------
+
+    @property
+    def swept_after(self) -> timedelta:
+        """After how long without a change the CLI deletes a transcript."""
+        try:
+            settings = msgspec.json.decode((self.config_dir / "settings.json").read_bytes())
+            days = settings["cleanupPeriodDays"]
+            return timedelta(days=float(days))
+        except (OSError, msgspec.MsgspecError, KeyError, TypeError, ValueError, OverflowError):
+            return timedelta(days=SWEPT_AFTER)
+
+    def expiring(self, within: timedelta = SOON) -> Infos:
+        """Return the sessions that the CLI will delete soon, and that are in no archive."""
+        return self._expiring(self._index.sessions(), within)
+
+    def _expiring(self, infos: Iterable[SessionInfo], within: timedelta) -> Infos:
+        limit = time.time() - (self.swept_after - within).total_seconds()
+        old = [info for info in infos if info.modified < limit and (info.prompts or info.replies)]
+        return [info for info in old if not self._archived(info).exists()]
+
+    def _warn(self, infos: Iterable[SessionInfo]) -> None:
+        """Say once that sessions will be deleted soon."""
+        if self._warned:
+            return
+        self._warned = True
+        soon = len(self._expiring(infos, SOON))
+        if soon:
+            log.warning(
+                "The CLI deletes transcripts that have not changed for %d days, and %d of them will"
+                " be that old within %d days; archive() keeps them, expiring() lists them",
+                self.swept_after.days,
+                soon,
+                SOON.days,
+            )
+
+    def archive(self, *, older_than: timedelta = timedelta(days=20)) -> Infos:
+        """Keep sessions that have not changed for so long, before the CLI deletes them.
+
+        They are linked, or else copied, into a folder of their own inside `config_dir`, which the
+        CLI does not touch. `archived` lists them and `unarchive` brings one back.
+        """
+        limit = time.time() - older_than.total_seconds()
+        old = [info for info in self._index.sessions() if info.modified < limit]
+        found = {it.main.path: it for it in find_sessions(self.root)[0]}
+        new = [info for info in old if not self._archived(info).exists() and info.path in found]
+        for info in new:
+            for stamp in reversed(found[info.path].stamps):
+                _keep(Path(stamp.path), self._archive / Path(stamp.path).relative_to(self.root))
+        return new
+
+    @property
+    def _archive(self) -> Path:
+        return self.config_dir / "claudewire" / "archive" / "projects"
+
+    def _archived(self, info: SessionInfo) -> Path:
+        return self._archive / info.folder / f"{info.id}.jsonl"
+
+    def archived(self) -> Infos:
+        """Return the sessions in the archive, the one that was last changed first."""
+        index = Index(None, self._archive, prices=self._prices)
+        try:
+            return sorted(index.sessions(), key=lambda info: info.modified, reverse=True)
+        finally:
+            index.close()
+
+    def unarchive(self, id: str) -> SessionInfo:
+        """Bring a session back from the archive.
+
+        Raises:
+            StoreError: it is not in the archive, or there is one with this id.
+        """
+        found = next((it for it in find_sessions(self._archive)[0] if it.id == id), None)
+        if found is None:
+            raise StoreError(f"There is no session {id} in the archive")
+        target = self.root / found.folder / f"{id}.jsonl"
+        if target.exists():
+            raise StoreError(f"There is a session {id} already")
+        for stamp in reversed(found.stamps):
+            path = self.root / Path(stamp.path).relative_to(self._archive)
+            _keep(Path(stamp.path), path)
+            os.utime(path)  # or the CLI would delete it at once
+        return self.info(id)
+
+
+def _keep(source: Path, target: Path) -> None:
+    """Link a file, or copy it where that is not possible."""
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if target.exists():
+        return
+    try:
+        os.link(source, target)
+    except OSError:
+        with source.open("rb") as file:
+            new_file(target, iter(lambda: file.read(1 << 20), b""))
+
+
+def _held(info: SessionInfo, holder: Running | None) -> SessionInfo:
+    return info if holder is None else replace(info, status=holder.status, pid=holder.pid)
+
+
+def _in_project(project: str | os.PathLike[str]) -> Any:
+    """Make a test for sessions that worked in a directory, below it, or in its git worktrees."""
+    path = os.path.realpath(os.path.expanduser(project))
+    places = {path, *_worktrees(path)}
+    folders = {project_folder(place) for place in places}
+
+    def test(info: SessionInfo) -> bool:
+        if info.cwd is None:
+            return info.folder in folders
+        cwd = os.path.realpath(info.cwd)
+        inside = any(cwd == it or cwd.startswith(it.rstrip(os.sep) + os.sep) for it in places)
+        return inside or info.folder in folders
+
+    return test
+
+
+def _worktrees(path: str) -> Iterator[str]:
+    """Find the worktrees of a git repository from its own files."""
+    git = Path(path, ".git")
+    if git.is_file():  # a worktree itself: its repository knows the others
+        found = re.match(r"gitdir: (.*?)/worktrees/[^/]+\s*$", git.read_text(errors="replace"))
+        git = Path(found[1]) if found else git
+        yield str(git.parent)
+    for entry in git.glob("worktrees/*/gitdir"):
+        yield os.path.realpath(os.path.dirname(entry.read_text(errors="replace").strip()))
+
+
+def _has_text(info: SessionInfo, text: str) -> bool:
+    return any(text in fold(it) for it in (info.title, info.first_prompt) if it)
+
+
+def _one_line(text: str) -> str:
+    """Make a text fit for a title: one line, nothing invisible, not too long."""
+    shown = "".join(char if char.isprintable() else " " for char in text)
+    return " ".join(shown.split())[:LONGEST_TITLE]
+
+
+def _snippet(text: str, query: Query) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """Cut out what is around the first word that was found, and say where the words are."""
+    shown = " ".join(text.split())
+    words = [word for term in query.wanted for word in re.findall(r"[^\W_]+", fold(term.text))]
+    found = [it for it in re.finditer(r"[^\W_]+", shown) if _is_one_of(it[0], words)]
+    start = max(0, found[0].start() - AROUND) if found else 0
+    end = start + 3 * AROUND
+    before, after = "…" if start else "", "…" if end < len(shown) else ""
+    move = len(before) - start
+    spans = [(it.start() + move, it.end() + move) for it in found if it.end() <= end]
+    return before + shown[start:end] + after, tuple(spans)
+
+
+def _is_one_of(word: str, words: list[str]) -> bool:
+    folded = fold(word)
+    return any(folded == it or (len(it) > 1 and folded.startswith(it)) for it in words)

@@ -1,0 +1,509 @@
+"""What is known about a session: read in one pass, and later only from where it has grown.
+
+A message of the model is several lines, which repeat the same usage; a fork, and a continued
+session, copies lines of the one before; and a message that survived a compaction is written again,
+without its usage. So tokens are counted once for each message id, over all files of a session, and
+with the largest numbers that any of its lines has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw, Struct
+
+from ..tracking import Price, PriceTable, Totals
+from ..wire import ModelUsage, text_of
+from .entries import AssistantEntry, BadLine, UserEntry, read_entry
+from .files import Line
+
+__all__ = [
+    "Call",
+    "FactsReader",
+    "FileFacts",
+    "SessionInfo",
+    "SessionStatus",
+    "TitleSource",
+    "as_time",
+    "combine",
+    "counted_once",
+]
+
+TITLE = 200
+"""Characters of a prompt that are kept as a title."""
+
+PROMPT = 2_000
+"""Characters of the first prompt that are kept."""
+
+SYNTHETIC = "<synthetic>"
+"""The model of what the CLI says in the model's place."""
+
+TitleSource = Literal["custom", "ai", "summary", "prompt"]
+"""Who gave a session its title: a person, the CLI (two forms of it), or its first prompt."""
+
+SessionStatus = Literal["running", "waiting", "ended"]
+"""Whether a process has the session open, and waits for a person."""
+
+
+class Call(Struct, frozen=True, gc=False, array_like=True):
+    """What one message of the model has used.
+
+    Attributes:
+        model: the model that said it.
+        totals: the largest numbers that any of its lines has.
+        complete: whether the API had finished counting; otherwise the output is a placeholder.
+    """
+
+    model: str
+    totals: Totals
+    complete: bool = False
+
+
+class FileFacts(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What one file says about its session."""
+
+    lines: int = 0
+    bad_lines: int = 0
+    unknown_lines: int = 0
+    begin: str | None = None
+    end: str | None = None
+    session_id: str | None = None
+    agent_id: str | None = None
+    cwd: str | None = None
+    branch: str | None = None
+    version: str | None = None
+    prompts: int = 0
+    replies: int = 0
+    sidechains: int = 0
+    """Subagents in the same file, as CLIs of 1.0 write them."""
+    first_prompt: str | None = None
+    custom_title: str | None = None
+    ai_title: str | None = None
+    tag: str | None = None
+    forked_from: str | None = None
+    first_key: str | None = None
+    """The first message or compaction, by which a fork is recognised."""
+    boundaries: tuple[str, ...] = ()
+    """The lines at which the conversation was compacted."""
+    cost_usd: float | None = None
+    model_usage: dict[str, Totals] = {}
+    summaries: dict[str, str] = {}
+    """Titles that CLIs up to 1.0 gave to a conversation, by the line at which it ended then."""
+    ends: frozenset[int] = frozenset()
+    """Checksums of the lines to which such a title may belong."""
+
+
+NOTHING = FileFacts()
+
+
+class SessionInfo(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What is known about a session without reading it.
+
+    Attributes:
+        id: its id.
+        folder: the name of its folder below `projects`.
+        path: its transcript.
+        title: its title.
+        title_source: who gave the title: a person (`custom`), the CLI (`ai`, `summary`), or nobody,
+            and it is the first prompt.
+        first_prompt: the first prompt, shortened.
+        tag: the tag that a person gave it.
+        cwd: the directory that it worked in last.
+        branch: the git branch that it worked on last.
+        version: the version of the CLI that wrote it last.
+        models: the models that spoke.
+        parent: the session that it is a fork of.
+        begin: when it began.
+        end: when something was last written.
+        prompts: how many prompts there were.
+        replies: how many messages of the model there were, subagents included.
+        agents: how many subagents it has.
+        compactions: how often it was compacted.
+        size: bytes on disk, subagents included.
+        modified: when its file was last changed, in seconds since 1970.
+        totals: what it has used, each message counted once. `estimated` says that the CLI has not
+            written how much output there was: the newest do, many before them write a placeholder.
+        usage: the same for each model.
+        bad_lines: how many lines cannot be read.
+        status: whether a process has it open now.
+        pid: that process.
+    """
+
+    id: str
+    folder: str
+    path: str
+    title: str | None = None
+    title_source: TitleSource | None = None
+    first_prompt: str | None = None
+    tag: str | None = None
+    cwd: str | None = None
+    branch: str | None = None
+    version: str | None = None
+    models: tuple[str, ...] = ()
+    parent: str | None = None
+    begin: datetime | None = None
+    end: datetime | None = None
+    prompts: int = 0
+    replies: int = 0
+    agents: int = 0
+    compactions: int = 0
+    size: int = 0
+    modified: float = 0.0
+    totals: Totals = Totals()
+    usage: dict[str, Totals] = {}
+    bad_lines: int = 0
+    status: SessionStatus = "ended"
+    pid: int | None = None
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What it has cost, by estimate; None if no price is known."""
+        return self.totals.cost_usd
+
+
+# --- one file ------------------------------------------------------------------------------------
+
+
+class _Usage(Struct, gc=False):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+
+
+class _Message(Struct, gc=False):
+    id: str | None = None
+    model: str | None = None
+    stop_reason: str | None = None
+    usage: _Usage | None = None
+    content: Raw = Raw()
+
+
+class _Scanned(Struct, gc=False, rename="camel"):
+    """The few fields of a line that facts come from; the rest is skipped."""
+
+    type: str
+    uuid: str | None = None
+    parent_uuid: str | None = None
+    session_id: str | None = None
+    timestamp: str | None = None
+    cwd: str | None = None
+    git_branch: str | None = None
+    version: str | None = None
+    agent_id: str | None = None
+    is_sidechain: bool | None = None
+    is_meta: bool | None = None
+    is_compact_summary: bool | None = None
+    subtype: str | None = None
+    message: _Message | None = None
+    custom_title: str | None = None
+    ai_title: str | None = None
+    tag: str | None = None
+    summary: str | None = None
+    leaf_uuid: str | None = None
+    cost_usd: float | None = msgspec.field(name="costUSD", default=None)
+    total_cost_usd: float | None = msgspec.field(name="totalCostUSD", default=None)
+    model_usage: dict[str, ModelUsage] | None = None
+    forked_from: Any = None
+
+
+_scan = msgspec.json.Decoder(_Scanned).decode
+_REFUSED = (msgspec.MsgspecError, ValueError, RecursionError)
+
+
+class FactsReader:
+    """Collects facts from the lines of one file.
+
+    Args:
+        facts: what is known from the lines before.
+        calls: what the messages before have used.
+    """
+
+    def __init__(self, facts: FileFacts = NOTHING, calls: Mapping[str, Call] = {}) -> None:
+        self._known: dict[str, Any] = msgspec.structs.asdict(facts)
+        self._known["summaries"] = dict(facts.summaries)
+        self._ends = set(facts.ends)
+        self.calls: dict[str, Call] = dict(calls)
+
+    @property
+    def facts(self) -> FileFacts:
+        """What is known so far."""
+        return FileFacts(**{**self._known, "ends": frozenset(self._ends)})
+
+    def feed(self, found: Line) -> None:
+        """Take the next line."""
+        known = self._known
+        known["lines"] += 1
+        try:
+            line = _scan(found.line)  # type: ignore[arg-type]  # an oversize line is refused
+        except (*_REFUSED, TypeError):
+            self._feed_slowly(found)
+            return
+        self._note_origin(line)
+        handler = _HANDLERS.get(line.type)
+        if handler is not None:
+            handler(self, line)
+
+    def _feed_slowly(self, found: Line) -> None:
+        """Take a line that has something unexpected in it."""
+        entry = found.read()
+        if isinstance(entry, BadLine):
+            self._known["bad_lines"] += 1
+        elif isinstance(entry, AssistantEntry | UserEntry):
+            rest = msgspec.convert(msgspec.to_builtins(entry), _Origin, strict=False)
+            self._note_origin(rest)
+            if isinstance(entry, AssistantEntry) and entry.message.usage is not None:
+                totals = Totals.of(entry.message.usage)
+                id = entry.message.id or entry.uuid
+                self._count(id, entry.message.model, totals, entry.message.stop_reason is not None)
+            elif isinstance(entry, UserEntry) and entry.is_prompt and not entry.is_sidechain:
+                self._note_prompt(entry.text)
+
+    def _note_origin(self, line: Any) -> None:
+        known = self._known
+        time = line.timestamp
+        if time is not None:
+            if known["begin"] is None:
+                known["begin"] = time
+            if known["end"] is None or time > known["end"]:
+                known["end"] = time
+        if line.cwd is not None:
+            known["cwd"], known["branch"] = line.cwd, line.git_branch or None
+            known["version"] = line.version or known["version"]
+        if line.session_id is not None:
+            known["session_id"] = line.session_id
+        if line.agent_id is not None:
+            known["agent_id"] = line.agent_id
+        if line.forked_from is not None and known["forked_from"] is None:
+            known["forked_from"] = _parent_in(line.forked_from)
+
+    # --- kinds of lines ---------------------------------------------------------------------------
+
+    def _assistant(self, line: _Scanned) -> None:
+        message = line.message
+        if message is None or message.model == SYNTHETIC:
+            return
+        usage = message.usage or _Usage()
+        totals = Totals(
+            usage.input_tokens or 0,
+            usage.output_tokens or 0,
+            usage.cache_read_input_tokens or 0,
+            usage.cache_creation_input_tokens or 0,
+            line.cost_usd,
+        )
+        self._count(message.id or line.uuid, message.model, totals, message.stop_reason is not None)
+        if line.uuid is not None and (line.version or "").startswith("1."):
+            self._ends.add(checksum(line.uuid))
+
+    def _count(self, id: str | None, model: str | None, totals: Totals, complete: bool) -> None:
+        if id is None:
+            return
+        if self._known["first_key"] is None:
+            self._known["first_key"] = id
+        before = self.calls.get(id)
+        if before is None:
+            self._known["replies"] += 1
+            self.calls[id] = Call(model or "", totals, complete)
+        elif complete > before.complete or not before.totals.covers(totals):
+            self.calls[id] = larger(before, Call(model or before.model, totals, complete))
+
+    def _user(self, line: _Scanned) -> None:
+        if line.is_sidechain and line.parent_uuid is None:
+            self._known["sidechains"] += 1
+        if line.message is None or line.is_meta or line.is_compact_summary or line.is_sidechain:
+            return
+        content = bytes(line.message.content)
+        if b'"tool_result"' in content:
+            return
+        if line.uuid is not None and (line.version or "").startswith("1."):
+            self._ends.add(checksum(line.uuid))
+        if self._known["first_prompt"] is not None and content[:2] not in (b'"<', b'"[', b"[{"):
+            self._known["prompts"] += 1  # its text is not needed any more
+            return
+        entry = read_entry(b'{"type":"user","message":{"role":"user","content":%b}}' % content)
+        if isinstance(entry, UserEntry) and entry.is_prompt:
+            self._note_prompt(text_of(entry.content))
+
+    def _note_prompt(self, text: str) -> None:
+        self._known["prompts"] += 1
+        if self._known["first_prompt"] is None and text.strip():
+            self._known["first_prompt"] = text.strip()[:PROMPT]
+
+    def _system(self, line: _Scanned) -> None:
+        if line.subtype == "compact_boundary" and line.uuid is not None:
+            self._known["boundaries"] = (*self._known["boundaries"], line.uuid)
+            self._known["first_key"] = self._known["first_key"] or line.uuid
+
+    def _custom_title(self, line: _Scanned) -> None:
+        self._known["custom_title"] = (line.custom_title or "").strip() or None
+
+    def _ai_title(self, line: _Scanned) -> None:
+        self._known["ai_title"] = (line.ai_title or "").strip() or None
+
+    def _tag(self, line: _Scanned) -> None:
+        self._known["tag"] = (line.tag or "").strip() or None
+
+    def _summary(self, line: _Scanned) -> None:
+        if line.leaf_uuid and line.summary:
+            self._known["summaries"][line.leaf_uuid] = line.summary
+
+    def _cost(self, line: _Scanned) -> None:
+        if line.total_cost_usd is not None:
+            self._known["cost_usd"] = line.total_cost_usd
+        usage = (line.model_usage or {}).items()
+        self._known["model_usage"] = {model: Totals.of_model(used) for model, used in usage}
+
+
+_HANDLERS = {
+    "assistant": FactsReader._assistant,
+    "user": FactsReader._user,
+    "system": FactsReader._system,
+    "custom-title": FactsReader._custom_title,
+    "ai-title": FactsReader._ai_title,
+    "tag": FactsReader._tag,
+    "summary": FactsReader._summary,
+    "cost-state": FactsReader._cost,
+}
+
+
+class _Origin(Struct, rename="camel"):
+    """The fields that every line has."""
+
+    timestamp: str | None = None
+    cwd: str | None = None
+    git_branch: str | None = None
+    version: str | None = None
+    session_id: str | None = None
+    agent_id: str | None = None
+    forked_from: Any = None
+
+
+def checksum(uuid: str) -> int:
+    """Return a number that stands for an id, to keep many of them in little space."""
+    return int.from_bytes(hashlib.blake2b(uuid.encode(), digest_size=8).digest(), "big") >> 1
+
+
+def _parent_in(forked_from: Any) -> str | None:
+    """Read the id of the parent, in the forms in which it is written."""
+    if isinstance(forked_from, dict):
+        forked_from = forked_from.get("sessionId")
+    return forked_from if isinstance(forked_from, str) else None
+
+
+def larger(one: Call, other: Call) -> Call:
+    """Take what two lines say about the same message: the larger numbers."""
+    totals = one.totals.at_least(other.totals)
+    if totals.cost_usd is None and other.totals.cost_usd is not None:
+        totals = msgspec.structs.replace(totals, cost_usd=other.totals.cost_usd)
+    return Call(one.model or other.model, totals, one.complete or other.complete)
+
+
+# --- one session ---------------------------------------------------------------------------------
+
+
+def counted_once(files: Iterable[Mapping[str, Call]]) -> dict[str, Call]:
+    """Put together what messages in several files have used, each message once."""
+    calls: dict[str, Call] = {}
+    for file in files:
+        for id, call in file.items():
+            before = calls.get(id)
+            calls[id] = call if before is None else larger(before, call)
+    return calls
+
+
+def totals_of(
+    calls: Iterable[Call], prices: PriceTable, reported: Mapping[str, Totals] = {}
+) -> dict[str, Totals]:
+    """Add up what messages have used, by model.
+
+    Args:
+        calls: the messages.
+        prices: what tokens cost, where the CLI has not written it.
+        reported: what the CLI itself has counted; it includes what is in no transcript, such as
+            the calls that compact a conversation.
+    """
+    sums: dict[str, Totals] = {}
+    for call in calls:
+        cost = call.totals.cost_usd
+        if cost is None:
+            cost = prices.cost(call.model, call.totals)
+        more = msgspec.structs.replace(
+            call.totals, cost_usd=cost, calls=1, estimated=not call.complete
+        )
+        sums[call.model] = sums.get(call.model, Totals()) + more
+    for model, used in reported.items():
+        name = model.partition("[")[0] if model not in sums else model
+        known = sums.get(name, Totals())
+        if used.covers(known):
+            # A message that was broken off is not in it.
+            sums[name] = msgspec.structs.replace(used, calls=known.calls, estimated=known.estimated)
+    return sums
+
+
+def combine(
+    id: str,
+    folder: str,
+    main: FileFacts,
+    agents: Iterable[FileFacts],
+    calls: Mapping[str, Call],
+    prices: Mapping[str, Price] | None = None,
+) -> SessionInfo:
+    """Put together what the files of a session say. What is on disk is added by the caller."""
+    table = PriceTable(prices)
+    for model, used in main.model_usage.items():
+        table.learn(model, used)
+    reported = {} if prices else main.model_usage
+    usage = totals_of(calls.values(), table, reported)
+    agents = list(agents)
+    title, source = title_of(main)
+    return SessionInfo(
+        id=id,
+        folder=folder,
+        path="",
+        title=title,
+        title_source=source,
+        first_prompt=main.first_prompt,
+        tag=main.tag,
+        cwd=main.cwd,
+        branch=main.branch,
+        version=main.version,
+        models=tuple(sorted(model for model in usage if model)),
+        parent=main.forked_from,
+        begin=as_time(main.begin),
+        end=as_time(max((it.end for it in [main, *agents] if it.end), default=None)),
+        prompts=main.prompts,
+        replies=len(calls),
+        agents=len(agents) + main.sidechains,
+        compactions=len(main.boundaries),
+        totals=sum(usage.values(), Totals()),
+        usage=usage,
+        bad_lines=main.bad_lines + sum(it.bad_lines for it in agents),
+    )
+
+
+def title_of(facts: FileFacts, summary: str | None = None) -> tuple[str | None, TitleSource | None]:
+    """Return the title of a session, and who gave it."""
+    if facts.custom_title:
+        return facts.custom_title, "custom"
+    if facts.ai_title:
+        return facts.ai_title, "ai"
+    if summary:
+        return summary, "summary"
+    if facts.first_prompt:
+        return " ".join(facts.first_prompt.split())[:TITLE], "prompt"
+    return None, None
+
+
+def as_time(text: str | None) -> datetime | None:
+    """Read a time as the CLI writes it; None if it is none."""
+    if text is None:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None else time.astimezone()

@@ -1,0 +1,272 @@
+"""Where transcripts are: the CLI's folders, and the files of each session.
+
+    <config>/projects/<folder>/<session>.jsonl                      the main conversation
+    <config>/projects/<folder>/<session>/subagents/**/agent-*.jsonl  its subagents, at any depth
+    <config>/projects/<folder>/agent-*.jsonl                         the same, CLIs up to 2.0
+    <config>/sessions/<pid>.json                                     what runs, newer CLIs
+
+The CLI's own index files are not read: they are often out of date. Files are only opened if they
+are regular, and inside the folder of the projects once all links are followed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from ..errors import Error
+from ..wire import Lines, Oversize
+from .entries import BadLine, Entry, read_entry
+
+__all__ = [
+    "Found",
+    "Line",
+    "StoreError",
+    "check_inside",
+    "config_folder",
+    "entries_of",
+    "find_sessions",
+    "lines_of",
+    "open_inside",
+    "project_folder",
+]
+
+CHUNK = 1 << 20
+"""Bytes that are read at once: a file is never in memory as a whole."""
+
+LONGEST_FOLDER = 200
+"""Characters of a folder's name before it is cut and gets a checksum, as the CLI does."""
+
+SUFFIX = ".jsonl"
+_NOT_SAFE = re.compile("[^a-zA-Z0-9]")
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+class StoreError(Error):
+    """A session on disk that does not exist, is ambiguous, or cannot be read or changed."""
+
+
+def config_folder(env: Mapping[str, str | None] | None = None) -> Path:
+    """Return the folder in which a CLI with this environment keeps everything."""
+    variables: Mapping[str, str | None] = os.environ if env is None else env
+    config = variables.get("CLAUDE_CONFIG_DIR")
+    home = variables.get("HOME") or os.path.expanduser("~")
+    return Path(config or os.path.join(home, ".claude")).expanduser().absolute()
+
+
+def project_folder(cwd: str | os.PathLike[str]) -> str:
+    """Return the name of the folder in which the CLI keeps the sessions of a directory."""
+    path = os.path.realpath(os.path.expanduser(cwd))
+    # The CLI counts in UTF-16, where a character beyond the first 65,536 is two.
+    name = _NOT_SAFE.sub(lambda found: "--" if found[0] > "\uffff" else "-", path)
+    if len(name) <= LONGEST_FOLDER:
+        return name
+    return f"{name[:LONGEST_FOLDER]}-{_checksum(path)}"
+
+
+def _checksum(text: str) -> str:
+    """The CLI's own checksum of a path: 32 bits over UTF-16 units, to the base 36."""
+    units = text.encode("utf-16-le", "surrogatepass")
+    value = 0
+    for low, high in zip(units[::2], units[1::2], strict=True):
+        value = (value * 31 + low + (high << 8)) & 0xFFFFFFFF
+    value = abs(value - (1 << 32) if value >= 1 << 31 else value)
+    digits = ""
+    while value or not digits:
+        value, digit = divmod(value, 36)
+        digits = _DIGITS[digit] + digits
+    return digits
+
+
+def is_session_id(text: str) -> bool:
+    """Whether this can be the id of a session, and so the name of a file."""
+    return _ID.fullmatch(text) is not None
+
+
+# --- finding -------------------------------------------------------------------------------------
+
+
+class Stamp(NamedTuple):
+    """What tells whether a file has changed."""
+
+    path: str
+    inode: int
+    size: int
+    mtime_ns: int
+
+    @classmethod
+    def of(cls, path: str, found: os.stat_result) -> Stamp:
+        """Take it from what the system says about a file."""
+        return cls(path, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+class Found(NamedTuple):
+    """A session on disk: its file, and those of its subagents."""
+
+    id: str
+    folder: str
+    main: Stamp
+    agents: tuple[Stamp, ...] = ()
+
+    @property
+    def stamps(self) -> tuple[Stamp, ...]:
+        """All its files."""
+        return (self.main, *self.agents)
+
+
+def find_sessions(root: Path) -> tuple[list[Found], list[Stamp]]:
+    """Find all sessions below the folder of the projects, and files of subagents beside them.
+
+    Those are of CLIs up to 2.0; only their content says which session they belong to.
+    """
+    sessions: list[Found] = []
+    loose: list[Stamp] = []
+    for folder in _folders(root):
+        files, folders = _listed(folder, str(root))
+        for name, stamp in files.items():
+            id = name.removesuffix(SUFFIX)
+            if id.startswith("agent-"):
+                loose.append(stamp)
+            elif is_session_id(id):
+                agents = tuple(_agents(folders[id], str(root))) if id in folders else ()
+                sessions.append(Found(id, os.path.basename(folder), stamp, agents))
+    return sessions, loose
+
+
+def _folders(root: Path) -> Iterator[str]:
+    try:
+        with os.scandir(root) as found:
+            yield from sorted(item.path for item in found if _is_folder(item, str(root)))
+    except OSError:
+        return
+
+
+def _is_folder(item: os.DirEntry[str], root: str) -> bool:
+    return item.is_dir() and (not item.is_symlink() or _leads_inside(item.path, root))
+
+
+def _listed(folder: str, root: str) -> tuple[dict[str, Stamp], dict[str, str]]:
+    """Return the transcripts in a folder, and the folders in it."""
+    files: dict[str, Stamp] = {}
+    folders: dict[str, str] = {}
+    try:
+        with os.scandir(folder) as found:
+            for item in found:
+                if item.name.endswith(SUFFIX):
+                    stamp = _stamp(item, root)
+                    if stamp is not None:
+                        files[item.name] = stamp
+                elif _is_folder(item, root):
+                    folders[item.name] = item.path
+    except OSError:  # it was removed just now, or is another user's
+        pass
+    return files, folders
+
+
+def _stamp(item: os.DirEntry[str], root: str) -> Stamp | None:
+    try:
+        if item.is_symlink() and not _leads_inside(item.path, root):
+            return None
+        found = item.stat()
+    except OSError:
+        return None
+    return Stamp.of(item.path, found) if stat.S_ISREG(found.st_mode) else None
+
+
+def _agents(folder: str, root: str) -> Iterator[Stamp]:
+    """Find the files of subagents, however deep."""
+    waiting = [os.path.join(folder, "subagents")]
+    while waiting:
+        files, folders = _listed(waiting.pop(), root)
+        yield from (files[name] for name in sorted(files))
+        waiting += folders.values()
+
+
+# --- opening -------------------------------------------------------------------------------------
+
+
+def _leads_inside(path: str | os.PathLike[str], root: str) -> bool:
+    real, inside = os.path.realpath(path), os.path.realpath(root)
+    return real == inside or real.startswith(inside.rstrip(os.sep) + os.sep)
+
+
+def check_inside(path: str | os.PathLike[str], root: Path) -> None:
+    """Check that a path is inside a folder once all links are followed.
+
+    Raises:
+        StoreError: it leads out.
+    """
+    if not _leads_inside(path, str(root)):
+        raise StoreError(
+            f"{os.fspath(path)} leads out of {root}",
+            advice="A link that leads out of the folder of the transcripts is not followed. Replace"
+            " the link with the file itself.",
+        )
+
+
+@contextmanager
+def open_inside(path: str | os.PathLike[str], root: Path) -> Iterator[IO[bytes]]:
+    """Open a transcript for reading.
+
+    Raises:
+        StoreError: it leads out of the folder, is no regular file, or cannot be read.
+    """
+    check_inside(path, root)
+    try:
+        # A named pipe must not block; a regular file takes no notice.
+        file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC)
+    except OSError as error:
+        raise StoreError(f"{os.fspath(path)} cannot be read: {error.strerror}") from error
+    with os.fdopen(file, "rb", buffering=0) as opened:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise StoreError(f"{os.fspath(path)} is not a regular file")
+        yield opened
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+class Line(NamedTuple):
+    """A line, and where it is in its file."""
+
+    offset: int
+    line: bytes | Oversize
+    is_complete: bool = True
+    """False for the last line of a file if it has no newline, as while it is being written."""
+
+    @property
+    def length(self) -> int:
+        """Its length in bytes, without the newline."""
+        return self.line.length if isinstance(self.line, Oversize) else len(self.line)
+
+    def read(self) -> Entry:
+        """Return the entry that it is."""
+        if isinstance(self.line, Oversize):
+            return BadLine(reason="longer than any line may be", length=self.line.length)
+        return read_entry(self.line)
+
+
+def lines_of(file: IO[bytes], start: int = 0) -> Iterator[Line]:
+    """Yield the lines of a file, in pieces that fit into memory. Empty ones are left out."""
+    file.seek(start)
+    framing, offset = Lines(), start
+    for chunk in iter(partial(file.read, CHUNK), b""):
+        for line in framing.feed(chunk):
+            found = Line(offset, line)
+            offset += found.length + 1
+            if found.length:
+                yield found
+    for line in framing.end():
+        yield Line(offset, line, is_complete=False)
+
+
+def entries_of(file: IO[bytes], start: int = 0) -> Iterator[Entry]:
+    """Yield the entries of a file."""
+    return (found.read() for found in lines_of(file, start))

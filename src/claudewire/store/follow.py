@@ -1,0 +1,70 @@
+"""Following a file that grows."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import IO
+
+from ..wire import Lines
+from .entries import Entry
+from .files import CHUNK, Line
+
+__all__ = ["Follower"]
+
+
+class Follower:
+    """Gives the lines that were added to a file since the last look.
+
+    A file that was replaced, or became shorter, is read from its beginning.
+
+    Args:
+        path: the file; it need not exist yet.
+        from_start: give the lines that are there already, too.
+    """
+
+    def __init__(self, path: Path, *, from_start: bool = False) -> None:
+        self._path = path
+        self._lines = Lines()
+        self._file = _opened(path)
+        if self._file is not None and not from_start:
+            self._file.seek(0, os.SEEK_END)
+
+    def read(self) -> list[Entry]:
+        """Return the entries that are complete by now."""
+        entries = self._read()
+        if self._was_replaced():
+            self.close()
+            self._lines = Lines()
+            self._file = _opened(self._path)
+            entries += self._read()
+        return entries
+
+    def _read(self) -> list[Entry]:
+        entries: list[Entry] = []
+        while self._file is not None and (chunk := self._file.read(CHUNK)):
+            entries += [Line(0, line).read() for line in self._lines.feed(chunk) if line]
+        return entries
+
+    def _was_replaced(self) -> bool:
+        try:
+            now = os.stat(self._path)
+        except OSError:
+            return False
+        if self._file is None:
+            return True
+        opened = os.fstat(self._file.fileno())
+        return not os.path.samestat(now, opened) or now.st_size < self._file.tell()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _opened(path: Path) -> IO[bytes] | None:
+    try:
+        return open(path, "rb", buffering=0)
+    except OSError:
+        return None

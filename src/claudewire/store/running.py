@@ -1,0 +1,84 @@
+"""Which sessions a process has open now, and whether it waits for a person.
+
+Two sources say so: newer CLIs keep a file for each of their processes, and sessions of this library
+hold a lock. Both are checked against the processes that really exist. What an older CLI does that
+another program started is not known.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from ..launch import lock_holders
+from .facts import SessionStatus
+
+__all__ = ["Running", "running_sessions", "who_runs"]
+
+
+class Running(Struct, frozen=True):
+    """A process that has a session open."""
+
+    pid: int
+    status: SessionStatus = "running"
+
+
+class _Process(Struct, rename="camel"):
+    """What a CLI writes about its own process."""
+
+    pid: int
+    session_id: str
+    status: str | None = None
+    waiting_for: str | None = None
+    proc_start: str | None = None
+
+
+def running_sessions(config: Path) -> dict[str, Running]:
+    """Return the sessions that CLIs say they have open, if these processes are still there."""
+    found: dict[str, Running] = {}
+    for path in _files(config / "sessions"):
+        try:
+            it = msgspec.json.decode(path.read_bytes(), type=_Process, strict=False)
+        except (OSError, msgspec.MsgspecError):
+            continue
+        if _is_same_process(it.pid, it.proc_start):
+            waits = it.status == "waiting" or it.waiting_for is not None
+            found[it.session_id] = Running(it.pid, "waiting" if waits else "running")
+    return found
+
+
+def who_runs(session_ids: Iterable[str], config: Path) -> dict[str, Running]:
+    """Return which of some sessions a process has open: a CLI, or a session of this library."""
+    locked = lock_holders(session_ids, os.path.realpath(config))
+    return {id: Running(pid) for id, pid in locked.items()} | running_sessions(config)
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix == ".json")
+    except OSError:
+        return []
+
+
+def _is_same_process(pid: int, started: str | None) -> bool:
+    """Whether a process exists, and is not another one with the same number."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return not os.path.isdir("/proc/self") and _exists(pid)
+    # The name of the program is in brackets, and may itself have brackets and spaces.
+    return started is None or text.rpartition(")")[2].split()[19] == started
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True

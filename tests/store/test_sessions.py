@@ -1,0 +1,786 @@
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from claudewire.errors import Cause, CLIError
+from claudewire.launch import SessionLock
+from claudewire.store import (
+    AssistantEntry,
+    BadLine,
+    BlockingSessions,
+    Sessions,
+    StoreError,
+    UserEntry,
+    files,
+    project_folder,
+)
+from claudewire.store import index as index_module
+from claudewire.tracking import Price
+
+from .made import MAIN, PLAIN, Writer, conversation
+
+pytestmark = pytest.mark.anyio
+
+OLD = timedelta(days=25)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "config"
+
+
+@pytest.fixture
+def blocking(config: Path) -> BlockingSessions:
+    return BlockingSessions(config)
+
+
+@pytest.fixture
+async def sessions(config: Path) -> AsyncIterator[Sessions]:
+    async with Sessions(config) as sessions:
+        yield sessions
+
+
+def age(writer: Writer, past: timedelta) -> None:
+    then = time.time() - past.total_seconds()
+    os.utime(writer.path, (then, then))
+
+
+# --- finding -------------------------------------------------------------------------------------
+
+
+async def test_sessions_are_listed_the_last_changed_first(config: Path, sessions: Sessions) -> None:
+    age(conversation(config), timedelta(hours=1))
+    conversation(config, PLAIN)
+    assert [info.id for info in await sessions.list()] == [PLAIN, MAIN]
+    assert [info.id for info in await sessions.list(limit=1)] == [PLAIN]
+    assert sessions.config_dir == config
+
+
+async def test_without_a_folder_there_are_no_sessions(sessions: Sessions) -> None:
+    assert await sessions.list() == []
+    assert await sessions.search("anything") == []
+
+
+def test_the_folder_comes_from_the_environment(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation(config)
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(config))
+    assert [info.id for info in BlockingSessions().list()] == [MAIN]
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR")
+    monkeypatch.setenv("HOME", str(config.parent))
+    assert BlockingSessions().config_dir == config.parent / ".claude"
+
+
+def test_a_list_can_be_narrowed(config: Path, blocking: BlockingSessions) -> None:
+    conversation(config)
+    other = Writer(config, PLAIN, "/elsewhere/deep")
+    other.user("Écris un poème", timestamp="2026-01-01T00:00:00Z")
+    other.raw({"type": "tag", "tag": "poetry", "sessionId": PLAIN})
+
+    def ids(**wanted: object) -> list[str]:
+        return [info.id for info in blocking.list(**wanted)]  # type: ignore[arg-type]
+
+    new_year = datetime(2026, 2, 1, tzinfo=UTC)
+    assert ids(project="/elsewhere") == [PLAIN]
+    assert ids(project="/else") == []
+    assert ids(text="ecris UN") == [PLAIN]
+    assert ids(tag="poetry") == [PLAIN]
+    assert ids(since=new_year) == [MAIN]
+    assert ids(until=new_year) == [PLAIN]
+    assert ids(running=True) == ids(waiting=True) == []
+    assert sorted(ids(running=False, waiting=False)) == [MAIN, PLAIN]
+
+
+def test_sessions_of_git_worktrees_belong_to_the_project(
+    tmp_path: Path, config: Path, blocking: BlockingSessions
+) -> None:
+    project, tree = tmp_path / "project", tmp_path / "tree"
+    (project / ".git" / "worktrees" / "tree").mkdir(parents=True)
+    tree.mkdir()
+    (tree / ".git").write_text(f"gitdir: {project}/.git/worktrees/tree\n")
+    (project / ".git" / "worktrees" / "tree" / "gitdir").write_text(f"{tree}/.git\n")
+    conversation(config, cwd=str(tree))
+    for place in (project, tree):
+        assert [info.id for info in blocking.list(project=place)] == [MAIN]
+    (tree / ".git").write_text("nonsense")
+    assert blocking.list(project=project)
+
+
+def test_a_session_without_a_directory_is_found_by_its_folder(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    Writer(config).raw({"type": "user", "message": {"role": "user", "content": "Hi"}})
+    assert [info.id for info in blocking.list(project="/project")] == [MAIN]
+
+
+def test_a_session_is_opened_by_the_beginning_of_its_id(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    conversation(config)
+    assert blocking.open("0000").id == MAIN
+    conversation(config, PLAIN)
+    with pytest.raises(StoreError, match="Several sessions begin with '0000'"):
+        blocking.open("0000")
+    with pytest.raises(StoreError, match="There is no session 'x'"):
+        blocking.open("x")
+    with pytest.raises(StoreError, match="There is no session ''"):
+        blocking.open("")
+    assert blocking.open(MAIN).path == conversation(config).path
+
+
+async def test_a_transcript_gives_entries_blocks_branches_and_agents(
+    config: Path, sessions: Sessions
+) -> None:
+    writer = conversation(config)
+    writer.raw(b'{"type": "user", "mess\n')
+    transcript = await sessions.open(MAIN)
+    entries = [entry async for entry in transcript.entries()]
+    assert [type(entry) for entry in entries[:2]] == [UserEntry, AssistantEntry]
+    assert isinstance(entries[-1], BadLine)
+    assert len([entry async for entry in transcript.conversation()]) == 6
+    assert len([block async for block in transcript.blocks()]) == 6
+    assert len(await transcript.branches()) == 1
+    assert await transcript.agents() == []
+    (finding,) = await transcript.findings()
+    assert (finding.kind, finding.offset) == ("bad line", writer.path.stat().st_size - 23)
+    assert (transcript.id, transcript.path) == (MAIN, writer.path)
+    assert transcript.info.bad_lines == 1
+
+
+async def test_reading_can_be_broken_off(config: Path, sessions: Sessions) -> None:
+    conversation(config)
+    transcript = await sessions.open(MAIN)
+    entries = transcript.entries()
+    async for entry in entries:
+        assert entry.uuid == "u1"
+        break
+    await entries.aclose()  # type: ignore[attr-defined]
+
+
+def test_subagents_are_found_at_any_depth_with_those_who_started_them(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    main = Writer(config)
+    main.user("Go")
+    main.call("Agent", id="call-a", prompt="Look")
+
+    def agent(id: str, place: str, call: str | None = None, **meta: str) -> None:
+        folder = main.path.with_suffix("") / "subagents" / place
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"agent-{id}.jsonl"
+        lines = [
+            {
+                "type": "user",
+                "sessionId": MAIN,
+                "agentId": id,
+                "uuid": f"{id}1",
+                "isSidechain": True,
+                "message": {"role": "user", "content": "Look"},
+            }
+        ]
+        if call:
+            use = {"type": "tool_use", "id": call, "name": "Agent", "input": {}}
+            lines.append(
+                {
+                    "type": "assistant",
+                    "uuid": f"{id}2",
+                    "agentId": id,
+                    "isSidechain": True,
+                    "message": {"id": f"m{id}", "role": "assistant", "content": [use]},
+                }
+            )
+        path.write_text("".join(json.dumps(it) + "\n" for it in lines))
+        path.with_suffix(".meta.json").write_text(json.dumps(meta))
+
+    agent("a", "", "call-b", toolUseId="call-a", agentType="Explore", description="Look around")
+    agent("b", "", "call-c", toolUseId="call-b")
+    agent("c", "deeper/down", None, toolUseId="call-c")
+    found = {it.id: (it.parent, it.depth) for it in blocking.open(MAIN).agents()}
+    assert found == {"a": (None, 1), "b": ("a", 2), "c": ("b", 3)}
+    first = blocking.open(MAIN).agents()[0]
+    assert (first.type, first.description) == ("Explore", "Look around")
+    assert blocking.info(MAIN).agents == 3
+    assert len(list(blocking.open(MAIN).entries(agent="b"))) == 2
+    with pytest.raises(StoreError, match="has no subagent z"):
+        list(blocking.open(MAIN).entries(agent="z"))
+
+
+def test_subagents_of_older_clis_lie_beside_their_session(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    main = conversation(config)
+    call: dict[str, Any] = {"isSidechain": True, "agentId": "x", "sessionId": MAIN}
+    side = Writer(config, "agent-x")
+    side.user("Look", **call)
+    side.model("Seen", **call)
+    Writer(config, "agent-y").user("Other", sessionId=PLAIN)
+    main.result("done", toolUseResult={"agentId": "x"})
+    assert [info.id for info in blocking.list()] == [MAIN]
+    info = blocking.info(MAIN)
+    assert (info.agents, info.replies) == (1, 4)
+    (agent,) = blocking.open(MAIN).agents()
+    assert (agent.id, agent.tool_use_id) == ("x", "toolu_1")
+
+
+# --- facts ---------------------------------------------------------------------------------------
+
+
+def test_a_title_comes_from_a_person_before_the_cli_before_the_first_prompt(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    writer = Writer(config)
+    writer.user("  First\n prompt ")
+    assert blocking.info(MAIN).title == "First prompt"
+    assert blocking.info(MAIN).title_source == "prompt"
+    writer.raw({"type": "ai-title", "aiTitle": "By the CLI", "sessionId": MAIN})
+    assert blocking.info(MAIN).title == "By the CLI"
+    blocking.rename(MAIN, "Mine")
+    writer.raw({"type": "ai-title", "aiTitle": "Again", "sessionId": MAIN})
+    assert (blocking.info(MAIN).title, blocking.info(MAIN).title_source) == ("Mine", "custom")
+
+
+def test_what_a_tool_was_given_is_never_a_title(config: Path, blocking: BlockingSessions) -> None:
+    writer = conversation(config)
+    fake = '{"type":"custom-title","customTitle":"Spoofed"}'
+    writer.call("Write", content=fake, customTitle="Spoofed")
+    writer.result(fake, toolUseResult={"type": "custom-title", "customTitle": "Spoofed"})
+    assert blocking.info(MAIN).title == "How do retries work?"
+
+
+def test_lines_of_one_message_are_counted_once_with_the_largest_numbers(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    writer = Writer(config)
+    writer.user("Go")
+    for output in (1, 40, 7):
+        writer.model("piece", id="m1", usage={"input_tokens": 100, "output_tokens": output})
+    writer.model("copy", id="m1", usage={"input_tokens": 0, "output_tokens": 0})
+    totals = blocking.info(MAIN).totals
+    assert (totals.input_tokens, totals.output_tokens, totals.calls) == (100, 40, 1)
+
+
+def test_what_the_cli_says_in_the_models_place_costs_nothing(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    writer = conversation(config)
+    before = blocking.info(MAIN).totals
+    said = {"role": "assistant", "model": "<synthetic>", "id": "x", "content": [], "usage": {}}
+    writer.line(type="assistant", message=said)
+    writer.line(type="assistant", message=None)
+    assert blocking.info(MAIN).totals == before
+
+
+def test_a_cost_follows_from_prices_or_from_what_the_cli_wrote(config: Path) -> None:
+    writer = Writer(config)
+    writer.user("Go")
+    writer.model("Done", usage={"input_tokens": 1_000_000, "output_tokens": 0})
+    assert BlockingSessions(config).info(MAIN).cost_usd is None
+    price = {"claude-opus": Price(4, 20, 0.4, 5)}
+    priced = BlockingSessions(config, prices=price, index=config / "priced.db")
+    assert priced.info(MAIN).cost_usd == 4
+    usage = {"claude-opus-5-5": {"inputTokens": 1_000_000, "outputTokens": 0, "costUSD": 3.0}}
+    writer.raw({"type": "cost-state", "totalCostUSD": 3.0, "modelUsage": usage})
+    assert BlockingSessions(config).info(MAIN).cost_usd == 3
+    assert sum(it.cost_usd or 0 for it in BlockingSessions(config).totals().values()) == 3
+
+
+def test_costs_that_older_clis_wrote_into_each_line_are_added_up(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    writer = Writer(config)
+    writer.model("One", id="a", costUSD=0.25)
+    writer.model("Two", id="b")
+    writer.model("Two", id="b", costUSD=0.5, usage={"input_tokens": 11, "output_tokens": 5})
+    assert blocking.info(MAIN).cost_usd == 0.75
+
+
+def test_lines_with_something_unexpected_still_count(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    writer = Writer(config)
+    writer.user("First", gitBranch=5)
+    writer.user("Second", cwd=["x"])
+    writer.user("Aside", cwd=["x"], isSidechain=True)
+    writer.model("Third", version=7)
+    writer.line(type="assistant", version=7, message={"role": "assistant", "content": []})
+    writer.line(type="mode", version=7)
+    writer.raw(b"\xff\n")
+    info = blocking.info(MAIN)
+    assert (info.prompts, info.replies, info.bad_lines) == (2, 1, 1)
+    assert info.first_prompt == "First"
+    assert info.totals.input_tokens == 10
+
+
+def test_an_odd_time_is_no_time(config: Path, blocking: BlockingSessions) -> None:
+    Writer(config).user("Hi", timestamp="yesterday")
+    assert blocking.info(MAIN).begin is None
+    Writer(config, PLAIN).user("Hi", timestamp="2026-11-17T10:00:00")
+    begin = blocking.info(PLAIN).begin
+    assert begin is not None
+    assert begin.tzinfo is not None
+
+
+# --- running -------------------------------------------------------------------------------------
+
+
+def register(config: Path, **fields: object) -> None:
+    folder = config / "sessions"
+    folder.mkdir(parents=True, exist_ok=True)
+    pid = fields.get("pid", os.getpid())
+    (folder / f"{pid}.json").write_text(json.dumps({"pid": pid, "sessionId": MAIN, **fields}))
+
+
+def test_a_session_runs_if_its_process_says_so_and_is_there(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    conversation(config)
+    started = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+    register(config, status="busy", procStart=started)
+    assert (blocking.info(MAIN).status, blocking.info(MAIN).pid) == ("running", os.getpid())
+    assert [info.id for info in blocking.list(running=True)] == [MAIN]
+    register(config, status="waiting", waitingFor="permission")
+    assert [info.id for info in blocking.list(waiting=True)] == [MAIN]
+    register(config, procStart="1")  # another process that has the same number now
+    assert blocking.info(MAIN).status == "ended"
+    (config / "sessions" / f"{os.getpid()}.json").write_text("{")
+    assert blocking.info(MAIN).status == "ended"
+
+
+def test_a_process_that_has_ended_runs_nothing(config: Path, blocking: BlockingSessions) -> None:
+    conversation(config)
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        pass
+    register(config, pid=process.pid)
+    assert blocking.info(MAIN).status == "ended"
+
+
+def test_a_session_of_this_library_is_seen_by_its_lock(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    conversation(config)
+    lock = SessionLock(MAIN, os.path.realpath(config))
+    assert blocking.info(MAIN).status == "running"
+    with pytest.raises(CLIError, match="is open already, in process") as caught:
+        blocking.resume(MAIN)
+    assert caught.value.cause is Cause.SESSION_IN_USE
+    lock.release()
+    assert blocking.info(MAIN).status == "ended"
+
+
+# --- the index -----------------------------------------------------------------------------------
+
+
+def test_only_what_is_new_is_read(
+    config: Path, blocking: BlockingSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = conversation(config)
+    conversation(config, PLAIN)
+    blocking.list()
+    starts: list[tuple[str, int]] = []
+    lines_of = files.lines_of
+
+    def noting(file: object, start: int = 0) -> object:
+        starts.append((Path(file.name).name if isinstance(file.name, str) else "", start))  # type: ignore[attr-defined]
+        return lines_of(file, start)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(index_module, "lines_of", noting)
+    blocking.list()
+    assert starts == []
+    size = writer.path.stat().st_size
+    writer.user("One more")
+    assert blocking.info(MAIN).prompts == 3
+    assert [start for _, start in starts] == [size]
+
+
+def test_a_line_without_its_end_counts_once_it_is_complete(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    writer = conversation(config)
+    line = json.dumps({"type": "user", "message": {"role": "user", "content": "Late"}}).encode()
+    writer.raw(line[:20])
+    assert blocking.info(MAIN).prompts == 2
+    writer.raw(line[20:])
+    assert blocking.info(MAIN).prompts == 3
+    writer.raw(b"\n")
+    writer.user("Next")
+    assert blocking.info(MAIN).prompts == 4
+
+
+def test_a_file_that_was_rewritten_is_read_anew(config: Path, blocking: BlockingSessions) -> None:
+    writer = conversation(config)
+    assert blocking.search("letter")
+    writer.path.write_bytes(b"")
+    for number in range(9):
+        writer.user(f"Something else entirely, number {number}")
+    assert blocking.info(MAIN).prompts == 9
+    assert blocking.search("letter") == []
+    assert len(blocking.search("entirely")) == 9
+
+
+def test_what_was_removed_is_forgotten(config: Path, blocking: BlockingSessions) -> None:
+    writer = conversation(config)
+    assert blocking.search("zebra")
+    writer.path.unlink()
+    assert blocking.list() == []
+    assert blocking.search("zebra") == []
+
+
+@pytest.mark.parametrize("damage", [b"not a database", b""])
+def test_a_damaged_index_is_made_anew(config: Path, tmp_path: Path, damage: bytes) -> None:
+    conversation(config)
+    path = tmp_path / "deep" / "index.db"
+    with BlockingSessions(config, index=path) as before:
+        assert before.search("zebra")
+    path.write_bytes(damage or path.read_bytes()[:5000] + b"\0" * 5000)
+    after = BlockingSessions(config, index=path)
+    assert [info.id for info in after.list()] == [MAIN]
+    assert after.search("zebra")
+
+
+def test_an_index_of_another_version_is_made_anew(config: Path, tmp_path: Path) -> None:
+    conversation(config)
+    path = tmp_path / "index.db"
+    with sqlite3.connect(path) as database:
+        database.execute("PRAGMA user_version = 99")
+        database.execute("CREATE TABLE files (other)")
+    database.close()
+    assert BlockingSessions(config, index=path).list()
+
+
+def test_an_index_that_cannot_be_kept_is_kept_in_memory(
+    config: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    conversation(config)
+    (tmp_path / "file").write_text("")
+    sessions = BlockingSessions(config, index=tmp_path / "file" / "index.db")
+    assert [info.id for info in sessions.list()] == [MAIN]
+    assert "cannot be kept" in caplog.text
+    (tmp_path / "folder").mkdir()
+    assert BlockingSessions(config, index=tmp_path / "folder").list()
+
+
+def test_an_index_that_another_process_holds_is_an_error(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation(config)
+    monkeypatch.setattr(index_module, "BUSY", 0.01)
+    path = tmp_path / "index.db"
+    sessions = BlockingSessions(config, index=path)
+    sessions.list()
+    conversation(config, PLAIN)
+    with sqlite3.connect(path, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="in use by another process"):
+            sessions.list()
+        other.execute("ROLLBACK")
+    other.close()
+    assert len(sessions.list()) == 2
+
+
+async def test_a_cancelled_search_ends_soon_and_the_next_goes_on(
+    config: Path, sessions: Sessions
+) -> None:
+    for number in range(70):
+        conversation(config, f"0000-{number}")
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await sessions.search("zebra")
+    assert scope.cancelled_caught
+    assert len(await sessions.list()) == 70
+
+
+# --- search --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["FTS5", "scanning"])
+def searched(
+    config: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> BlockingSessions:
+    if request.param == "scanning":
+        tables = "CREATE VIRTUAL TABLE texts USING fts5_is_not_there (x);"
+        monkeypatch.setattr(index_module, "_TEXTS", tables)
+    conversation(config)
+    other = Writer(config, PLAIN, "/shop")
+    other.user("The queue has a dead spot, no letter", timestamp="2026-01-05T00:00:00Z")
+    other.call("mcp__store__query", sql="select zebra")
+    return BlockingSessions(config)
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("retries", {"u1"}),
+        ("RETRIES work", {"u1"}),
+        ('"dead letter"', {"u3"}),
+        ("dead letter", {"u3", "u1 shop"}),
+        ("dead -queue", set()),
+        ("dead -spot", {"u3"}),
+        ("retr*", {"u1"}),
+        ("retr", set()),
+        ("zebra", {"u4", "u2 shop"}),
+        ("zebrafish", set()),
+        ("queue role:user", {"u3", "u1 shop"}),
+        ("queue role:assistant", {"u6"}),
+        ("zebra role:tool", {"u4", "u2 shop"}),
+        ("zebra project:SHOP", {"u2 shop"}),
+        ("dead since:2026-11-01", {"u3"}),
+        ("dead until:2026-11-01", {"u1 shop"}),
+        ("zebra tool:Bash", {"u4"}),
+        ("tool:mcp__store__query", {"u2 shop"}),
+        ("queue.py", {"u6"}),
+        ('AND OR NOT "', set()),
+    ],
+)
+def test_a_search_finds(searched: BlockingSessions, query: str, found: set[str]) -> None:
+    hits = searched.search(query)
+    shop = {MAIN: "", PLAIN: " shop"}
+    assert {f"{hit.uuid}{shop[hit.session.id]}" for hit in hits} == found
+
+
+def test_a_hit_shows_where_the_words_are(searched: BlockingSessions) -> None:
+    (hit,) = searched.search('"dead letter"')
+    assert hit.snippet == "Show me the dead letter queue"
+    assert [hit.snippet[slice(*span)] for span in hit.spans] == ["dead", "letter"]
+    assert (hit.role, hit.session.id) == ("user", MAIN)
+    assert len(searched.search("queue", limit=1)) == 1
+
+
+def test_what_a_person_said_comes_first(config: Path, blocking: BlockingSessions) -> None:
+    writer = Writer(config)
+    writer.call("Bash", command="walrus")
+    writer.model("A walrus")
+    writer.user("A walrus")
+    assert [hit.role for hit in blocking.search("walrus")] == ["user", "assistant", "tool"]
+
+
+def test_the_output_of_tools_is_searched_if_asked_for(config: Path) -> None:
+    conversation(config)
+    assert BlockingSessions(config).search("zebrafish") == []
+    (hit,) = BlockingSessions(config, tool_output=True).search("zebrafish")
+    assert "zebrafish" in hit.snippet
+
+
+def test_encoded_bytes_and_notes_of_the_cli_are_not_searched(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    writer = Writer(config)
+    writer.user("before " + "QUJD" * 100 + " after")
+    writer.user("A caveat", isMeta=True)
+    writer.user("A strange one", cwd=5)
+    writer.user("A hidden one", cwd=5, isMeta=True)
+    writer.user([{"type": "image", "source": {"type": "base64", "data": "QUJD"}}])
+    assert blocking.search("QUJD*") == []
+    assert [hit.uuid for hit in blocking.search("after")] == ["u1"]
+    assert blocking.search("caveat") == blocking.search("hidden") == []
+    assert blocking.search("strange")
+
+
+def test_a_long_text_is_shown_around_the_word(config: Path, blocking: BlockingSessions) -> None:
+    Writer(config).user("many " * 100 + "walrus " + "words " * 100)
+    (hit,) = blocking.search("walrus")
+    assert hit.snippet.startswith("…")
+    assert hit.snippet.endswith("…")
+    assert [hit.snippet[slice(*span)] for span in hit.spans] == ["walrus"]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("", "nothing to search for"),
+        ("-word", "nothing to search for"),
+        ("... !", "nothing to search for"),
+        ("x role:king", "role:king is not a role"),
+        ("x since:never", "'never' is not a time"),
+    ],
+)
+def test_a_query_that_makes_no_sense_is_refused(
+    blocking: BlockingSessions, query: str, message: str
+) -> None:
+    with pytest.raises(StoreError, match=message):
+        blocking.search(query)
+
+
+# --- changing ------------------------------------------------------------------------------------
+
+
+async def test_a_session_is_renamed_and_tagged_by_one_line_each(
+    config: Path, sessions: Sessions
+) -> None:
+    writer = conversation(config)
+    before = writer.path.read_bytes()
+    await sessions.rename(MAIN, "A new\x00\nname ")
+    await sessions.tag(MAIN, "good")
+    info = await sessions.info(MAIN)
+    assert (info.title, info.tag) == ("A new name", "good")
+    await sessions.tag(MAIN, None)
+    assert (await sessions.info(MAIN)).tag is None
+    after = writer.path.read_bytes()
+    assert after.startswith(before)
+    assert len(after[len(before) :].splitlines()) == 3
+    with pytest.raises(StoreError, match="must not be empty"):
+        await sessions.rename(MAIN, " \n")
+
+
+async def test_what_was_deleted_is_in_the_trash_and_can_be_restored(
+    config: Path, sessions: Sessions
+) -> None:
+    writer = conversation(config)
+    agents = writer.path.with_suffix("") / "subagents"
+    agents.mkdir(parents=True)
+    (agents / "agent-a.jsonl").write_text('{"type":"user"}\n')
+    content = writer.path.read_bytes()
+    trashed = await sessions.delete(MAIN)
+    assert await sessions.list() == []
+    assert not writer.path.with_suffix("").exists()
+    assert await sessions.trash() == [trashed]
+    assert (await sessions.restore(MAIN)).agents == 1
+    assert writer.path.read_bytes() == content
+    assert await sessions.trash() == []
+    with pytest.raises(StoreError, match="in the trash"):
+        await sessions.restore(MAIN)
+
+
+async def test_a_trash_is_emptied(
+    config: Path, sessions: Sessions, caplog: pytest.LogCaptureFixture
+) -> None:
+    writer = conversation(config)
+    await sessions.delete(MAIN)
+    assert await sessions.empty_trash(older_than=timedelta(days=1)) == 0
+    conversation(config)
+    with pytest.raises(StoreError, match="again"):
+        await sessions.restore(MAIN)
+    (config / "claudewire" / "trash" / "odd").mkdir()
+    (config / "claudewire" / "trash" / "odd" / "session.json").write_text("{")
+    assert await sessions.empty_trash() == 1
+    assert "cannot be read" in caplog.text
+    assert writer.path.exists()
+
+
+def test_a_session_that_runs_is_not_deleted(config: Path, blocking: BlockingSessions) -> None:
+    conversation(config)
+    register(config)
+    with pytest.raises(StoreError, match="cannot be deleted: process"):
+        blocking.delete(MAIN)
+
+
+async def test_a_fork_has_the_conversation_up_to_a_line(config: Path, sessions: Sessions) -> None:
+    conversation(config)
+    fork = await sessions.fork(MAIN, at="u2", title="Other way")
+    assert (fork.parent, fork.title, fork.prompts) == (MAIN, "Other way", 1)
+    entries = [entry async for entry in (await sessions.open(fork.id)).conversation()]
+    assert [entry.uuid for entry in entries] == ["u1", "u2"]
+    assert {entry.session_id for entry in entries} == {fork.id}
+    whole = await sessions.fork(MAIN)
+    assert whole.prompts == 2
+    with pytest.raises(StoreError, match="has no line zz"):
+        await sessions.fork(MAIN, at="zz")
+    assert len(await sessions.list()) == 3
+
+
+async def test_resuming_gives_options(config: Path, sessions: Sessions, tmp_path: Path) -> None:
+    writer = conversation(config, cwd=str(tmp_path))
+    options = await sessions.resume(MAIN)
+    assert (options.resume, options.cwd, options.fork_session) == (MAIN, str(tmp_path), False)
+    assert options.env == {"CLAUDE_CONFIG_DIR": str(config)}
+    register(config)
+    with pytest.raises(CLIError, match="is open already"):
+        await sessions.resume(MAIN)
+    assert (await sessions.resume(MAIN, fork=True)).fork_session
+    assert writer.path.exists()
+
+
+def test_a_session_of_the_default_folder_needs_no_variable(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation(config, cwd=str(tmp_path))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(config))
+    assert BlockingSessions().resume(MAIN).env == {}
+
+
+def test_a_moved_project_is_resumed_where_it_is_now(
+    config: Path, tmp_path: Path, blocking: BlockingSessions
+) -> None:
+    writer = conversation(config, cwd=str(tmp_path / "gone"))
+    with pytest.raises(StoreError, match="is not there"):
+        blocking.resume(MAIN)
+    now = tmp_path / "now"
+    now.mkdir()
+    for _ in range(2):
+        assert blocking.resume(MAIN, cwd=now).cwd == str(now)
+    copy = config / "projects" / project_folder(now) / f"{MAIN}.jsonl"
+    assert copy.read_bytes() == writer.path.read_bytes()
+    assert blocking.info(MAIN).path == str(copy)
+
+
+# --- the sweep -----------------------------------------------------------------------------------
+
+
+async def test_old_sessions_are_archived_before_the_cli_deletes_them(
+    config: Path, sessions: Sessions, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = conversation(config)
+    conversation(config, PLAIN)
+    age(old, OLD)
+    with caplog.at_level(logging.WARNING, "claudewire.store"):
+        await sessions.list()
+        await sessions.list()
+    assert caplog.text.count("archive() keeps them") == 1
+    assert [info.id for info in await sessions.expiring()] == [MAIN]
+    assert [info.id for info in await sessions.archive()] == [MAIN]
+    assert await sessions.archive() == []
+    assert await sessions.expiring() == []
+    content = old.path.read_bytes()
+    old.path.unlink()
+    assert [info.id for info in await sessions.archived()] == [MAIN]
+    assert (await sessions.unarchive(MAIN)).id == MAIN
+    assert old.path.read_bytes() == content
+    assert await sessions.expiring() == []
+    with pytest.raises(StoreError, match="already"):
+        await sessions.unarchive(MAIN)
+    with pytest.raises(StoreError, match="in the archive"):
+        await sessions.unarchive(PLAIN)
+
+
+def test_where_links_are_not_possible_the_archive_has_copies(
+    config: Path, blocking: BlockingSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = conversation(config)
+    age(writer, OLD)
+    link = os.link
+
+    def refuse(source: object, target: object) -> None:
+        if str(source).endswith(".jsonl"):
+            raise OSError
+        link(source, target)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "link", refuse)
+    blocking.archive()
+    (info,) = blocking.archived()
+    assert Path(info.path).stat().st_ino != writer.path.stat().st_ino
+    assert Path(info.path).read_bytes() == writer.path.read_bytes()
+
+
+@pytest.mark.parametrize(("settings", "days"), [('{"cleanupPeriodDays": 90}', 90), ("{", 30)])
+def test_the_settings_say_when_the_cli_deletes(config: Path, settings: str, days: int) -> None:
+    config.mkdir()
+    (config / "settings.json").write_text(settings)
+    assert Sessions(config).swept_after == timedelta(days=days)

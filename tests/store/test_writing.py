@@ -1,0 +1,238 @@
+"""What is written: whole lines, under the lock, nothing lost, whoever writes at the same time."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from claudewire.errors import Cause, CLIError
+from claudewire.launch import SessionLock
+from claudewire.store import BlockingSessions, StoreError, writing
+
+from .made import MAIN, PLAIN, conversation
+
+SOON = 60
+
+MANY = """
+import sys
+from claudewire.errors import CLIError
+from claudewire.store import BlockingSessions
+
+config, name, id = sys.argv[1:]
+sessions = BlockingSessions(config)
+for number in range(20):
+    sessions.rename(id, f"{name} {number}")
+    sessions.tag(id, f"{name}-{number}")
+    try:
+        sessions.resume(id)
+    except CLIError:
+        pass  # the other process holds it just now
+"""
+
+WRITES = ("write", "link", "rename", "fsync", "unlink", "mkdir", "ftruncate")
+ACTIONS: dict[str, Callable[[BlockingSessions, Path], object]] = {
+    "rename": lambda sessions, config: sessions.rename(MAIN, "New name"),
+    "fork": lambda sessions, config: sessions.fork(MAIN),
+    "delete": lambda sessions, config: sessions.delete(MAIN),
+    "import": lambda sessions, config: sessions.import_(config / "in.zip"),
+    "export": lambda sessions, config: sessions.export(MAIN, config / "out.md"),
+}
+
+
+def killed_after(count: int, action: str, config: Path) -> bool:
+    """Do something in a fork that dies before its next write; say whether it came to its end."""
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            sessions = BlockingSessions(config)
+            sessions.list()
+            _die_after(count)
+            ACTIONS[action](sessions, config)
+            status = 0
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def _die_after(count: int) -> None:
+    left = iter(range(count))
+
+    def counted(call: Callable[..., Any]) -> Callable[..., Any]:
+        def replaced(*args: Any, **kwargs: Any) -> Any:
+            if next(left, None) is None:
+                os._exit(9)
+            return call(*args, **kwargs)
+
+        return replaced
+
+    for name in WRITES:
+        setattr(os, name, counted(getattr(os, name)))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "config"
+
+
+def test_two_processes_that_rename_tag_and_resume_at_once_lose_nothing(
+    config: Path, tmp_path: Path
+) -> None:
+    writer = conversation(config, cwd=str(tmp_path))
+    before = writer.path.read_bytes()
+    script = [sys.executable, "-c", MANY, str(config)]
+    processes = [subprocess.Popen([*script, name, MAIN]) for name in ("one", "two")]
+    assert [process.wait(SOON) for process in processes] == [0, 0]
+    after = writer.path.read_bytes()
+    assert after.startswith(before)
+    added = [json.loads(line) for line in after[len(before) :].splitlines()]
+    expected = {f"{name} {number}" for name in ("one", "two") for number in range(20)}
+    assert {it["customTitle"] for it in added if it["type"] == "custom-title"} == expected
+    assert len(added) == 80
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_killed_at_every_write_the_files_are_whole(tmp_path: Path, action: str) -> None:
+    other = conversation(tmp_path / "other", PLAIN)
+    BlockingSessions(tmp_path / "other").export(PLAIN, tmp_path / "in.zip", redact=False)
+    for count in range(60):
+        config = tmp_path / str(count)
+        writer = conversation(config)
+        content = writer.path.read_bytes()
+        shutil.copy(tmp_path / "in.zip", config)
+        is_done = killed_after(count, action, config)
+        for path in config.rglob("*.jsonl"):
+            lines = path.read_bytes().splitlines(keepends=True)
+            assert all(line.endswith(b"\n") and json.loads(line) for line in lines)
+        (kept,) = config.rglob(f"{MAIN}.jsonl")  # it is either here or in the trash
+        assert kept.read_bytes().startswith(content)
+        for imported in config.rglob(f"{PLAIN}.jsonl"):
+            assert imported.read_bytes() == other.path.read_bytes()
+        if is_done:
+            break
+    assert 1 < count < 59
+
+
+def test_a_line_is_added_after_half_a_line(config: Path) -> None:
+    writer = conversation(config)
+    writer.raw(b'{"type": "user", "me')
+    BlockingSessions(config).rename(MAIN, "Whole")
+    last = writer.path.read_bytes().split(b"\n")
+    assert last[-3:-1] == [
+        b'{"type": "user", "me',
+        b'{"type":"custom-title","customTitle":"Whole","sessionId":"%b"}' % MAIN.encode(),
+    ]
+
+
+def test_a_session_that_is_open_is_not_changed(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation(config)
+    monkeypatch.setattr(writing, "WAIT", 0.0)
+    sessions = BlockingSessions(config)
+    lock = SessionLock(MAIN, os.path.realpath(config))
+    with (
+        pytest.raises(CLIError, match="is open already") as caught,
+        writing.exclusive(MAIN, config, wait=0.02),
+    ):
+        pass
+    assert caught.value.cause is Cause.SESSION_IN_USE
+    lock.release()
+    sessions.rename(MAIN, "Free")
+    assert sessions.info(MAIN).title == "Free"
+
+
+def test_a_full_disk_leaves_the_transcript_as_it_was(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = conversation(config)
+    before = writer.path.read_bytes()
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: write(file, data[:5]))
+    with pytest.raises(StoreError, match="there is room for 5 of"):
+        writing.add_line(writer.path, config, b'{"type":"tag"}\n')
+    assert writer.path.read_bytes() == before
+
+    def full(file: int, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(StoreError, match="No space left on device"):
+        writing.add_line(writer.path, config, b'{"type":"tag"}\n')
+    assert writer.path.read_bytes() == before
+
+
+def test_half_a_line_stays_if_someone_else_has_written_after_it(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = conversation(config)
+    write = os.write
+
+    def short(file: int, data: bytes) -> int:
+        count = write(file, data[:5])
+        write(file, b'\n{"type":"mode"}\n')
+        return count
+
+    monkeypatch.setattr(os, "write", short)
+    with pytest.raises(StoreError):
+        writing.add_line(writer.path, config, b'{"type":"tag"}\n')
+    assert writer.path.read_bytes().endswith(b'{"typ\n{"type":"mode"}\n')
+
+
+def test_a_line_that_is_not_there_afterwards_is_an_error(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = conversation(config)
+    monkeypatch.setattr(os, "write", lambda file, data: len(data))
+    with pytest.raises(StoreError, match="is not there"):
+        writing.add_line(writer.path, config, b'{"type":"tag"}\n')
+
+
+def test_links_that_lead_out_are_refused(config: Path, tmp_path: Path) -> None:
+    outside = conversation(tmp_path / "outside", PLAIN)
+    writer = conversation(config)
+    sessions = BlockingSessions(config)
+    link = writer.path.with_name(f"{PLAIN}.jsonl")
+    link.symlink_to(outside.path)
+    (config / "projects" / "-linked").symlink_to(outside.path.parent)
+    assert [info.id for info in sessions.list()] == [MAIN]
+    with pytest.raises(StoreError, match="leads out of"):
+        writing.add_line(link, config / "projects", b"{}\n")
+    inside = writer.path.with_name("inside.jsonl")
+    inside.symlink_to(writer.path)
+    with pytest.raises(StoreError, match="cannot be written to"):
+        writing.add_line(inside, config / "projects", b"{}\n")
+    assert "inside" in {info.id for info in sessions.list()}
+
+
+def test_only_regular_files_are_read_and_written(config: Path) -> None:
+    writer = conversation(config)
+    pipe = writer.path.with_name("pipe.jsonl")
+    os.mkfifo(pipe)
+    sessions = BlockingSessions(config)
+    assert [info.id for info in sessions.list()] == [MAIN]
+    with pytest.raises(StoreError, match="is not a regular file"):
+        writing.add_line(pipe, config, b"{}\n")
+
+
+def test_a_new_file_never_replaces_another(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "file"
+    writing.new_file(path, [b"a", b"b"])
+    with pytest.raises(FileExistsError):
+        writing.new_file(path, [b"c"])
+    assert path.read_bytes() == b"ab"
+    assert os.listdir(path.parent) == ["file"]
+    assert path.stat().st_mode & 0o777 == 0o600
