@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import logging
 import os
 import re
@@ -43,8 +44,6 @@ __all__ = ["BlockingSessions", "Hit", "Trashed"]
 
 log: logging.Logger = logging.getLogger("claudewire.store")
 
-Infos = list[SessionInfo]
-"""A name of its own, as `list` is a method below."""
 
 AROUND = 80
 """Characters that are shown on each side of a word that was found."""
@@ -96,10 +95,6 @@ class Trashed(Struct, frozen=True):
     folder: str
     deleted: float
     path: str
-
-
-Hits = list[Hit]
-TrashedList = list[Trashed]
 
 
 class BlockingSessions:
@@ -154,7 +149,7 @@ class BlockingSessions:
         running: bool | None = None,
         waiting: bool | None = None,
         limit: int | None = None,
-    ) -> Infos:
+    ) -> builtins.list[SessionInfo]:
         """Return the sessions, the one that was last changed first.
 
         Args:
@@ -215,13 +210,13 @@ class BlockingSessions:
         # A moved project can leave a copy behind: the newest counts.
         return self._with_status([max(found, key=lambda info: info.modified)])[0]
 
-    def _with_status(self, infos: Infos) -> Infos:
+    def _with_status(self, infos: builtins.list[SessionInfo]) -> builtins.list[SessionInfo]:
         holders = who_runs((info.id for info in infos), self.config_dir)
         if not holders:
             return infos
         return [_held(info, holders.get(info.id)) for info in infos]
 
-    def search(self, query: str, *, limit: int = 20) -> Hits:
+    def search(self, query: str, *, limit: int = 20) -> builtins.list[Hit]:
         """Find what was said; what fits best comes first.
 
         Args:
@@ -333,7 +328,7 @@ class BlockingSessions:
     def _trash(self) -> Path:
         return self.config_dir / "claudewire" / "trash"
 
-    def trash(self) -> TrashedList:
+    def trash(self) -> builtins.list[Trashed]:
         """Return what is in the trash, the last first."""
         found = []
         for path in sorted(self._trash.glob("*/session.json"), reverse=True):
@@ -520,11 +515,13 @@ class BlockingSessions:
         except (OSError, msgspec.MsgspecError, KeyError, TypeError, ValueError, OverflowError):
             return timedelta(days=SWEPT_AFTER)
 
-    def expiring(self, within: timedelta = SOON) -> Infos:
+    def expiring(self, within: timedelta = SOON) -> builtins.list[SessionInfo]:
         """Return the sessions that the CLI will delete soon, and that are in no archive."""
         return self._expiring(self._index.sessions(), within)
 
-    def _expiring(self, infos: Iterable[SessionInfo], within: timedelta) -> Infos:
+    def _expiring(
+        self, infos: Iterable[SessionInfo], within: timedelta
+    ) -> builtins.list[SessionInfo]:
         limit = time.time() - (self.swept_after - within).total_seconds()
         old = [info for info in infos if info.modified < limit and (info.prompts or info.replies)]
         return [info for info in old if not self._archived(info).exists()]
@@ -544,7 +541,7 @@ class BlockingSessions:
                 SOON.days,
             )
 
-    def archive(self, *, older_than: timedelta = timedelta(days=20)) -> Infos:
+    def archive(self, *, older_than: timedelta = timedelta(days=20)) -> builtins.list[SessionInfo]:
         """Keep sessions that have not changed for so long, before the CLI deletes them.
 
         They are linked, or else copied, into a folder of their own inside `config_dir`, which the
@@ -566,7 +563,7 @@ class BlockingSessions:
     def _archived(self, info: SessionInfo) -> Path:
         return self._archive / info.folder / f"{info.id}.jsonl"
 
-    def archived(self) -> Infos:
+    def archived(self) -> builtins.list[SessionInfo]:
         """Return the sessions in the archive, the one that was last changed first."""
         index = Index(None, self._archive, prices=self._prices)
         try:

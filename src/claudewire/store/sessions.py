@@ -6,6 +6,7 @@ there ends soon after the caller was cancelled.
 
 from __future__ import annotations
 
+import builtins
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -32,7 +33,6 @@ __all__ = ["Sessions", "Transcript"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
-Infos = list[SessionInfo]
 
 AT_ONCE = 100
 """Entries that are read in one go in a thread: more would make a cancellation wait."""
@@ -193,7 +193,7 @@ class Sessions:
         running: bool | None = None,
         waiting: bool | None = None,
         limit: int | None = None,
-    ) -> Infos:
+    ) -> builtins.list[SessionInfo]:
         """Return the sessions, the one that was last changed first.
 
         Args:
@@ -235,7 +235,7 @@ class Sessions:
         """
         return await in_thread(self._blocking.info, id)
 
-    async def search(self, query: str, *, limit: int = 20) -> Hits:
+    async def search(self, query: str, *, limit: int = 20) -> builtins.list[Hit]:
         """Find what was said; what fits best comes first.
 
         Args:
@@ -289,7 +289,7 @@ class Sessions:
         """
         return await in_thread(self._blocking.delete, id)
 
-    async def trash(self) -> TrashedList:
+    async def trash(self) -> builtins.list[Trashed]:
         """Return what is in the trash, the last first."""
         return await in_thread(self._blocking.trash)
 
@@ -395,11 +395,13 @@ class Sessions:
         """After how long without a change the CLI deletes a transcript."""
         return self._blocking.swept_after
 
-    async def expiring(self, within: timedelta = timedelta(days=7)) -> Infos:
+    async def expiring(self, within: timedelta = timedelta(days=7)) -> builtins.list[SessionInfo]:
         """Return the sessions that the CLI will delete soon, and that are in no archive."""
         return await in_thread(self._blocking.expiring, within)
 
-    async def archive(self, *, older_than: timedelta = timedelta(days=20)) -> Infos:
+    async def archive(
+        self, *, older_than: timedelta = timedelta(days=20)
+    ) -> builtins.list[SessionInfo]:
         """Keep sessions that have not changed for so long, before the CLI deletes them.
 
         They are linked, or else copied, into a folder of their own inside `config_dir`, which the
@@ -407,7 +409,7 @@ class Sessions:
         """
         return await in_thread(self._blocking.archive, older_than=older_than)
 
-    async def archived(self) -> Infos:
+    async def archived(self) -> builtins.list[SessionInfo]:
         """Return the sessions in the archive, the one that was last changed first."""
         return await in_thread(self._blocking.archived)
 
@@ -418,7 +420,3 @@ class Sessions:
             StoreError: it is not in the archive, or there is one with this id.
         """
         return await in_thread(self._blocking.unarchive, id)
-
-
-Hits = list[Hit]
-TrashedList = list[Trashed]
