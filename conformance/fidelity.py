@@ -13,7 +13,7 @@ __all__ = ["DOCUMENT", "SIDES", "Difference", "known", "read", "render"]
 
 SOURCE = FOLDER / "fidelity.toml"
 DOCUMENT = FOLDER.parent / "docs" / "fidelity.md"
-SIDES = ("real", "simulated")
+SIDES = ("real", "simulated", "both")
 
 HEAD = """\
 # Fidelity
@@ -26,6 +26,9 @@ with the same keys as far as our types declare them, and both have to exit with 
 What is still different is listed here, and a difference that is not fails the comparison. Values
 are not compared: the simulated CLI invents its models, prices, commands and times. Older versions
 are compared with recordings, line by line.
+
+The transcripts that both leave below `CLAUDE_CONFIG_DIR` are compared as well, with the values,
+after ids, times, figures and places were made alike; here they are the lines `transcript/…`.
 """
 
 
@@ -77,6 +80,8 @@ def _differences(differences: Sequence[Difference]) -> Iterator[str]:
     for each in differences:
         keys = ", ".join(f"`{key.removeprefix('request.')}`" for key in each.keys)
         what = f"only the {each.only} one has {keys or 'it'}"
+        if each.only == "both":
+            what = f"another value of {keys}"
         yield f"| {each.case} | `{each.line}` | {what} | {each.reason} |"
 
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from claudewire.simulator import Fault, Scenario, Simulation
-from claudewire.simulator.actions import Exit, Write, WriteError
+from claudewire.simulator.actions import Append, Exit, Write, WriteError
 from claudewire.simulator.flags import EarlyExit
+from claudewire.simulator.stored import append_entries
 
 
 class Outcome(NamedTuple):
@@ -52,6 +53,8 @@ def run_text(
         for action in engine.take():
             if isinstance(action, Exit):
                 return Outcome(action.status, written.decode(), warned.decode())
+            if isinstance(action, Append):
+                append_entries(action.path, action.entries)
             written += action.data if isinstance(action, Write) else b""
             warned += action.data if isinstance(action, WriteError) else b""
         assert engine.due_in is not None, "It waits for something that never comes"

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from claudewire.simulator import Chat, Scenario
+from claudewire.simulator import Chat, Scenario, ToolCall
 from claudewire.testing.api import (
     APIReply,
     APIScript,
@@ -28,9 +28,12 @@ from claudewire.wire import (
     CanUseTool,
     Event,
     HookMatcher,
+    HookOutput,
+    HumanOrigin,
     Initialize,
     Interrupt,
     McpMessage,
+    MessageParam,
     PermissionResultAllow,
     PermissionResultDeny,
     Request,
@@ -63,6 +66,7 @@ class Case:
         setup: the opening.
         decide: answers permission requests.
         serve: answers for an MCP server in the host.
+        hook: answers for the hooks.
     """
 
     replies: Sequence[LooseReply]
@@ -71,10 +75,12 @@ class Case:
     setup: Initialize = field(default_factory=Initialize)
     decide: Reaction = lambda asked: PermissionResultAllow(asked.input)
     serve: Reaction = serve_calculator
+    hook: Reaction = lambda asked: HookOutput()
 
     def script(self) -> APIScript:
         """What the Messages API says to the real CLI."""
-        return APIScript.of(list(self.replies))
+        script = APIScript.of(list(self.replies))
+        return script.on(AGENT_PROMPT, *AGENT_REPLIES)
 
     def scenario(self) -> Scenario:
         """What the agent of the simulated CLI does."""
@@ -90,10 +96,13 @@ class Case:
 async def _play(chat: Chat, step: Step) -> bool:
     """Let the simulated model answer once; tell whether it will be called again."""
     if isinstance(step, APIReply):
+        if len(step.parts) > 1 and all(isinstance(part, APIToolUse) for part in step.parts):
+            await chat.use_all(*(_call(part) for part in step.parts))
+            return True
         return any([await _play_part(chat, part) for part in step.parts])
     if step.retry_after is None:
         await chat.fail(step.message, status=step.status)
-    await chat.retry(status=step.status)
+    await chat.retry(status=step.status, message=step.message)
     return True
 
 
@@ -106,10 +115,32 @@ async def _play_part(chat: Chat, part: Part) -> bool:
         chat.output(part.input)
     elif part.name == "AskUserQuestion":
         await chat.ask(part.input["questions"])
+    elif part.name == "Agent":
+        await _play_agent(chat, part)
     else:
-        seconds = LONG if part.input.get("command") == SLOW else 0
-        await chat.use(part.name, part.input, result="done", seconds=seconds)
+        await chat.use_all(_call(part))
     return isinstance(part, APIToolUse) and part.name != "StructuredOutput"
+
+
+def _call(part: Part) -> ToolCall:
+    assert isinstance(part, APIToolUse)
+    name, seconds = part.name, LONG if part.input.get("command") == SLOW else 0
+
+    def run(given: dict[str, Any]) -> str:
+        return RESULTS[given.get("command", name)]
+
+    return ToolCall(name, part.input, None if name.startswith("mcp__") else run, seconds=seconds)
+
+
+async def _play_agent(chat: Chat, part: APIToolUse) -> None:
+    async def work(child: Chat) -> None:
+        for reply in AGENT_REPLIES:
+            await _play(child, as_step(reply))
+
+    given = part.input
+    await chat.subagent(
+        given["subagent_type"], given["prompt"], work, description=given["description"]
+    )
 
 
 # --- what hosts do -------------------------------------------------------------------------------
@@ -165,6 +196,32 @@ def is_call(event: Event) -> bool:
     return isinstance(body, McpMessage) and body.message["method"] == "tools/call"
 
 
+async def speak_again(host: Host, *prompts: str) -> None:
+    for prompt in ("Hello.", *prompts):
+        await host.turn(prompt)
+
+
+def then(*prompts: str) -> Drive:
+    return lambda host: speak_again(host, *prompts)
+
+
+async def leave_a_note(host: Host) -> None:
+    await host.send(UserMessage(message=MessageParam("user", "By the way."), should_query=False))
+    await host.send(UserMessage(message=MessageParam("user", "Go on."), origin=HumanOrigin()))
+    await host.until(lambda event: isinstance(event, ResultMessage) and bool(event.result))
+
+
+def block_once(asked: Any) -> HookOutput:
+    """Do not let the agent stop, the first time."""
+    if getattr(asked.input, "stop_hook_active", True):
+        return HookOutput()
+    return HookOutput(decision="block", reason="One more thing.")
+
+
+def deny_by_hook(asked: Any) -> HookOutput:
+    return HookOutput(decision="block", reason="Not this.")
+
+
 async def interrupt_while_asking(host: Host) -> None:
     await host.send(UserMessage.of("Go on."))
     await host.until(is_permission)
@@ -215,6 +272,34 @@ QUESTION = {"question": "Which colour?", "header": "Colour", "options": OPTIONS}
 ASK = APIToolUse("AskUserQuestion", {"questions": [{**QUESTION, "multiSelect": False}]})
 BAD = APIStatus(400, message="This is a bad request")
 COUNTED = structured_output({"files": 2})
+THREE = APIToolUse("Bash", {"command": "python3 -c 'print(3)'"})
+NONSENSE = APIToolUse("Nonsense", {"a": 1})
+
+AGENT_PROMPT = "Look around."
+AGENT_REPLIES: list[LooseReply] = [["I look.", COMMAND], "I saw it."]
+AGENT = APIToolUse(
+    "Agent",
+    {
+        "description": "Look",
+        "prompt": AGENT_PROMPT,
+        "subagent_type": "general-purpose",
+        "run_in_background": False,
+    },
+)
+
+RESULTS = {
+    "python3 -c 'print(1)'": "1",
+    "python3 -c 'print(2)'": "2",
+    "python3 -c 'print(3)'": "3",
+    "touch made.txt": "",
+    "echo hello": "hello",
+    "Write": (
+        "File created successfully at: notes.txt "
+        "(file state is current in your context — no need to Read it back)"
+    ),
+}
+"""What tools really give, by their command or their name."""
+
 
 HOOKS = with_hooks("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop")
 CALCULATOR = Initialize(sdk_mcp_servers=["calc"])
@@ -254,4 +339,27 @@ CASES: dict[str, Case] = {
     "API tried again": Case([APIStatus(429, retry_after=0), "At last."]),
     "structured output": Case([COUNTED], flags=SCHEMA, setup=HOOKS),
     "unknown session": Case([], do_nothing, LOST),
+    "structured output in one turn": Case([COUNTED], flags=(*SCHEMA, "--max-turns=1")),
+    "budget spent by the last answer": Case([HELLO], flags=("--max-budget-usd=0.0001",)),
+    "subagent": Case([AGENT, "Done."]),
+    "subagent, text forwarded": Case([AGENT, "Done."], flags=("--forward-subagent-text",)),
+    "two tools at once": Case([[COMMAND, THREE], "Both."]),
+    "tool that does not exist": Case([NONSENSE, "Oh."]),
+    "tool that is disallowed": Case([COMMAND, "Oh."], flags=("--disallowedTools=Bash",)),
+    "tool that a rule allows": Case([COMMAND, "Done."], flags=("--allowedTools=Bash",)),
+    "tool that is denied unasked": Case([COMMAND, "Oh."], flags=("--permission-mode=dontAsk",)),
+    "tool that a hook denies": Case(
+        [COMMAND, "Oh."], setup=with_hooks("PreToolUse"), hook=deny_by_hook
+    ),
+    "prompt that a hook blocks": Case(
+        [HELLO], setup=with_hooks("UserPromptSubmit"), hook=deny_by_hook
+    ),
+    "end that a hook blocks": Case(["One.", "Two."], setup=with_hooks("Stop"), hook=block_once),
+    "conversation cleared": Case(["One.", "Two."], then("/clear", "Again.")),
+    "conversation compacted": Case(["One.", "In short."], then("/compact")),
+    "cost asked for": Case(["One."], then("/cost")),
+    "context asked for": Case(["One."], then("/context")),
+    "command that does not exist": Case(["One.", "Two."], then("/nonsense now")),
+    "note and a person's prompt": Case(["One."], leave_a_note),
+    "three turns": Case(["One.", COMMAND, "Two.", THOUGHT], then("Again.", "Think.")),
 }

@@ -13,13 +13,14 @@ from tests.helpers.real_clis import NEWEST, real_cli, why_not
 from claudewire.simulator import ARGV, SimulatedCLI
 from claudewire.testing.cage import Cage
 from claudewire.transport import Recording, Transport
-from claudewire.wire import Event, Malformed, Noise, Unknown
+from claudewire.wire import Event, HookCallback, Malformed, Noise, Unknown
 
 from .cases import CASES, Case
 from .host import Host
 from .make_recordings import FOLDER, RECORDINGS
 from .process import started
 from .shapes import differences, shape
+from .transcripts import Entry, transcript_differences, transcripts
 
 pytestmark = pytest.mark.anyio
 
@@ -27,21 +28,35 @@ pytestmark = pytest.mark.anyio
 class Conversation(NamedTuple):
     events: list[Event]
     status: int | None
+    kept: list[Entry]
 
 
-async def converse(case: Case, transport: Transport, folder: Path | None = None) -> Conversation:
+async def converse(
+    case: Case, transport: Transport, *, config: Path, cwd: str, folder: Path | None = None
+) -> Conversation:
     host = Host(transport, case.decide, case.serve, folder)
+    host.reactions[HookCallback] = case.hook
     with anyio.fail_after(60):
         await host.start(case.setup)
         await case.drive(host)
-        return Conversation(host.events, await host.end())
+        status = await host.end()
+    return Conversation(host.events, status, transcripts(config, cwd))
 
 
 async def with_real_cli(case: Case) -> Conversation:
     with Cage(case.script()) as cage:
         command = cage.command([real_cli(NEWEST), *ARGV, *case.flags])
         async with started(command) as process:
-            return await converse(case, process, cage.work)
+            return await converse(
+                case, process, config=cage.config, cwd=str(cage.work), folder=cage.work
+            )
+
+
+async def with_simulated_cli(case: Case, folder: Path, version: str = NEWEST) -> Conversation:
+    cwd = str(folder / "work")
+    env = {"CLAUDE_CONFIG_DIR": str(folder / "config")}
+    cli = SimulatedCLI(case.scenario(), argv=case.flags, env=env, version=version, cwd=cwd)
+    return await converse(case, cli, config=folder / "config", cwd=cwd)
 
 
 def unreadable(events: list[Event]) -> list[Event]:
@@ -56,21 +71,22 @@ async def test_the_simulated_cli_speaks_as_the_real_one_does(name: str, tmp_path
         pytest.skip(reason)
     case = CASES[name]
     real = await with_real_cli(case)
-    env = {"CLAUDE_CONFIG_DIR": str(tmp_path)}
-    simulated = await converse(case, SimulatedCLI(case.scenario(), argv=case.flags, env=env))
+    simulated = await with_simulated_cli(case, tmp_path)
 
-    assert differences(shape(real.events), shape(simulated.events)) == known(name)
+    found = differences(shape(real.events), shape(simulated.events))
+    assert found | transcript_differences(real.kept, simulated.kept) == known(name)
     assert simulated.status == real.status
     assert unreadable(real.events) == unreadable(simulated.events) == []
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
-async def test_the_simulated_cli_speaks_as_the_real_one_was_recorded(name: str) -> None:
+async def test_the_simulated_cli_speaks_as_the_real_one_was_recorded(
+    name: str, tmp_path: Path
+) -> None:
     # This needs no real CLI, so it holds wherever the suite runs.
     version, case = RECORDINGS[name]
     recording = Recording.load(FOLDER / f"{name}.jsonl")
-    cli = SimulatedCLI(case.scenario(), argv=case.flags, version=version)
-    simulated = await converse(case, cli)
+    simulated = await with_simulated_cli(case, tmp_path, version)
     found = differences(shape(recording.messages()), shape(simulated.events))
     if version != NEWEST:
         found = {(line, side, key) for line, side, key in found if not key}

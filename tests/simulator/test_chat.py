@@ -61,8 +61,10 @@ from claudewire.wire import (
     StatusMessage,
     StopTask,
     StreamEvent,
+    SystemMessage,
     TaskNotificationMessage,
     TaskNotificationOrigin,
+    TaskProgressMessage,
     TaskStartedMessage,
     TextBlock,
     ThinkingBlock,
@@ -439,7 +441,7 @@ async def test_a_server_that_fails_is_not_connected_and_its_calls_are_errors() -
     turn = await talk.turn("go")
     assert only(turn, InitMessage)[0].mcp_servers == []
     assert tool_results(turn)[0].is_error
-    assert "out of order" in told(turn)[0]
+    assert "No such tool available: mcp__calc__add" in told(turn)[0]
     await talk.end()
     assert "MCP server calc: out of order" in await talk.stderr()
 
@@ -812,15 +814,44 @@ async def test_a_subagent_speaks_under_the_call_that_started_it() -> None:
     call = only(turn, AssistantMessage)[0]
     (block,) = call.content
     assert isinstance(block, ToolUseBlock)
-    assert block.name == "Task"
+    assert block.name == "Agent"
     assert block.input["subagent_type"] == "Explore"
     inner = [it for it in turn if getattr(it, "parent_tool_use_id", None) == block.id]
-    assert said(inner) == ["I did look around."]
+    assert [it.agent_id for it in inner] == [only(turn, TaskStartedMessage)[0].task_id] * len(inner)
+    assert said(inner) == []
     assert told(inner) == ["made"]
     outer = [it for it in turn if it not in inner]
-    assert told(outer) == ["I did look around."]
+    (handed_back,) = told(outer)
+    assert "\n  I did look around.\n" in handed_back
+    assert only(turn, TaskProgressMessage)[0].last_tool_name == "Bash"
+    assert only(turn, TaskNotificationMessage)[0].summary == "I did look around."
     assert [it.callback_id for it in bodies(turn, HookCallback)] == ["a", "b"]
     assert only(inner, StreamEvent) == []
+
+
+async def test_the_words_of_a_subagent_are_forwarded_if_a_flag_asks_for_it() -> None:
+    async def work(chat: Chat) -> None:
+        await chat.say(f"I did {chat.text}.")
+
+    play = scene(lambda chat: chat.subagent("Explore", "look around", work))
+    talk = Talk(SimulatedCLI(play, argv=["--forward-subagent-text"]))
+    inner = [it for it in await talk.turn("go") if getattr(it, "parent_tool_use_id", None)]
+    assert said(inner) == ["I did look around."]
+
+
+async def test_an_old_version_has_no_news_of_a_subagent_but_its_words() -> None:
+    async def work(chat: Chat) -> None:
+        await chat.say("I did.")
+
+    play = scene(lambda chat: chat.subagent("Explore", "look around", work))
+    turn = await Talk(SimulatedCLI(play, version="2.1.17")).turn("go")
+    assert only(turn, SystemMessage) == only(turn, InitMessage)
+    (block,) = only(turn, AssistantMessage)[0].content
+    assert isinstance(block, ToolUseBlock)
+    assert block.name == "Task"
+    inner = [it for it in turn if getattr(it, "parent_tool_use_id", None)]
+    assert said(inner) == ["I did."]
+    assert told([it for it in turn if it not in inner]) == ["I did."]
 
 
 async def test_what_is_denied_to_a_subagent_is_in_the_result() -> None:

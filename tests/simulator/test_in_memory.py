@@ -408,8 +408,19 @@ async def test_tools_can_be_chosen_and_forbidden() -> None:
     turn = await talk.turn("go")
     assert turn[0].tools == ["Read"]
     assert bodies(turn, CanUseTool) == []
-    assert told(turn) == ["Permission to use Bash has been denied."]
-    assert [it.tool_name for it in turn[-1].permission_denials] == ["Bash"]
+    assert "No such tool available: Bash. Bash is disabled for this session" in told(turn)[0]
+    assert turn[-1].permission_denials == []
+
+
+async def test_a_tool_that_exists_in_no_cli_is_not_available() -> None:
+    async def play(chat: Chat) -> None:
+        await chat.use("Nonsense", {})
+        await chat.use("Monitor", {})
+
+    turn = await Talk(SimulatedCLI(play), {CanUseTool: allow}).turn("go")
+    missing = "<tool_use_error>Error: No such tool available: Nonsense</tool_use_error>"
+    assert told(turn) == [missing, "ok"]
+    assert only(turn, UserMessage)[0].tool_use_result == "Error: No such tool available: Nonsense"
 
 
 async def test_the_session_state_is_told_when_the_environment_asks_for_it() -> None:

@@ -185,8 +185,8 @@ async def test_use() -> None:
     (asked,) = bodies(events, CanUseTool)
     assert asked.input == {"command": "ls"}
     assert told(events) == ["a b"]
-    assert told(await turn('{ use = "Deploy" }')) == ["ok"]
-    assert told(await turn('{ use = "Deploy", error = "no network" }')) == ["Error: no network"]
+    assert told(await turn('{ use = "Monitor" }')) == ["ok"]
+    assert told(await turn('{ use = "Monitor", error = "no network" }')) == ["Error: no network"]
 
 
 async def test_ask() -> None:
@@ -245,11 +245,11 @@ async def test_subagent() -> None:
     inner = '{ say = "Found {prompt}." }'
     step = f'{{ subagent = "Explore", prompt = "the key", steps = [{inner}] }}'
     events = await turn(step + REPORT)
-    found, outer = [it for it in only(events, AssistantMessage) if it.text]
-    assert found.text == outer.text == "Found the key."
-    assert found.parent_tool_use_id is not None
+    (outer,) = [it for it in only(events, AssistantMessage) if it.text]
+    assert outer.text == "Found the key."
     assert outer.parent_tool_use_id is None
-    assert told(await turn('{ subagent = "Explore" }')) == [""]
+    (handed_back,) = told(await turn('{ subagent = "Explore" }'))
+    assert "The report follows:\n  \nagentId: " in handed_back
 
 
 async def test_compact() -> None:

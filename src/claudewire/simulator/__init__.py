@@ -16,7 +16,7 @@ from .._package import lazy_exports
 if TYPE_CHECKING:
     from . import faults
     from .actions import Action
-    from .chat import Chat, Run, Scenario, SimulatedTask, ToolOutcome
+    from .chat import Chat, Run, Scenario, SimulatedTask, ToolCall, ToolOutcome
     from .demo_agent import demo_agent
     from .engine import SCENARIO_FAILED, Engine, Fault
     from .hooks import HookCalls
@@ -45,6 +45,7 @@ __all__ = [
     "SimulatedSession",
     "SimulatedTask",
     "Simulation",
+    "ToolCall",
     "ToolOutcome",
     "demo_agent",
     "faults",
@@ -57,7 +58,7 @@ if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
         __name__,
         {
             ".actions": "Action",
-            ".chat": "Chat Run Scenario SimulatedTask ToolOutcome",
+            ".chat": "Chat Run Scenario SimulatedTask ToolCall ToolOutcome",
             ".demo_agent": "demo_agent",
             ".engine": "SCENARIO_FAILED Engine Fault",
             ".faults": "",

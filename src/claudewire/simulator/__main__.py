@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import sys
 from time import monotonic
 
@@ -16,10 +17,23 @@ from .actions import Action
 from .engine import Engine
 from .flags import EarlyExit
 from .simulation import Simulation
+from .stored import append_entries
 
 __all__ = ["main"]
 
 STDIN, STDOUT, STDERR = 0, 1, 2
+
+TERMINATED = 143
+"""The status of the real CLI after SIGTERM; after SIGINT it is 0."""
+
+
+class Terminated(BaseException):
+    """SIGTERM has come."""
+
+
+def terminate(*_: object) -> None:
+    """Exit, from wherever the program is."""
+    raise Terminated
 
 
 class Host:
@@ -38,6 +52,24 @@ class Host:
         self.status: int | None = None
 
     def run(self) -> int:
+        """Serve until the CLI exits, or is told to."""
+        signal.signal(signal.SIGTERM, terminate)
+        try:
+            return self.serve_until_exit()
+        except Terminated:
+            return self.give_up(TERMINATED)
+        except KeyboardInterrupt:
+            return self.give_up(0)
+
+    def give_up(self, status: int) -> int:
+        """Keep what has to be kept, and exit with this status."""
+        self.engine.transcript.close()
+        for action in self.engine.take():
+            if isinstance(action, actions.Append):
+                self.do(action)
+        return status
+
+    def serve_until_exit(self) -> int:
         """Serve until the CLI exits."""
         self.engine.start()
         if self.engine.session.flags.input_format == "text" and os.isatty(STDIN):
@@ -69,6 +101,8 @@ class Host:
         elif isinstance(action, actions.WriteError):
             self.note("!", action.data)
             write(STDERR, action.data)
+        elif isinstance(action, actions.Append):
+            append_entries(action.path, action.entries)
         elif isinstance(action, actions.Exit):
             self.note("=", b"exit %d\n" % action.status)
             self.status = action.status
@@ -86,7 +120,6 @@ class Host:
 
 def misbehave(action: Action) -> None:
     """Carry out what only a faulty CLI does."""
-    import signal
     import time
 
     if isinstance(action, actions.Pause):
@@ -108,7 +141,6 @@ def misbehave(action: Action) -> None:
 def die(number: int) -> None:
     """End this process by a signal, without a core dump."""
     import resource
-    import signal
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if number != signal.SIGKILL:
@@ -152,10 +184,6 @@ def main() -> None:
         sys.exit(Host(engine, log).run())
     except BrokenPipeError:
         os._exit(1)  # the reader is gone; there is nothing left to flush
-    except KeyboardInterrupt:
-        import signal
-
-        die(signal.SIGINT)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,11 @@ functions from actions to actions, so they work alike in both.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 __all__ = [
     "Action",
+    "Append",
     "CloseOutput",
     "Exit",
     "IgnoreTermination",
@@ -32,6 +33,13 @@ class WriteError(NamedTuple):
     """Write to stderr."""
 
     data: bytes
+
+
+class Append(NamedTuple):
+    """Add entries to a transcript; a file that does not exist is created."""
+
+    path: str
+    entries: list[dict[str, Any]]
 
 
 class Pause(NamedTuple):
@@ -75,6 +83,7 @@ class LeaveGrandchild(NamedTuple):
 Action = (
     Write
     | WriteError
+    | Append
     | Pause
     | Exit
     | Kill

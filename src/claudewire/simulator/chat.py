@@ -6,14 +6,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from ..wire import (
     APIRetryMessage,
     BackgroundTask,
     BackgroundTasksChangedMessage,
     Block,
-    CompactBoundaryMessage,
-    CompactMetadata,
     Elicitation,
     ElicitationResult,
     Event,
@@ -27,14 +26,16 @@ from ..wire import (
     ToolUseBlock,
     UserMessage,
 )
+from .compaction import put_boundary
 from .engine import Engine, Refused, StreamClosed, Wait
 from .hooks import HookCalls, call_hooks
 from .mcp import call_tool
-from .model_output import EndTurn, ModelOutput
+from .model_output import API_ERRORS, EndTurn, ModelOutput
 from .permissions import Decision, decide, told_of_answers
 from .session import STRUCTURED_OUTPUT, SimulatedSession, new_id, new_uuid, timestamp
+from .subagents import Subagent
 
-__all__ = ["Chat", "Scenario", "SimulatedTask", "ToolOutcome", "end_task"]
+__all__ = ["Chat", "Scenario", "SimulatedTask", "ToolCall", "ToolOutcome", "end_task"]
 
 Run = Callable[[dict[str, Any]], Any]
 
@@ -56,6 +57,16 @@ class ToolOutcome(NamedTuple):
     input: dict[str, Any]
     text: str
     is_error: bool
+
+
+class ToolCall(NamedTuple):
+    """A tool that the model calls; the fields are the arguments of `Chat.use`."""
+
+    name: str
+    input: dict[str, Any]
+    run: Run | None = None
+    result: Any = "ok"
+    seconds: float = 0.0
 
 
 class Chat:
@@ -84,6 +95,7 @@ class Chat:
         self.absorbed: list[UserMessage] = []
         self.taken: list[UserMessage] = [] if prompt is None else [prompt]
         self.api_error_status: int | None = None
+        self.command: str | None = None
 
     # --- speaking --------------------------------------------------------------------------------
 
@@ -131,24 +143,35 @@ class Chat:
             result: what the tool gives, if `run` is not given.
             seconds: how long the tool takes.
         """
-        block = self.tool = self._call_tool(name, input)
+        (outcome,) = await self.use_all(ToolCall(name, input, run, result, seconds))
+        return outcome
+
+    async def use_all(self, *calls: ToolCall) -> list[ToolOutcome]:
+        """Use several tools that the model calls in one message. They run one after the other."""
+        blocks = [ToolUseBlock(new_id("toolu"), call.name, call.input) for call in calls]
+        for block in blocks:
+            self._call_tool(block)
+        self.model.close("tool_use")
+        return [await self._use(block, call) for block, call in zip(blocks, calls, strict=True)]
+
+    async def _use(self, block: ToolUseBlock, call: ToolCall) -> ToolOutcome:
+        self.tool = block
         decision, stopped = await self._may_run(block)
         if not decision.allowed:
             return self._denied(block, decision)
         self.tool_runs, started = True, self.engine.clock()
-        await self.sleep(seconds)
-        output, is_error = await self._run(name, block.id, decision.input, run, result)
+        await self.sleep(call.seconds)
+        output, is_error = await self._run(block, decision.input, call)
         took = int((self.engine.clock() - started) * 1000)
         outcome = await self._ran(block, decision, output, is_error, took)
         if stopped:
             self._stop()
         return outcome
 
-    def _call_tool(self, name: str, input: dict[str, Any]) -> ToolUseBlock:
-        block = ToolUseBlock(new_id("toolu"), name, input)
+    def _call_tool(self, block: ToolUseBlock) -> None:
+        if self.model.agent is not None:
+            self.model.agent.progress(block.name, block.input)
         self.model.tool_use(block)
-        self.model.close("tool_use")
-        return block
 
     async def _may_run(self, block: ToolUseBlock) -> tuple[Decision, bool]:
         """Ask the hooks, the rules, the SDK; also whether a hook ends the turn after the tool."""
@@ -163,7 +186,9 @@ class Chat:
             return Decision(False, input, message, "hook", "hook"), False
         if hooks.approved:
             return Decision(True, input, source="hook", reason="hook"), hooks.stopped
-        return await decide(self.engine, name, input, block.id), hooks.stopped
+        agent = self.model.agent.fields if self.model.agent is not None else {}
+        decision = await decide(self.engine, name, input, block.id, agent.get("agent_id"))
+        return decision, hooks.stopped
 
     async def ask(self, questions: list[dict[str, Any]]) -> ToolOutcome:
         """Ask the user. The outcome's text is what the model is told of the answers."""
@@ -183,14 +208,16 @@ class Chat:
         return await self.use(f"mcp__{server}__{tool}", arguments)
 
     async def _run(
-        self, name: str, id: str, input: dict[str, Any], run: Run | None, result: Any
+        self, block: ToolUseBlock, input: dict[str, Any], call: ToolCall
     ) -> tuple[Any, bool]:
-        if run is None and name.startswith("mcp__"):
-            _, server, tool = name.split("__", 2)
-            answer = await call_tool(self.engine, server, tool, input, id)
+        run = call.run
+        if run is None and block.name.startswith("mcp__"):
+            _, server, tool = block.name.split("__", 2)
+            answer = await call_tool(self.engine, server, tool, input, block.id)
+            self.model.transcript.used_server(server, tool)
             return answer.get("content", ""), bool(answer.get("isError"))
         if run is None:
-            return result, False
+            return call.result, False
         try:
             outcome = run(input)
             return (await outcome if isinstance(outcome, Awaitable) else outcome), False
@@ -221,7 +248,8 @@ class Chat:
         return ToolOutcome(True, decision.input, text, is_error)
 
     def _denied(self, block: ToolUseBlock, decision: Decision) -> ToolOutcome:
-        self.deny(block)
+        if decision.known:
+            self.deny(block)
         self._tool_result(block, decision.message, True, decision)
         return ToolOutcome(False, decision.input, decision.message, True)
 
@@ -230,10 +258,14 @@ class Chat:
     ) -> None:
         """Tell the model the result of a tool; then take in queued prompts, if limits allow."""
         content = output if isinstance(output, str | list) else _as_text(output)
-        whole = f"Error: {_as_text(output)}" if is_error else self._whole(block, decision, output)
-        self.tool_result(block.id, content, is_error, whole, decision.meta)
+        if content == "" and block.name == "Bash":
+            content = "(Bash completed with no output)"
+        whole = _error(output) if is_error else self._whole(block, decision, output)
+        kept = _kept(block, decision, self.session.can_ask)
+        self.tool_result(block.id, content, is_error, whole, decision.meta, kept)
         self.tool, self.tool_runs = None, False
-        self.model.check_limits()
+        if block.name != STRUCTURED_OUTPUT:  # which ends the turn
+            self.model.check_limits()
         if self.model.parent is None:
             self._absorb()
 
@@ -242,6 +274,8 @@ class Chat:
         if block.name == "Bash" and isinstance(output, str):
             streams = {"stdout": output, "stderr": ""}
             return {**streams, "interrupted": False, "isImage": False, "noOutputExpected": False}
+        if block.name == "Write" and "content" in decision.input:
+            return _written(decision.input)
         if block.name == "AskUserQuestion":
             return {key: decision.input.get(key) for key in ("questions", "answers")}
         return output
@@ -257,31 +291,44 @@ class Chat:
         is_error: bool,
         whole: Any = None,
         meta: dict[str, Any] | None = None,
+        kept: dict[str, Any] | None = None,
     ) -> None:
-        """Tell the model the result of a tool."""
+        """Tell the model the result of a tool; `kept` is more that its transcript tells of it."""
         in_shell = self.tool is not None and self.tool.name == "Bash"
         tells = in_shell or is_error or self.engine.manner.stops
         result = ToolResultBlock(id, content, is_error if tells else None)
         metas = [{"id": id, **meta}] if meta and self.session.persona.narrates else None
-        self.as_user(result, tool_use_result=whole, tool_result_meta=metas)
+        message = self._as_user(result, tool_use_result=whole, tool_result_meta=metas)
+        self.model.transcript.told(message, id, **(kept or {}))
 
-    def as_user(self, block: Block, **fields: Any) -> None:
-        """Send the model something as a message of the user."""
+    def as_user(self, block: TextBlock, kept: dict[str, Any] | None = None, **fields: Any) -> None:
+        """Send the model something as a message of the user; `kept` is more for the transcript."""
+        message = self._as_user(block, **fields)
+        if kept:  # the CLI's own words are kept as a string
+            message = replace(message, message=MessageParam("user", block.text))
+        self.model.transcript.told(message, **(kept or {}))
+
+    def _as_user(self, block: Block, **fields: Any) -> UserMessage:
         self.rounds += 1
-        self.emit(
-            UserMessage(
-                message=MessageParam("user", [block]),
-                parent_tool_use_id=self.model.parent,
-                timestamp=timestamp(),
-                **self.session.stamp(),
-                **fields,
-            )
+        agent = self.model.agent
+        if agent is not None:
+            fields = {**fields, "tool_use_result": None, **agent.fields}
+        message = UserMessage(
+            message=MessageParam("user", [block]),
+            parent_tool_use_id=self.model.parent,
+            timestamp=timestamp(),
+            **self.session.stamp(),
+            **fields,
         )
+        self.emit(message)
+        return message
 
     def _absorb(self) -> None:
         """Take in queued prompts: the model reads them together with the tool's result."""
         for message in self.engine.take_queued():
             self.session.remember("user", message.text)
+            self.engine.transcript.queue("remove", message)
+            self.engine.transcript.prompt(message)
             self.engine.echo(message)
             self.engine.tell_progress(message, "started")
             self.absorbed.append(message)
@@ -312,41 +359,74 @@ class Chat:
         tool_use_id = self.tool.id if self.tool is not None else None
         return SimulatedTask(self.engine, description, kind, tool_use_id)
 
-    async def subagent(self, kind: str, prompt: str, work: Scenario) -> ToolOutcome:
-        """Run a subagent: its messages carry the id of the tool use that started it."""
-        given = {"description": prompt[:30], "prompt": prompt, "subagent_type": kind}
-        block = self._call_tool("Task", given)
-        agent_id = new_uuid()[:8]
-        await self.hook("SubagentStart", kind, agent_id=agent_id, agent_type=kind)
+    async def subagent(
+        self, kind: str, prompt: str, work: Scenario, *, description: str | None = None
+    ) -> ToolOutcome:
+        """Run a subagent: its messages carry the id of the tool use that started it.
+
+        Args:
+            kind: which subagent.
+            prompt: what it is asked.
+            work: what it does.
+            description: what it does, in a few words; the prompt's beginning if not given.
+        """
+        given: dict[str, Any] = {"description": description or prompt[:30], "prompt": prompt}
+        given["subagent_type"] = kind
+        name = "Task"
+        if self.session.persona.narrates:
+            name, given["run_in_background"] = "Agent", False
+        block = ToolUseBlock(new_id("toolu"), name, given)
+        self._call_tool(block)
+        self.model.close("tool_use")
+        agent = Subagent(self.engine, block)
+        about = {"agent_id": agent.run.id, "agent_type": kind}
+        await self.hook("SubagentStart", kind, **about)
+        agent.start()
         child = Chat(self.engine, UserMessage.of(prompt))
-        child.model = ModelOutput(self.engine, None, parent=block.id)
+        child.model = ModelOutput(self.engine, None, agent)
         child.denials = self.denials
+        child._as_user_prompt(prompt)
         self.tool, self.tool_runs = block, True
         await work(child)
         child.model.close("end_turn")
-        await self.hook(
-            "SubagentStop",
-            kind,
-            stop_hook_active=False,
-            agent_id=agent_id,
-            agent_type=kind,
-            agent_transcript_path=f"{self.session.cwd}/agent-{agent_id}.jsonl",
-        )
-        self.tool_result(block.id, [TextBlock(child.last_text)], False)
+        path = child.model.transcript.path
+        fields = {**about, "agent_transcript_path": path, "stop_hook_active": False}
+        await self.hook("SubagentStop", kind, **fields)
+        self._hand_back(agent, block, child)
+        return ToolOutcome(True, block.input, child.last_text, False)
+
+    def _as_user_prompt(self, prompt: str) -> None:
+        """Send the SDK and the transcript the prompt of a subagent."""
+        message = self._as_user(TextBlock(prompt))
+        self.rounds -= 1
+        self.model.transcript.told(replace(message, message=MessageParam("user", prompt)))
+
+    def _hand_back(self, agent: Subagent, block: ToolUseBlock, child: Chat) -> None:
+        usage, report = child.model.usage, child.last_text
+        agent.end(report, usage)
+        content = [{"type": "text", "text": agent.told(report, usage)}]
+        decision = Decision(True, block.input)
+        whole = agent.whole(report, usage) if self.session.persona.narrates else None
+        kept = _kept(block, decision, self.session.can_ask)
+        self.tool_result(block.id, content, False, whole, decision.meta, kept)
         self.tool, self.tool_runs = None, False
         self.model.check_limits()
-        return ToolOutcome(True, block.input, child.last_text, False)
 
     async def compact(self, *, trigger: str = "auto", before: int = 150_000) -> None:
         """Compact the conversation."""
         await self.hook("PreCompact", trigger, trigger=trigger, custom_instructions="")
         for status in ("compacting", None):
             self.emit(StatusMessage(status=status, **self.session.stamp()))
-        metadata = CompactMetadata(trigger=trigger, pre_tokens=before)
-        stamp = self.session.stamp()
-        self.emit(CompactBoundaryMessage(compact_metadata=metadata, **stamp))
+        put_boundary(self.engine, trigger, before)
 
-    async def retry(self, *, attempt: int = 1, status: int = 529, seconds: float = 0.0) -> None:
+    async def retry(
+        self,
+        *,
+        attempt: int = 1,
+        status: int = 529,
+        seconds: float = 0.0,
+        message: str = "Overloaded",
+    ) -> None:
         """Report that the API failed and will be tried again."""
         self.emit(
             APIRetryMessage(
@@ -358,6 +438,15 @@ class Chat:
                 **self.session.stamp(),
             )
         )
+        self.model.transcript.system(
+            "api_error",
+            level="error",
+            error=_api_error(status, message),
+            retryInMs=int(seconds * 1000),
+            retryAttempt=attempt,
+            maxRetries=10,
+            source="request_retry",
+        )
         await self.sleep(seconds)
 
     def output(self, value: Any) -> None:
@@ -367,9 +456,13 @@ class Chat:
     async def hand_in(self) -> None:
         """Use the tool for structured output, if there is some."""
         if self.structured is not None:
-            words = "Structured output provided successfully"
-            await self.use(STRUCTURED_OUTPUT, self.structured, result=words)
+            await self.use(STRUCTURED_OUTPUT, self.structured, run=self._keep_output)
             self.last_text = ""
+
+    def _keep_output(self, given: dict[str, Any]) -> str:
+        tool_use_id = self.tool.id if self.tool is not None else None
+        self.model.transcript.attach("structured_output", data=given, toolUseID=tool_use_id)
+        return "Structured output provided successfully"
 
     # --- ways to end a turn ----------------------------------------------------------------------
 
@@ -388,6 +481,52 @@ class Chat:
         self.last_text = f"API Error: {status} {text}"
         self.model.fail(self.last_text, status)
         raise EndTurn("success", self.last_text, "api_error")
+
+
+def _api_error(status: int, message: str) -> dict[str, Any]:
+    """An error of the API as a transcript tells of it."""
+    error = {"type": API_ERRORS.get(status, "api_error"), "message": message}
+    whole = {"type": "error", "error": error, "request_id": new_id("req")}
+    return {
+        "message": f"{status} {msgspec.json.encode(whole).decode()}",
+        "status": status,
+        "formatted": f"{status} {message}",
+        "connection": None,
+        "isNetworkDown": False,
+        "rateLimits": None,
+        "noResponse": None,
+    }
+
+
+def _written(given: dict[str, Any]) -> dict[str, Any]:
+    """What the result of Write says of a new file."""
+    file = {"filePath": given.get("file_path"), "content": given["content"]}
+    rest: dict[str, Any] = {"structuredPatch": [], "originalFile": None, "userModified": False}
+    return {"type": "create", **file, **rest}
+
+
+def _error(output: Any) -> str:
+    text = _as_text(output)
+    start, end = "<tool_use_error>", "</tool_use_error>"
+    return text.removeprefix(start).removesuffix(end) if start in text else f"Error: {text}"
+
+
+def _kept(block: ToolUseBlock, decision: Decision, asks: bool) -> dict[str, Any]:
+    """What a transcript tells of the use of a tool, besides its result."""
+    kept: dict[str, Any] = {}
+    if not decision.known:
+        return kept
+    if not decision.allowed:
+        kept["toolDenialKind"] = "permission-rule"
+        if decision.source == "user_reject":
+            kept["holdsPersonsWords"] = True
+    elif block.name == "Bash":
+        kept["sandboxed"] = False
+    elif block.name.startswith("mcp__"):
+        kept["mcpCallNotReadOnly"] = "no_hint"
+    elif block.name == STRUCTURED_OUTPUT:
+        kept["toolEndsTurn"] = True
+    return {**kept, "permissionDecision": decision.kept(block.name)}
 
 
 def _as_text(output: Any) -> str:

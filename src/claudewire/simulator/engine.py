@@ -29,11 +29,13 @@ from ..wire import (
     Request,
     Role,
     SessionStateChangedMessage,
+    TranscriptMirrorMessage,
     UserMessage,
 )
-from .actions import Action, Exit, Kill, Write, WriteError
+from .actions import Action, Append, Exit, Kill, Write, WriteError
 from .manners import MANNERS, Manner
 from .session import SimulatedSession, new_uuid
+from .transcript import Entry, Transcript
 
 __all__ = [
     "SCENARIO_FAILED",
@@ -180,6 +182,7 @@ class Engine(ABC):
         faults: Sequence[Fault],
     ) -> None:
         self.session: SimulatedSession = session
+        self.transcript: Transcript = Transcript(session, self.record)
         self.dialect: str = dialect
         self.connection: Connection = Connection(Role.CLI, dialect=dialect)
         self.input_ended: bool = False
@@ -200,6 +203,7 @@ class Engine(ABC):
             clock = fault.clock(clock)
             fault.attach(self)
         self.clock = clock
+        self.started: float = clock()
 
     # --- what the CLI does -----------------------------------------------------------------------
 
@@ -311,6 +315,15 @@ class Engine(ABC):
             self.exited = self._dead = True
             raise Died
 
+    def record(self, path: str, entries: list[Entry]) -> None:
+        """Add entries to a transcript, if any is kept; tell the SDK, if it wants to know."""
+        store = self.session.store
+        if store is None or not store.enabled:
+            return
+        self.act(Append(path, entries))
+        if self.session.flags.session_mirror and path.endswith(".jsonl"):
+            self.send(TranscriptMirrorMessage(file_path=path, entries=entries))
+
     def defer(self, callback: Callable[[], None]) -> None:
         """Call back when all tasks wait, before the host carries out the actions."""
         self._deferred.append(callback)
@@ -333,6 +346,7 @@ class Engine(ABC):
     def exit(self, status: int) -> None:
         """End the process."""
         if not self.exited:
+            self.transcript.close()
             self.exited = True
             self.act(Exit(status))
 
@@ -470,14 +484,22 @@ class Engine(ABC):
         if self._held is not None:
             self._held.append(message)
         elif message.should_query is False and self.session.persona.notes != "turn":
-            self.echo(message)
-            self.session.remember("user", message.text)
-            if self.session.persona.notes == "result":
-                self.wake_up(message)
+            self._note(message)
         else:
+            self.transcript.queue("enqueue", message)
             if self._turn is None:
                 self.set_state("running")
             self.tell_progress(message, "queued")
+            self.wake_up(message)
+
+    def _note(self, message: UserMessage) -> None:
+        """Remember a message that asks for no answer."""
+        self.transcript.queue("enqueue", message)
+        self.echo(message)
+        self.session.remember("user", message.text)
+        self.transcript.queue("dequeue")
+        self.transcript.prompt(message, is_note=True)
+        if self.session.persona.notes == "result":
             self.wake_up(message)
 
     def echo(self, prompt: UserMessage) -> None:

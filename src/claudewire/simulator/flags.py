@@ -356,6 +356,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
     resume_session_at: str | None = None
     resume_drops_turn: str | None = None
     rewind_files: str | None = None
+    session_mirror: bool = False
     no_session_persistence: bool = False
     name: str | None = None
     worktree: str | None = None

@@ -22,6 +22,9 @@ class HookCalls:
     def __init__(self) -> None:
         self.outputs: list[HookOutput] = []
         self.failed = ""
+        self.called: list[dict[str, Any]] = []
+        self.has_output: bool = False
+        self.id: str = ""
 
     @property
     def specific(self) -> list[Any]:
@@ -65,11 +68,12 @@ class HookCalls:
 async def call_hooks(engine: Engine, event: str, subject: str = "", **fields: Any) -> HookCalls:
     """Call the hooks that are registered for an event, and for this subject of it."""
     session, result = engine.session, HookCalls()
-    tool_use_id = fields.get("tool_use_id") or new_uuid()
+    tool_use_id = result.id = fields.get("tool_use_id") or new_uuid()
     for matcher in (session.setup.hooks or {}).get(event, ()):
         if not _matches(matcher.matcher, subject):
             continue
         for callback_id in matcher.hook_callback_ids:
+            result.called.append({"command": "callback"})
             body = HookCallback(callback_id, _input(engine, event, fields), tool_use_id)
             seconds = float(matcher.timeout or DEFAULT_TIMEOUT)
             await _call(engine, body, seconds, matcher.on_failure == "block", result)

@@ -25,6 +25,7 @@ from .engine import Engine, Fault
 from .flags import EarlyExit
 from .personas import LATEST, persona
 from .simulation import Simulation
+from .stored import append_entries
 
 __all__ = ["ARGV", "SimulatedCLI"]
 
@@ -252,6 +253,8 @@ class SimulatedCLI:
     def _do(self, action: Action) -> None:
         if isinstance(action, actions.Write | actions.WriteError):
             self._write(action)
+        elif isinstance(action, actions.Append):
+            append_entries(action.path, action.entries)
         elif isinstance(action, actions.Pause):
             seconds = math.inf if action.seconds is None else action.seconds
             self._paused_until = anyio.current_time() + seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -37,8 +38,10 @@ from ..wire import (
 )
 from .engine import Engine
 from .session import new_id, new_uuid, timestamp
+from .subagents import Subagent
+from .transcript import Transcript
 
-__all__ = ["API_ERRORS", "PROMPT", "EndTurn", "ModelOutput", "turn_usage"]
+__all__ = ["API_ERRORS", "PROMPT", "EndTurn", "ModelOutput", "synthetic_message", "turn_usage"]
 
 PIECE = 12
 """Characters in one delta: about as many as in a real one."""
@@ -75,9 +78,14 @@ class EndTurn(Exception):
 class ModelOutput:
     """The messages of one agent in one turn: the main one, or a subagent."""
 
-    def __init__(self, engine: Engine, prompt_uuid: str | None, parent: str | None = None) -> None:
+    def __init__(
+        self, engine: Engine, prompt_uuid: str | None, agent: Subagent | None = None
+    ) -> None:
         self.engine = engine
-        self.parent = parent
+        self.agent = agent
+        self.parent: str | None = None if agent is None else agent.run.tool_use_id
+        main = engine.transcript
+        self.transcript: Transcript = main if agent is None else main.of_agent(agent.run)
         self.calls: int = 0
         self.usage: Usage = turn_usage(0, 0)
         self.stop_reason: str | None = None
@@ -111,16 +119,7 @@ class ModelOutput:
             return  # it is told by a message of its own
         self._announce()
         self.stop_reason = "stop_sequence"
-        message = SyntheticMessage(
-            "assistant",
-            [TextBlock(text)],
-            id=new_uuid(),
-            type="message",
-            model="<synthetic>",
-            stop_reason=self.stop_reason,
-            stop_sequence="",
-            usage=_full_usage(0, 0),
-        )
+        message = synthetic_message(TextBlock(text), self.stop_reason, "")
         kinds = {429: "rate_limit", 529: "overloaded"}
         self._send(
             message,
@@ -144,6 +143,7 @@ class ModelOutput:
         if self._message is None:
             return
         tokens = api_usage(PROMPT, self._output)
+        self.transcript.complete(stop_reason, turn_usage(PROMPT, self._output))
         self._stream(MessageDelta(MessageChange(stop_reason, None), tokens))
         self._stream(MessageStop())
         self._message = None
@@ -154,10 +154,19 @@ class ModelOutput:
     def check_limits(self) -> None:
         """End the turn if another call of the model would exceed a limit."""
         session = self.engine.session
-        limit, budget = session.flags.max_turns, session.flags.max_budget_usd
+        limit = session.flags.max_turns
         if limit and self.calls >= limit:
+            self.transcript.attach(
+                "max_turns_reached", maxTurns=limit, turnCount=limit + 1, exitCommitted=False
+            )
             text = f"Reached maximum number of turns ({limit})"
             raise EndTurn("error_max_turns", text, "max_turns")
+        self.check_budget()
+
+    def check_budget(self) -> None:
+        """End the turn if the budget is spent, also with its last answer."""
+        session = self.engine.session
+        budget = session.flags.max_budget_usd
         if budget is not None and session.cost >= budget:
             text = f"Reached maximum budget (${budget:g})"
             raise EndTurn("error_max_budget_usd", text, "budget_exhausted")
@@ -235,18 +244,30 @@ class ModelOutput:
         self._send(message, **_aside(block))
 
     def _send(self, message: APIMessage, **fields: Any) -> None:
-        self.engine.send(
-            AssistantMessage(
-                message=message,
-                parent_tool_use_id=self.parent,
-                **self.engine.session.stamp(),
-                timestamp=timestamp(),
-                user_message_uuid=self._prompt_uuid,
-                user_message_uuids=self._prompt_uuids,
-                **fields,
-            )
+        said = AssistantMessage(
+            message=message,
+            parent_tool_use_id=self.parent,
+            **self.engine.session.stamp(),
+            timestamp=timestamp(),
+            user_message_uuid=self._prompt_uuid,
+            user_message_uuids=self._prompt_uuids,
+            **fields,
+            **({} if self.agent is None else self.agent.fields),
         )
+        if said.is_api_error_message:
+            self.transcript.failed(said)
+        else:
+            self.transcript.said(said)
+        if self._is_forwarded(message.content):
+            self.engine.send(said)
         self._prompt_uuid = None  # only the first message of a turn names the prompt
+
+    def _is_forwarded(self, blocks: str | Sequence[Block]) -> bool:
+        """Whether the SDK hears it: of what subagents say, newer CLIs forward only tool uses."""
+        session = self.engine.session
+        if self.agent is None or session.flags.forward_subagent_text:
+            return True
+        return not session.persona.narrates or isinstance(blocks[-1], ToolUseBlock)
 
     @property
     def _streams(self) -> bool:
@@ -328,6 +349,20 @@ class SyntheticMessage(FullMessage):
     stop_details: Any = nullable()
     container: Any = nullable()
     diagnostics: Any = nullable()
+
+
+def synthetic_message(block: Block, stop_reason: str, stop_sequence: str | None) -> APIMessage:
+    """What the CLI itself says in the model's place."""
+    return SyntheticMessage(
+        "assistant",
+        [block],
+        id=new_uuid(),
+        type="message",
+        model="<synthetic>",
+        stop_reason=stop_reason,
+        stop_sequence=stop_sequence,
+        usage=_full_usage(0, 0),
+    )
 
 
 def api_usage(input_tokens: int, output_tokens: int) -> Usage:

@@ -34,6 +34,15 @@ __all__ = ["Decision", "decide", "rules", "set_mode", "told_of_answers"]
 HARMLESS = frozenset({"Read", "Glob", "Grep", "LS", "TodoWrite", "Task"})
 EDITS = frozenset({"Edit", "Write", "NotebookEdit"})
 
+_OTHER_TOOLS = """
+Agent BashOutput CronCreate CronDelete CronList EnterPlanMode EnterWorktree
+ExitWorktree KillShell ListAgents ListMcpResourcesTool Monitor MultiEdit NotebookRead
+ReadMcpResourceTool ReportFindings ScheduleWakeup SendMessage Skill SlashCommand TaskOutput TaskStop
+ToolSearch Workflow
+"""
+OTHER_TOOLS = frozenset(_OTHER_TOOLS.split())
+"""Tools that some real CLI has, and the simulated one does not list. A scenario may use them."""
+
 NO_STREAM = "Tool permission stream closed before response received"
 DO_NOT_ASK = (
     "Permission to use {name} has been denied because Claude Code is running in don't ask mode. "
@@ -63,12 +72,34 @@ class Decision(NamedTuple):
     """What decided: `config`, `hook`, `user_temporary` or `user_reject`."""
     reason: str | None = None
     """Why the configuration decided so: `rule`, `mode`, `hook`, …"""
+    known: bool = True
+    """Whether there is such a tool at all."""
+
+    def kept(self, tool: str) -> dict[str, Any]:
+        """What the transcript tells of the decision."""
+        kept: dict[str, Any] = {"decision": "accept" if self.allowed else "reject"}
+        kept["source"] = self.source
+        if self.reason is not None and self.reason != "other":
+            kept["reasonType"] = self.reason
+        if self.source == "user_temporary":
+            kept["grantScope"] = "once"
+        if self.source.startswith("user_"):
+            kept["reasonCode"] = "bashMiss:no-rule-match" if tool == "Bash" else "unknown"
+        elif self.reason == "mode" and not self.allowed:
+            kept["reasonCode"] = "mode:dontAsk"
+        elif self.reason == "hook" and not self.allowed:
+            kept["reasonCode"] = "hook:PreToolUse"
+        elif self.reason == "rule" and self.allowed:
+            kept["ruleSource"] = "cliArg"
+        return kept
 
     @property
     def meta(self) -> dict[str, Any]:
         """What is reported along with the tool's result."""
+        if not self.known:
+            return {}
         decision = {"decision": "accept" if self.allowed else "reject", "source": self.source}
-        if self.reason is not None:
+        if self.reason is not None and not (self.allowed and self.reason == "other"):
             decision["reason_type"] = self.reason
         if self.allowed:
             return {"permission_decision": decision}
@@ -77,12 +108,18 @@ class Decision(NamedTuple):
         return {"non_execution_kind": kind, "permission_decision": decision}
 
 
-async def decide(engine: Engine, name: str, input: dict[str, Any], tool_use_id: str) -> Decision:
+async def decide(
+    engine: Engine,
+    name: str,
+    input: dict[str, Any],
+    tool_use_id: str,
+    agent_id: str | None = None,
+) -> Decision:
     """Decide on one use of a tool, asking the SDK if nothing else decides."""
     session = engine.session
-    if name == "AskUserQuestion" and not session.persona.asks_questions:
-        message = f"<tool_use_error>Error: No such tool available: {name}</tool_use_error>"
-        return Decision(False, input, message, reason="other")
+    if (error := _unavailable(session, name)) is not None:
+        message = f"<tool_use_error>{error}</tool_use_error>"
+        return Decision(False, input, message, known=False)
     if _matches_any(session.flags.disallowed_tools, name, input):
         message = f"Permission to use {name} has been denied."
         return Decision(False, input, message, reason="rule")
@@ -91,7 +128,28 @@ async def decide(engine: Engine, name: str, input: dict[str, Any], tool_use_id: 
         return Decision(True, input, reason=reason)
     if not session.can_ask or session.mode == "dontAsk":
         return _deny_unasked(engine, name, input, tool_use_id)
-    return await _ask(engine, name, input, tool_use_id)
+    return await _ask(engine, name, input, tool_use_id, agent_id)
+
+
+def _unavailable(session: SimulatedSession, name: str) -> str | None:
+    """Why the model cannot use a tool at all; None if it can."""
+    if name == STRUCTURED_OUTPUT or name in session.tools() or _is_elsewhere(session, name):
+        return None
+    error = f"Error: No such tool available: {name}"
+    if name in session.flags.disallowed_tools:
+        error += f". {name} is disabled for this session, in subagents as well as here."
+    return error
+
+
+def _is_elsewhere(session: SimulatedSession, name: str) -> bool:
+    """Whether a tool exists, although the session does not list it."""
+    if name in session.flags.disallowed_tools:
+        return False
+    if name.startswith("mcp__"):  # whoever does not initialize names no servers
+        return session.setup.sdk_mcp_servers is None
+    if name in WANT_A_PERSON:  # they exist, but there may be no person
+        return name != "AskUserQuestion" or session.persona.asks_questions
+    return session.flags.tools is None and name in OTHER_TOOLS
 
 
 def _allowed_by(engine: Engine, name: str, input: dict[str, Any]) -> str | None:
@@ -177,7 +235,9 @@ def _why_unasked(
     return f"Claude requested permissions to {what}, but you haven't granted it yet.", None, None
 
 
-async def _ask(engine: Engine, name: str, input: dict[str, Any], tool_use_id: str) -> Decision:
+async def _ask(
+    engine: Engine, name: str, input: dict[str, Any], tool_use_id: str, agent_id: str | None
+) -> Decision:
     if engine.input_ended:
         return Decision(False, input, CLOSED, reason="other")
     persona = engine.session.persona
@@ -186,6 +246,7 @@ async def _ask(engine: Engine, name: str, input: dict[str, Any], tool_use_id: st
         input,
         permission_suggestions=_suggestions(engine.speaks, name, input),
         tool_use_id=tool_use_id if persona.tool_use_id else None,
+        agent_id=agent_id,
         **(_explanation(name, input) if persona.narrates else {}),
     )
     engine.set_state("requires_action")

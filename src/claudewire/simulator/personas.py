@@ -52,6 +52,8 @@ class Persona(NamedTuple):
     describes: Literal["all", "socket", "privacy", "nothing"] = "all"
     """How much newer fields say of the session when a turn begins: the effort, too; where it takes
     messages; what it does not report; or nothing."""
+    keeps: Literal["all", "some"] = "all"
+    """How much of a conversation is in its transcript: older versions note fewer things."""
     capabilities: tuple[str, ...] = ()
     """What it says it can do, as far as it is simulated."""
 
@@ -65,6 +67,7 @@ _QUIET = Persona(
     names="none",
     welcome="bare",
     describes="nothing",
+    keeps="some",
     passes_answers_on=True,
     needs_updated_input=True,
     receipts=False,

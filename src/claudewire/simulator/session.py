@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from ..wire import AgentDefinition, BackgroundTask, Initialize, ModelUsage, UserMessage, load
+from ..wire import AgentDefinition, BackgroundTask, Initialize, ModelUsage, UserMessage
 from .flags import Flags, is_uuid
 from .personas import LATEST, Persona
+from .stored import NotResumable, SessionStore, Stored, take_up
 
 __all__ = [
     "MODELS",
     "STRUCTURED_OUTPUT",
     "WANT_A_PERSON",
-    "SessionStore",
     "SimulatedSession",
     "new_id",
     "new_uuid",
@@ -84,7 +82,13 @@ class SimulatedSession:
         cwd: its working directory.
         env: its environment.
         store: where conversations are kept.
+        branch: the branch of the git repository in the working directory.
     """
+
+    stored: Stored | None = None
+    """What it takes up."""
+    not_resumable: str | None = None
+    """Why it cannot take up what it should."""
 
     def __init__(
         self,
@@ -94,12 +98,14 @@ class SimulatedSession:
         cwd: str = ".",
         env: Mapping[str, str] | None = None,
         store: SessionStore | None = None,
+        branch: str = "HEAD",
     ) -> None:
         self.flags = flags
         self.persona = persona
         self.cwd = cwd
         self.env: Mapping[str, str] = env or {}
         self.store = store
+        self.branch = branch
         self.mode: str = "bypassPermissions" if flags.dangerously_skip_permissions else "default"
         if flags.permission_mode:
             self.mode = flags.permission_mode
@@ -118,11 +124,12 @@ class SimulatedSession:
         self.effort: str = flags.effort or "medium"
         self.state: str = "idle"
         self.prompt_id: str = new_uuid()
+        self.subagents: dict[str, int] = {}
         self.cost: float = 0.0
         self.spent: dict[str, ModelUsage] = {}
         self.unreported: dict[str, ModelUsage] = {}
-        if self.history:
-            self._take_up_costs()
+        if self.stored is not None and self.stored.costs is not None:
+            self._take_up_costs(self.stored.costs)
         self.results: int = 0
         self.announced: bool = False
         self.turns: int = 0
@@ -139,23 +146,31 @@ class SimulatedSession:
             wanted = self.store.latest()
         if wanted is None:
             return self._new_id()
-        found = self._find(wanted)
-        if found is None:
+        if self.store is not None and not is_uuid(wanted):
+            wanted = self.store.titled(wanted) or wanted
+        if not self._take_up(wanted) or not self.flags.fork_session:
             return wanted
-        self.history, self.resumed = found, True
-        if not self.flags.fork_session:
-            return wanted
-        fork = self.flags.session_id or new_uuid()
-        if self.store is not None:
-            self.store.fork(wanted, fork)
-        return fork
+        if self.stored is not None:
+            self.stored = self.stored._replace(to_copy=self.stored.branch)
+        return self.flags.session_id or new_uuid()
 
-    def _find(self, wanted: str) -> list[dict[str, Any]] | None:
-        """What was said in a session; None if there is no such session."""
-        if self.store is not None:
-            return self.store.load(wanted)
-        # One that keeps no sessions takes up any, so that a session can be restarted with it.
-        return [] if is_uuid(wanted) else None
+    def _take_up(self, wanted: str) -> bool:
+        """Go on with a session; False if there is none, or not at the requested message."""
+        if self.store is None:
+            # One that keeps no sessions takes up any, so that a session can be restarted with it.
+            self.resumed = is_uuid(wanted)
+            return self.resumed
+        entries = self.store.load(wanted)
+        if entries is None:
+            return False
+        flags = self.flags
+        try:
+            stored = take_up(entries, at=flags.resume_session_at, drops=flags.resume_drops_turn)
+        except NotResumable as error:
+            self.not_resumable = str(error)
+            return False
+        self.stored, self.history, self.resumed = stored, stored.history, True
+        return True
 
     def _new_id(self) -> str:
         """The id for a new session. Sets `taken` if the requested one is in use."""
@@ -164,14 +179,16 @@ class SimulatedSession:
             self.taken = self.store.load(wanted) is not None
         return wanted or new_uuid()
 
-    def _take_up_costs(self) -> None:
+    def _take_up_costs(self, costs: dict[str, Any]) -> None:
         """Restore the costs of a resumed session."""
-        for entry in reversed(self.history):
-            if "spent" in entry:
-                taken, given, cost = entry["spent"]
-                self.spend(taken, given, cost)
-                self.unreported.clear()
-                return
+        try:
+            spent = msgspec.convert(costs["modelUsage"], dict[str, ModelUsage])
+            self.cost = msgspec.convert(costs["totalCostUSD"], float)
+        except (KeyError, msgspec.ValidationError):
+            return  # written by a CLI that notes it otherwise
+        for name, usage in spent.items():
+            taken, given = _tokens(usage)
+            self.spent[name] = _model_usage(name, taken, given, usage.cost_usd or 0.0)
 
     @property
     def agents(self) -> Mapping[str, AgentDefinition]:
@@ -194,42 +211,26 @@ class SimulatedSession:
         """Whether the SDK decides on permissions."""
         return self.flags.permission_prompt_tool == "stdio"
 
-    def remember(self, role: str, text: str) -> None:
-        """Store a message, so that a later process can resume."""
-        last = self.history[-1] if self.history else {}
-        before, now = last.get("spent", (0, 0, 0.0)), [*_tokens(*self.spent.values()), self.cost]
-        entry = {
-            "parentUuid": last.get("uuid"),
-            "isSidechain": False,
-            "type": role,
-            "message": self._message(role, text, now[0] - before[0], now[1] - before[1]),
-            **({"costUSD": round(now[2] - before[2], 6)} if role == "assistant" else {}),
-            "text": text,
-            "spent": now,
-            **self.stamp(),
-            "sessionId": self.id,
-            "timestamp": timestamp(),
-            "cwd": self.cwd,
-            "version": self.persona.version,
-        }
-        self.history.append(entry)
-        if self.store is not None:
-            self.store.append(self.id, entry)
-
-    def _message(self, role: str, text: str, taken: int, given: int) -> dict[str, Any]:
-        """A message as real CLIs keep it."""
-        if role != "assistant":
-            return {"role": role, "content": text}
+    def circumstances(self) -> dict[str, Any]:
+        """The fields with which every entry of a transcript ends."""
         return {
-            "id": new_id("msg"),
-            "type": "message",
-            "role": role,
-            "model": self.model,
-            "content": [{"type": "text", "text": text}],
-            "stop_reason": "end_turn",
-            "stop_sequence": None,
-            "usage": {"input_tokens": taken, "output_tokens": given},
+            "userType": "external",
+            "entrypoint": self.env.get("CLAUDE_CODE_ENTRYPOINT") or "sdk-cli",
+            "cwd": self.cwd,
+            "sessionId": self.id,
+            "version": self.persona.version,
+            "gitBranch": self.branch,
         }
+
+    def remember(self, role: str, text: str) -> None:
+        """Keep what was said, for the scenario to read."""
+        self.history.append({"type": role, "text": text})
+
+    def forget(self) -> None:
+        """Begin another conversation, under another id."""
+        self.id, self.stored = new_uuid(), None
+        self.history, self.cost = [], 0.0
+        self.spent, self.unreported = {}, {}
 
     def replay_of(self, message: UserMessage) -> UserMessage:
         """The echo of a prompt."""
@@ -290,126 +291,9 @@ def _model_usage(model: str, input_tokens: int, output_tokens: int, cost: float)
     )
 
 
-# --- on disk --------------------------------------------------------------------------------------
-
-# File names have at most 255 bytes; a checksum tells longer folders apart.
-_LONGEST_FOLDER = 200
-
-_SUFFIX = ".jsonl"
-
-
 def _agents(text: str | None) -> dict[str, AgentDefinition]:
     """Read the agents of the command line; one that is not valid is ignored, with all others."""
     try:
         return msgspec.json.decode(text or "{}", type=dict[str, AgentDefinition])
     except msgspec.MsgspecError:
         return {}
-
-
-class SessionStore:
-    """Keeps the sessions of one working directory, so that another process can go on with them.
-
-    The layout is that of the real CLI: a folder for each working directory, in it a file of JSON
-    Lines for each session.
-
-    Args:
-        config_dir: the CLI's own folder. Nothing outside it is touched.
-        cwd: the working directory.
-        enabled: whether anything is written. Reading works in any case.
-    """
-
-    def __init__(self, config_dir: str, cwd: str, enabled: bool) -> None:
-        self.enabled = enabled
-        self.folder: str = os.path.join(config_dir, "projects", _folder_name(cwd))
-
-    def append(self, session_id: str, entry: dict[str, Any]) -> None:
-        """Add an entry to a session, creating the session if needed.
-
-        Raises:
-            ValueError: the id cannot be the name of a file.
-        """
-        path = self._path(session_id)
-        if self.enabled:
-            self._write(path, "ab", _line(entry))
-
-    def load(self, session_id: str) -> list[dict[str, Any]] | None:
-        """Read the entries of a session; None if there is none. Broken lines are skipped."""
-        if not _is_id(session_id):
-            return None
-        try:
-            with open(self._path(session_id), "rb") as file:
-                lines = file.read().split(b"\n")
-        except FileNotFoundError:
-            return None
-        return [entry for line in lines if (entry := _entry(line)) is not None]
-
-    def latest(self) -> str | None:
-        """Find the session that was last written to."""
-        try:
-            with os.scandir(self.folder) as files:
-                found = [
-                    (file.stat().st_mtime_ns, file.name.removesuffix(_SUFFIX))
-                    for file in files
-                    if file.name.endswith(_SUFFIX)
-                ]
-        except FileNotFoundError:
-            return None
-        return max(found)[1] if found else None
-
-    def fork(self, old: str, new: str) -> None:
-        """Copy a session, if it exists, under another id, which its entries then carry.
-
-        Raises:
-            FileExistsError: there is a session with the new id.
-            ValueError: an id cannot be the name of a file.
-        """
-        path = self._path(new)
-        self._path(old)
-        entries = self.load(old)
-        if self.enabled and entries is not None:
-            lines = (_line(_renamed(entry, old, new)) for entry in entries)
-            self._write(path, "xb", b"".join(lines))
-
-    def _path(self, session_id: str) -> str:
-        if not _is_id(session_id):
-            raise ValueError(f"{session_id!r} cannot be the id of a session")
-        return os.path.join(self.folder, session_id + _SUFFIX)
-
-    def _write(self, path: str, mode: str, data: bytes) -> None:
-        os.makedirs(self.folder, exist_ok=True)
-        with open(path, mode) as file:
-            file.write(data)
-            file.flush()
-            # The file system's own clock may be too coarse to tell which session is the newest.
-            now = time.time_ns()
-            os.utime(file.fileno(), ns=(now, now))
-
-
-def _is_id(text: str) -> bool:
-    return text.isascii() and text.replace("-", "").replace("_", "").isalnum() and len(text) <= 128
-
-
-def _folder_name(cwd: str) -> str:
-    name = "".join(char if char.isascii() and char.isalnum() else "-" for char in cwd)
-    if len(name) <= _LONGEST_FOLDER:
-        return name
-    checksum = zlib.crc32(os.fsencode(cwd))
-    return f"{name[:_LONGEST_FOLDER]}-{checksum:08x}"
-
-
-def _line(entry: dict[str, Any]) -> bytes:
-    return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
-
-
-def _entry(line: bytes) -> dict[str, Any] | None:
-    try:
-        entry = load(line)
-    except (ValueError, RecursionError):
-        return None
-    return entry if isinstance(entry, dict) else None
-
-
-def _renamed(entry: dict[str, Any], old: str, new: str) -> dict[str, Any]:
-    """Replace the session's id, in the real CLI's spelling or in that of the wire."""
-    names = {key: new for key in ("session_id", "sessionId") if entry.get(key) == old}
-    return {**entry, **names}

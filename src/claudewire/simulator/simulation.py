@@ -34,7 +34,8 @@ from .flags import EarlyExit, Flags, is_uuid, parse
 from .model_output import turn_usage
 from .personas import LATEST, persona
 from .requests import handle
-from .session import SessionStore, SimulatedSession
+from .session import SimulatedSession
+from .stored import SessionStore
 from .turns import run_turn
 from .unsimulated import note, unsimulated
 
@@ -75,7 +76,7 @@ class SimulatedProcess(Engine):
             self.warn(f"Error: Session ID {flags.session_id} is already in use.")
             self.exit(1)
         elif flags.resume is not None and not self.session.resumed:
-            error = _not_found(flags.resume)
+            error = self.session.not_resumable or _not_found(flags.resume)
             self.warn(error)
             if flags.output_format == "stream-json":
                 self.send(_failed_start(self.session, error))
@@ -246,7 +247,10 @@ class Simulation(NamedTuple):
             flags = replace(flags, warnings=(*flags.warnings, note(ignored)))
         enabled = not flags.no_session_persistence
         store = SessionStore(config, cwd, enabled) if config else None
-        session = SimulatedSession(flags, persona=plays, cwd=cwd, env=env, store=store)
+        branch = _branch(cwd) if store else "HEAD"
+        session = SimulatedSession(
+            flags, persona=plays, cwd=cwd, env=env, store=store, branch=branch
+        )
         kind = _text_process() if self._reads_text(flags) else SimulatedProcess
         return kind(
             session,
@@ -273,6 +277,21 @@ def _config_dir(env: Mapping[str, str]) -> str | None:
     if not folder and env.get("HOME"):
         folder = os.path.join(env["HOME"], ".claude")
     return folder or None
+
+
+def _branch(cwd: str) -> str:
+    """The git branch of a folder, as transcripts name it; HEAD if there is none."""
+    while True:
+        try:
+            with open(os.path.join(cwd, ".git", "HEAD"), encoding="utf-8") as file:
+                ref = file.read().strip()
+        except (OSError, ValueError):
+            above = os.path.dirname(cwd)
+            if above == cwd:
+                return "HEAD"
+            cwd = above
+        else:
+            return ref.removeprefix("ref: refs/heads/") if ref.startswith("ref:") else "HEAD"
 
 
 def _fresh(faults: Sequence[Fault]) -> Sequence[Fault]:

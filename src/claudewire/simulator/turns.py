@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -26,7 +27,9 @@ from ..wire import (
     nullable,
 )
 from .chat import Chat, Scenario
+from .commands import Command, command_of
 from .engine import Engine, Interrupted
+from .hooks import HookCalls
 from .model_output import API_ERRORS, PROMPT, EndTurn
 from .session import SimulatedSession, new_uuid
 
@@ -43,7 +46,10 @@ REJECTED = (
 ABORTED = ("aborted_streaming", "aborted_tools")
 STOPPED = (
     f"{REJECTED} Correction to the text above: this call was stopped while running, not refused "
-    "before it ran. It may have run in part or in full, and its changes may have been written."
+    "before it ran. It may have run in part or in full, and its changes may have been written. No "
+    "permission prompt was involved. Work it started elsewhere (a remote command, a background "
+    "process) may still be running, so check before starting the same work again. The instruction "
+    "to stop and wait still stands."
 )
 
 
@@ -57,6 +63,7 @@ async def run_turn(engine: Engine, scenario: Scenario, prompt: UserMessage | Non
     """Play the scenario for one prompt, or for none, and report the result."""
     started = engine.clock()
     chat = Chat(engine, prompt)
+    engine.session.subagents.clear()
     engine.set_state("running")
     engine.tell_progress(prompt, "started")
     end = await _play(engine, chat, scenario)
@@ -73,6 +80,8 @@ async def _play(engine: Engine, chat: Chat, scenario: Scenario) -> EndTurn:
         if chat.prompt is not None and chat.prompt.should_query is False and _notes_end(engine):
             announce(engine)
             return EndTurn("success", "", "completed")
+        if (called := command_of(chat)) is not None:
+            return await _command(engine, chat, *called)
         refusal = await _submit(engine, chat)
         if refusal is not None:
             return refusal
@@ -90,6 +99,17 @@ async def _play(engine: Engine, chat: Chat, scenario: Scenario) -> EndTurn:
     return EndTurn("success", "", "completed")
 
 
+async def _command(
+    engine: Engine, chat: Chat, name: str, command: Command, arguments: str
+) -> EndTurn:
+    """Carry out a command of the CLI itself."""
+    engine.session.prompt_id = new_uuid()
+    engine.transcript.queue("dequeue")
+    chat.command, chat.rounds = name, 0
+    await command(engine, chat, arguments, partial(_announce, engine, chat))
+    return EndTurn("success", "", None)
+
+
 def _notes_end(engine: Engine) -> bool:
     """Whether a message that asks for no answer gets an empty result."""
     return engine.session.persona.notes == "result"
@@ -102,21 +122,25 @@ async def _submit(engine: Engine, chat: Chat) -> EndTurn | None:
         _announce(engine, chat)
         return None
     session.prompt_id = new_uuid()
+    engine.transcript.queue("dequeue")
     hooks = await chat.hook("UserPromptSubmit", prompt=chat.text)
     _announce(engine, chat)
     if hooks.blocked is None:
         session.remember("user", chat.text)
+        engine.transcript.prompt(chat.prompt)
         return None
     chat.rounds = 0
     chat.last_text = (
         f"UserPromptSubmit operation blocked by hook:\n{hooks.blocked}\n\n"
         f"Original prompt: {chat.text}"
     )
+    stamp = session.stamp()
     chat.emit(
         InformationalMessage(
-            content=chat.last_text, level="warning", prevent_continuation=True, **session.stamp()
+            content=chat.last_text, level="warning", prevent_continuation=True, **stamp
         )
     )
+    engine.transcript.refuse(stamp["uuid"], chat.last_text, hooks.blocked)
     return EndTurn("success", "", None)
 
 
@@ -130,6 +154,7 @@ async def _work(engine: Engine, chat: Chat, scenario: Scenario) -> None:
             await scenario(chat)
         await chat.hand_in()
         chat.model.close("end_turn")
+        chat.model.check_budget()
         hooks = await chat.hook(
             "Stop",
             stop_hook_active=kept_going,
@@ -137,12 +162,44 @@ async def _work(engine: Engine, chat: Chat, scenario: Scenario) -> None:
             background_tasks=[],
             session_crons=[],
         )
+        if hooks.blocked and not hooks.stopped:
+            kept_going = True
+            _keep_going(engine, chat, hooks)
+        if chat.structured is None:
+            _keep_stop_hooks(engine, hooks)
         if not hooks.blocked or hooks.stopped:
             return
-        kept_going = True
-        chat.text = f"Stop hook feedback:\n{hooks.blocked}"
-        chat.as_user(TextBlock(chat.text), is_synthetic=True)
-        _notify(engine)
+
+
+def _keep_going(engine: Engine, chat: Chat, hooks: HookCalls) -> None:
+    """Tell the model, and the SDK, why a hook does not let the agent stop."""
+    chat.text = f"Stop hook feedback:\n{hooks.blocked}"
+    chat.as_user(TextBlock(chat.text), {"isMeta": True}, is_synthetic=True)
+    _notify(engine)
+    engine.transcript.attach(
+        "hook_blocking_error",
+        told=f'Stop:Callback hook blocking error from command: "callback": {hooks.blocked}',
+        hookName="Stop:Callback",
+        toolUseID=hooks.id,
+        hookEvent="Stop",
+        blockingError={"blockingError": hooks.blocked, "command": "callback"},
+    )
+
+
+def _keep_stop_hooks(engine: Engine, hooks: HookCalls) -> None:
+    if hooks.called:
+        engine.transcript.system(
+            "stop_hook_summary",
+            hookCount=len(hooks.called),
+            hookInfos=hooks.called,
+            hookErrors=[hooks.blocked] if hooks.blocked else [],
+            hookAdditionalContext=[],
+            preventedContinuation=hooks.stopped,
+            stopReason="",
+            hasOutput=hooks.has_output or hooks.blocked is not None,
+            level="suggestion",
+            toolUseID=hooks.id,
+        )
 
 
 def _notify(engine: Engine) -> None:
@@ -261,7 +318,8 @@ def _interrupted(chat: Chat) -> EndTurn:
             chat.deny(tool)
         told = STOPPED if chat.tool_runs else REJECTED
         meta = {"non_execution_kind": "user-rejected"}
-        chat.tool_result(tool.id, told, True, "User rejected tool use", meta)
+        kept = {"toolDenialKind": "user-rejected"}
+        chat.tool_result(tool.id, told, True, "User rejected tool use", meta, kept)
     chat.model.close("end_turn")
     what = " for tool use" if tool is not None else ""
     words = f"[Request interrupted by user{what}]"
@@ -282,7 +340,7 @@ def _finished(engine: Engine, chat: Chat, end: EndTurn, started: float) -> Resul
     session.results += 1
     elapsed = int((engine.clock() - started) * 1000)
     ok = end.subtype == "success"
-    kind = _SuccessfulResult if ok else ResultMessage
+    kind = _SuccessfulResult if ok and end.terminal_reason is not None else ResultMessage
     unreported, session.unreported = session.unreported, {}
     return kind(
         subtype=end.subtype,
@@ -297,7 +355,7 @@ def _finished(engine: Engine, chat: Chat, end: EndTurn, started: float) -> Resul
         usage=chat.model.usage,
         model_usage=dict(session.spent),
         model_usage_since_last_result=unreported,
-        subagent_stats=_no_subagents(),
+        subagent_stats=_subagents(session),
         safety_stops=0,
         permission_denials=chat.denials,
         structured_output=chat.structured,
@@ -305,7 +363,8 @@ def _finished(engine: Engine, chat: Chat, end: EndTurn, started: float) -> Resul
         api_error_status=chat.api_error_status,
         api_error_type=API_ERRORS.get(chat.api_error_status) if chat.api_error_status else None,
         result_index=session.results - 1,
-        origin=None if chat.prompt is not None else TaskNotificationOrigin(),
+        origin=TaskNotificationOrigin() if chat.prompt is None else chat.prompt.origin,
+        local_command=chat.command,
         **_names(chat),
         queued_turn_count=len(engine.prompts),
         fast_mode_state="off",
@@ -344,17 +403,18 @@ def _timing(chat: Chat) -> dict[str, Any]:
     return timing
 
 
-def _no_subagents() -> dict[str, Any]:
-    """What a result reports about subagents if there were none."""
+def _subagents(session: SimulatedSession) -> dict[str, Any]:
+    """What a result reports about subagents."""
+    count = sum(session.subagents.values())
     return {
-        "spawned": 0,
-        "requested": {"background": 0, "foreground": 0, "unset": 0},
+        "spawned": count,
+        "requested": {"background": 0, "foreground": count, "unset": 0},
         "started_in_background": 0,
-        "max_depth": 0,
+        "max_depth": 1 if count else 0,
         "spawned_by_subagents": 0,
-        "completed": 0,
+        "completed": count,
         "failed": 0,
         "killed": {"parent": 0, "user": 0, "system": 0},
         "refused": {"depth_limit": 0, "concurrency_limit": 0, "budget": 0},
-        "by_type": {},
+        "by_type": dict(session.subagents),
     }

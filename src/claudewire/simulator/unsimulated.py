@@ -19,8 +19,8 @@ add-dir agent agent-id agent-name agent-type autocompact background bare brief c
 cloud dangerously-load-development-channels desktop disable-slash-commands enable-auth-status
 enable-auto-mode environment fallback-model file from-pr ide include-hook-events init init-only
 maintenance managed-settings messaging-socket-path plan-mode-required plugin-dir plugin-dir-no-mcp
-plugin-url prefill project-config-root rc remote remote-control restricted resume-drops-turn
-resume-session-at rewind-files safe-mode sdk-url session-mirror settings task-budget team-name
+plugin-url prefill project-config-root rc remote remote-control restricted
+rewind-files safe-mode sdk-url settings task-budget team-name
 teammate-mode teleport tmux worktree
 """
 

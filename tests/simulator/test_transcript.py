@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.helpers.talk import Talk, allow, hooks_say, only, said
+
+from claudewire.simulator import Chat, Scenario, SimulatedCLI, ToolCall
+from claudewire.wire import (
+    AssistantMessage,
+    CanUseTool,
+    ConversationResetMessage,
+    HookMatcher,
+    HookOutput,
+    InitMessage,
+    ResultMessage,
+    TranscriptMirrorMessage,
+    UserMessage,
+)
+
+pytestmark = pytest.mark.anyio
+
+ONE = "11111111-1111-4111-8111-111111111111"
+PROMPT = "00000000-0000-4000-8000-000000000001"
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+async def count(chat: Chat) -> None:
+    asked = [it["text"] for it in chat.session.history if it["type"] == "user"]
+    await chat.say(" ".join(asked))
+
+
+async def work(chat: Chat) -> None:
+    await chat.say("I shall.")
+    await chat.use("Bash", {"command": "make"}, result="made")
+    await chat.say("Done.")
+
+
+async def talked(
+    folder: Path, *prompts: str, argv: Sequence[str] = (), play: Scenario = count, **more: Any
+) -> list[Any]:
+    env = {"CLAUDE_CONFIG_DIR": str(folder / "config")}
+    talk = Talk(SimulatedCLI(play, argv=argv, env=env, cwd=folder, **more), {CanUseTool: allow})
+    for prompt in prompts:
+        await talk.turn(prompt)
+    await talk.end()
+    return talk.heard
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted((folder / "config" / "projects").glob("*/*.jsonl"))
+
+
+def entries(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def linked(file: Path) -> list[dict[str, Any]]:
+    return [entry for entry in entries(file) if "uuid" in entry]
+
+
+async def test_a_transcript_has_the_uuids_that_were_on_the_wire(tmp_path: Path) -> None:
+    heard = await talked(tmp_path, "go", play=work)
+    (file,) = files(tmp_path)
+    kept = linked(file)
+    on_wire = [it.uuid for it in heard if isinstance(it, AssistantMessage | UserMessage)]
+    assert [it["uuid"] for it in kept][1:] == on_wire
+    assert file.stem == only(heard, InitMessage)[0].session_id
+
+
+async def test_each_entry_is_linked_to_the_one_before(tmp_path: Path) -> None:
+    await talked(tmp_path, "go", "again", play=work)
+    kept = linked(files(tmp_path)[0])
+    assert [it["parentUuid"] for it in kept] == [None, *(it["uuid"] for it in kept[:-1])]
+    assert {it["version"] for it in kept} == {"2.1.325"}
+    assert {it["cwd"] for it in kept} == {str(tmp_path)}
+
+
+async def test_the_results_of_tools_that_were_called_together_follow_their_calls(
+    tmp_path: Path,
+) -> None:
+    async def play(chat: Chat) -> None:
+        await chat.use_all(ToolCall("Bash", {"command": "a"}), ToolCall("Bash", {"command": "b"}))
+
+    await talked(tmp_path, "go", play=play)
+    _, one, two, first, second = linked(files(tmp_path)[0])
+    assert one["message"]["id"] == two["message"]["id"]
+    assert (first["parentUuid"], second["parentUuid"]) == (one["uuid"], two["uuid"])
+    assert first["sourceToolAssistantUUID"] == one["uuid"]
+
+
+async def test_all_parts_of_a_message_have_what_it_cost_altogether(tmp_path: Path) -> None:
+    async def play(chat: Chat) -> None:
+        await chat.think("Hm. " * 10)
+        await chat.say("So.")
+
+    (result,) = only(await talked(tmp_path, "go", play=play), ResultMessage)
+    assert result.usage is not None
+    kept = [it["message"] for it in linked(files(tmp_path)[0]) if it["type"] == "assistant"]
+    assert {it["usage"]["output_tokens"] for it in kept} == {result.usage.output_tokens}
+    assert {it["stop_reason"] for it in kept} == {"end_turn"}
+    assert len({it["id"] for it in kept}) == 1
+
+
+@pytest.mark.parametrize("head", ["ref: refs/heads/topic/x", "0123abcd"])
+async def test_a_transcript_names_the_branch(tmp_path: Path, head: str) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text(head + "\n", encoding="utf-8")
+    (tmp_path / "inside").mkdir()
+    env = {"CLAUDE_CONFIG_DIR": str(tmp_path / "config")}
+    await Talk(SimulatedCLI(count, env=env, cwd=tmp_path / "inside")).turn("go")
+    expected = "topic/x" if head.startswith("ref") else "HEAD"
+    assert linked(files(tmp_path)[0])[0]["gitBranch"] == expected
+
+
+async def test_a_prompt_is_kept_as_it_came(tmp_path: Path) -> None:
+    env = {"CLAUDE_CONFIG_DIR": str(tmp_path / "config")}
+    talk = Talk(SimulatedCLI(count, env=env))
+    message = {"role": "user", "content": [{"type": "riddle", "x": 1}, {"type": "text"}]}
+    line = {"type": "user", "message": message, "uuid": PROMPT}
+    await talk.write(json.dumps(line).encode())
+    await talk.until_result()
+    kept = linked(files(tmp_path)[0])[0]
+    assert (kept["message"], kept["uuid"]) == (message, PROMPT)
+
+
+async def test_a_session_is_resumed_and_its_costs_go_on(tmp_path: Path) -> None:
+    first = only(await talked(tmp_path, "a", argv=["--session-id", ONE]), ResultMessage)
+    heard = await talked(tmp_path, "b", argv=["--resume", ONE])
+    assert said(heard) == ["a b"]
+    assert first[0].total_cost_usd
+    assert (only(heard, ResultMessage)[0].total_cost_usd or 0) > first[0].total_cost_usd
+    kept = linked(files(tmp_path)[0])
+    assert [it["parentUuid"] for it in kept] == [None, *(it["uuid"] for it in kept[:-1])]
+
+
+async def test_a_fork_begins_with_what_it_was_forked_from(tmp_path: Path) -> None:
+    await talked(tmp_path, "a", argv=["--session-id", ONE])
+    original = files(tmp_path)[0].read_bytes()
+    heard = await talked(tmp_path, "b", argv=["--resume", ONE, "--fork-session"])
+    assert said(heard) == ["a b"]
+    old, new = sorted(files(tmp_path), key=lambda it: it.stem != ONE)
+    assert old.read_bytes() == original
+    assert [it["uuid"] for it in linked(new)][:2] == [it["uuid"] for it in linked(old)]
+    assert {it["sessionId"] for it in entries(new)} == {new.stem}
+
+
+async def test_a_session_is_resumed_at_a_message(tmp_path: Path) -> None:
+    await talked(tmp_path, "a", "b", argv=["--session-id", ONE])
+    kept = linked(files(tmp_path)[0])
+    at, lost = kept[1]["uuid"], kept[2]["uuid"]
+    resume = ["--resume", ONE, "--resume-session-at", at, "--resume-drops-turn", lost]
+    assert said(await talked(tmp_path, "c", argv=resume)) == ["a c"]
+    assert linked(files(tmp_path)[0])[4]["parentUuid"] == at
+    assert said(await talked(tmp_path, "d", argv=["--resume", ONE])) == ["a c d"]
+
+
+async def test_a_session_that_cannot_be_resumed_at_a_message_is_not_resumed(
+    tmp_path: Path,
+) -> None:
+    await talked(tmp_path, "a", argv=["--session-id", ONE])
+    env = {"CLAUDE_CONFIG_DIR": str(tmp_path / "config")}
+    argv = ["--resume", ONE, "--resume-session-at", PROMPT]
+    cli = SimulatedCLI(count, argv=argv, env=env, cwd=tmp_path)
+    talk = Talk(cli)
+    (result,) = only(await talk.until_result(), ResultMessage)
+    assert result.errors == [f"No message found with message.uuid of: {PROMPT}"]
+    assert await talk.end() == 1
+
+
+async def test_what_is_kept_is_mirrored(tmp_path: Path) -> None:
+    heard = await talked(tmp_path, "go", argv=["--session-mirror"], play=work)
+    (file,) = files(tmp_path)
+    mirrored = only(heard, TranscriptMirrorMessage)
+    assert {it.file_path for it in mirrored} == {str(file)}
+    assert [entry for it in mirrored for entry in it.entries or ()] == entries(file)
+
+
+async def test_nothing_is_kept_where_that_is_not_wanted(tmp_path: Path) -> None:
+    heard = await talked(tmp_path, "go", argv=["--no-session-persistence", "--session-mirror"])
+    assert files(tmp_path) == []
+    assert only(heard, TranscriptMirrorMessage) == []
+
+
+async def test_a_subagent_has_a_transcript_of_its_own(tmp_path: Path) -> None:
+    async def play(chat: Chat) -> None:
+        await chat.subagent("Explore", "Look around.", work, description="Look")
+
+    await talked(tmp_path, "go", play=play)
+    (main,) = files(tmp_path)
+    about, agent = sorted(main.with_suffix("").glob("subagents/*"), key=lambda it: it.suffix)
+    assert json.loads(about.read_text(encoding="utf-8"))["description"] == "Look"
+    kept = linked(agent)
+    assert kept[0]["message"]["content"] == "Look around."
+    assert all(it["isSidechain"] and f"agent-{it['agentId']}" == agent.stem for it in kept)
+    assert not any(it["isSidechain"] for it in linked(main))
+
+
+async def test_an_old_version_keeps_less(tmp_path: Path) -> None:
+    await talked(tmp_path, "go", play=work, version="1.0.128")
+    kept = entries(files(tmp_path)[0])
+    assert {it["type"] for it in kept} == {"user", "assistant"}
+    assert "promptId" not in kept[0]
+
+
+async def test_a_cleared_conversation_goes_on_in_another_file(tmp_path: Path) -> None:
+    heard = await talked(tmp_path, "a", "/clear", "b")
+    assert said(heard) == ["a", "b"]
+    assert only(heard, ConversationResetMessage)[0].trigger == "clear"
+    results = only(heard, ResultMessage)
+    assert results[1].local_command == "clear"
+    assert results[0].session_id != results[1].session_id == results[2].session_id
+    assert {it.stem for it in files(tmp_path)} == {it.session_id for it in results}
+
+
+async def test_a_compacted_conversation_is_resumed_from_its_summary(tmp_path: Path) -> None:
+    await talked(tmp_path, "a", "/compact", argv=["--session-id", ONE])
+    (answer,) = said(await talked(tmp_path, "b", argv=["--resume", ONE]))
+    assert answer.startswith("This session is being continued")
+    assert "- a" in answer
+    assert answer.endswith(" b")
+
+
+async def test_a_stop_hook_is_in_the_transcript(tmp_path: Path) -> None:
+    env = {"CLAUDE_CONFIG_DIR": str(tmp_path / "config")}
+    talk = Talk(SimulatedCLI(count, env=env), hooks_say(h=HookOutput()))
+    await talk.initialize(hooks={"Stop": [HookMatcher(["h"])]})
+    await talk.turn("go")
+    assert linked(files(tmp_path)[0])[-1]["subtype"] == "stop_hook_summary"
