@@ -602,7 +602,7 @@ ALL = [SMALL[name] if name in SMALL else made() for name, made in FAULTS.items()
 def actions_of(cwd: Path, *faults: Fault) -> list[Action]:
     """What a CLI does that is asked for a tool, without waiting for anything."""
     simulation = Simulation(greet, faults=faults)
-    engine = simulation.engine(list(ARGV), cwd=str(cwd), env={"HOME": str(cwd)}, clock=lambda: 0.0)
+    engine = simulation.engine(list(ARGV), cwd=str(cwd), env={}, clock=lambda: 0.0)
     assert isinstance(engine, Engine)
     engine.start()
     actions = engine.take()
