@@ -46,7 +46,7 @@ class Subagent:
 
     def __init__(self, engine: Engine, block: ToolUseBlock) -> None:
         given = block.input
-        self.run = AgentRun(
+        self.run: AgentRun = AgentRun(
             f"a{os.urandom(8).hex()}", given["subagent_type"], given["description"], block.id
         )
         self.prompt: str = given["prompt"]
