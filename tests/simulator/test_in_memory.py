@@ -662,7 +662,8 @@ async def test_the_program_refuses_before_it_starts(argv: list[str], status: int
             assert await process.wait() == status
 
 
-def test_the_program_dies_of_an_interrupt_without_a_word() -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_the_program_exits_after_a_signal_as_the_real_cli_does(number: int, status: int) -> None:
     command = [sys.executable, "-m", "claudewire.simulator", *ARGV]
     pipe = subprocess.PIPE
     with ended(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env={})) as process:
@@ -671,8 +672,8 @@ def test_the_program_dies_of_an_interrupt_without_a_word() -> None:
         process.stdin.write(Connection(Role.CLIENT).send(UserMessage.of("hello")))
         process.stdin.flush()
         assert process.stdout.readline()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(SOON) == -signal.SIGINT
+        process.send_signal(number)
+        assert process.wait(SOON) == status
         assert process.stderr is not None
         assert process.stderr.read() == b""
 
