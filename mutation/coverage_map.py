@@ -125,6 +125,11 @@ class CoverageMap:
         wanted = found if lines is None else lines
         return self.durations.keys() & set().union(*(found.get(line, ()) for line in wanted))
 
+    def at_import(self, mutation: Mutation) -> bool:
+        """Say whether the changed line also runs before any test, when modules are imported."""
+        lines = self._lines(mutation.identity.file)
+        return any("" in lines.get(line, ()) for line in mutation.runs)
+
     def near(self, mutation: Mutation) -> list[str]:
         """Return the tests that run the changed line, the nearest first."""
         file = mutation.identity.file

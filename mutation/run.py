@@ -43,6 +43,9 @@ class Stage(NamedTuple):
 NEAR = Stage(100, 10.0)
 """What is tried first: most mutations are noticed by a test that is near, and it is quick."""
 
+NEAR_ANEW = Stage(25, 10.0)
+"""The same where a new process is needed, which has to import the files of these tests."""
+
 WIDE = 300.0
 """What survives that is tried with all tests of the line, up to so many measured seconds."""
 
@@ -117,7 +120,7 @@ class Trial:
 
     def _result(self, mutation: Mutation) -> Result:
         near = self._tests.near(mutation)
-        first = self._first(near, NEAR)
+        first = self._first(near, NEAR if is_swappable(mutation) else NEAR_ANEW)
         run = partial(self._run, mutation)
         with self._sandbox.changed(mutation):
             for batch in (self._extra, first):
@@ -127,7 +130,7 @@ class Trial:
             wide = self._tests.wide(mutation)
             rest = [it for it in self._first(wide, self._wide) if it not in set(first)]
             status, by = self._verdict(rest, run)
-            if status == "survived" and is_swappable(mutation):
+            if status == "survived" and is_swappable(mutation) and self._tests.at_import(mutation):
                 # A value that was kept at import is that of the library without the change.
                 status, by = self._verdict(first, self._run_anew)
         if status == "survived" and not near:

@@ -38,6 +38,7 @@ from claudewire.session import (
     TurnStarted,
     UnreadLimitReached,
 )
+from claudewire.session.events import Subscriptions
 from claudewire.simulator.faults import EOFWithoutExit, ExitWith, KilledBy, MissingAnswers
 from claudewire.testing import SimulatedCLI
 from claudewire.transport import Transport
@@ -578,6 +579,19 @@ async def test_a_subscription_that_is_forgotten_does_not_grow() -> None:
     gc.collect()
     assert session._core.subscriptions._all == ()
     await session.close()
+
+
+async def test_a_subscription_may_be_forgotten_while_the_others_are_told() -> None:
+    subscriptions: Subscriptions[int] = Subscriptions()
+    first, forgotten = subscriptions.add(), [subscriptions.add()]
+
+    class Forgetting:
+        def put(self, item: int) -> None:
+            forgotten.clear()
+
+    first._queue = Forgetting()  # type: ignore[assignment]
+    subscriptions.tell(1)
+    assert forgotten == []
 
 
 async def test_a_subscription_that_is_not_read_keeps_so_many_events_and_says_so(

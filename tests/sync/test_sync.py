@@ -400,6 +400,70 @@ def test_every_request_method_asks_the_same(name: str) -> None:
     assert here.asked == there.asked == (here.asked[0], 3)
 
 
+class Noting:
+    """Stands for an async object and for the portal to it: notes what each call was given."""
+
+    def __init__(self) -> None:
+        self.given: list[object] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        self.given += [*args, *kwargs.items()]
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+
+class DirectPortal(Noting):
+    def call(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    do = call
+
+    def call_within(
+        self, seconds: Any, function: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        self.given.append(("timeout", seconds))
+        return function(*args, **kwargs)
+
+
+def methods_with_arguments() -> list[tuple[Any, str]]:
+    return [
+        (kind, name)
+        for kind in (sync.Session, sync.Turn)
+        for name, it in public(kind).items()
+        if inspect.isfunction(it)
+        and len(inspect.signature(it).parameters) > 1
+        # These keep what they are given for those who read.
+        and name not in ("read", "iter_text", "iter_blocks")
+    ]
+
+
+@pytest.mark.parametrize(("kind", "name"), methods_with_arguments())
+def test_every_argument_is_passed_on(kind: Any, name: str) -> None:
+    parameters = list(inspect.signature(getattr(kind, name)).parameters.values())[1:]
+    positional = [it.name for it in parameters if it.kind is it.POSITIONAL_OR_KEYWORD]
+    named = {it.name: object() for it in parameters if it.kind is it.KEYWORD_ONLY}
+    if any(it.kind is it.VAR_KEYWORD for it in parameters):
+        named["another"] = object()
+    inside, portal = Noting(), DirectPortal()
+    result = getattr(kind(inside, portal), name)(*positional, **named)
+    if name == "turn":
+        with result:
+            pass
+    given = [it for it in (*inside.given, *portal.given) if it is not inside]
+    # Where the other function takes an argument by its name, or by its place.
+    for argument in positional:
+        assert argument in given or (argument, argument) in given
+    for item in named.items():
+        assert item in given
+
+
 # --- one turn -------------------------------------------------------------------------------------
 
 
