@@ -33,7 +33,7 @@ def contract() -> dict[str, Any]:
 
 
 def picture() -> list[str]:
-    (drawn,) = [fence.code for fence in fences(PAGE) if fence.code.startswith("testing\n")]
+    (drawn,) = [fence.code for fence in fences(PAGE) if fence.code.startswith("cli\n")]
     return drawn.splitlines()
 
 

@@ -1,0 +1,82 @@
+"""How a command fails: what happened, why, and what to do, and which status says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .exits import Exit
+
+if TYPE_CHECKING:
+    from ..errors import Cause, Error
+
+__all__ = ["CommandError", "describe_error", "exit_for"]
+
+
+class CommandError(Exception):
+    """A command cannot do what it was asked to.
+
+    Args:
+        message: what happened, and why.
+        advice: what to do about it.
+        exit: the status to exit with.
+    """
+
+    def __init__(self, message: str, *, advice: str = "", exit: Exit = Exit.USAGE) -> None:
+        super().__init__(message)
+        self.message = message
+        self.advice = advice
+        self.exit = exit
+
+
+def exit_for(error: Error) -> Exit:
+    """Return the status that stands for an error of the library."""
+    from ..errors import BudgetExceeded, CLIError, OptionsError, TurnStalled
+
+    if isinstance(error, OptionsError):
+        return Exit.USAGE
+    if isinstance(error, BudgetExceeded):
+        return Exit.BUDGET
+    if isinstance(error, TurnStalled):
+        return Exit.STALLED
+    cause: Cause | None = getattr(error, "cause", None)
+    if cause is not None and (found := _by_cause(cause)) is not None:
+        return found
+    subtype = getattr(getattr(error, "result", None), "subtype", None)
+    if subtype in ("error_max_budget_usd", "error_max_turns"):
+        return Exit.BUDGET
+    return Exit.NO_CLI if isinstance(error, CLIError) else Exit.FAILED
+
+
+def _by_cause(cause: Cause) -> Exit | None:
+    from ..errors import Cause
+
+    if cause in (Cause.LIMIT_REACHED, Cause.RATE_LIMITED):
+        return Exit.LIMIT
+    if cause in (Cause.SESSION_NOT_FOUND, Cause.SESSION_IN_USE):
+        return Exit.USAGE
+    return None
+
+
+def describe_error(error: BaseException) -> Iterator[str]:
+    """Yield the lines that tell a person of an error: the first says what happened."""
+    message, advice = getattr(error, "message", None), getattr(error, "advice", "")
+    if message is None:
+        yield from _os_error(error) if isinstance(error, OSError) else str(error).splitlines()
+        return
+    yield from message.splitlines()
+    evidence = getattr(error, "evidence", None)
+    if evidence is not None:
+        yield from _ended(evidence)
+    yield from advice.splitlines()
+
+
+def _os_error(error: OSError) -> Iterator[str]:
+    words = error.strerror or str(error)
+    yield f"{error.filename}: {words}" if error.filename else words
+
+
+def _ended(evidence: object) -> Iterator[str]:
+    stderr = str(getattr(evidence, "stderr", "")).strip()
+    for line in stderr.splitlines()[-5:]:
+        yield f"stderr: {line}"

@@ -1,0 +1,118 @@
+"""The click group: commands that are loaded when they are used, and how all of them end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from .._package import __version__
+from .commands import COMMANDS
+from .errors import CommandError, describe_error, exit_for
+from .exits import Exit
+from .text import safe
+
+__all__ = ["command", "execute"]
+
+EPILOG = """\b
+Most people begin with: claudewire run "Summarise README.md"
+No account yet? Add --cli simulated: an agent inside this command works on your files.
+"""
+
+
+class LazyGroup(click.Group):
+    """A group that loads a command when it is used, and not to list it or to complete its name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name all commands, in the order of the table."""
+        return [*COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f".{COMMANDS[cmd_name].module}", __package__)
+        loaded: click.Command = module.command
+        return loaded
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Show the table, without loading anything."""
+        for heading in dict.fromkeys(it.group for it in COMMANDS.values()):
+            with formatter.section(heading):
+                rows = [(name, it.help) for name, it in COMMANDS.items() if it.group == heading]
+                formatter.write_dl(rows, col_max=14)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the name of a command from the table."""
+        names = [name for name in COMMANDS if name.startswith(incomplete)]
+        found = [CompletionItem(name, help=COMMANDS[name].help) for name in names]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EPILOG,
+)
+@click.version_option(__version__, message="claudewire %(version)s")
+def command() -> None:
+    """Drive the claude CLI: give it tasks, talk to it, look at what went over the wire."""
+
+
+def execute(arguments: Sequence[str]) -> int:
+    """Run the command with these arguments, report what goes wrong, and return the status."""
+    try:
+        status: Any = command.main([*arguments], "claudewire", standalone_mode=False)
+    except (click.Abort, KeyboardInterrupt):
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        return pipe_broke()
+    except click.ClickException as error:
+        return _usage(error)
+    except Exception as error:
+        return _failed(error)
+    return status if isinstance(status, int) else Exit.DONE
+
+
+def pipe_broke() -> int:
+    """Write nothing more to stdout, also not at the end of the process."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return Exit.BROKEN_PIPE
+
+
+def _usage(error: click.ClickException) -> int:
+    context = getattr(error, "ctx", None)
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(error.format_message(), err=True)
+        return Exit.USAGE
+    hint = "" if context is None else f"Try `{context.command_path} --help`."
+    report([error.format_message(), hint])
+    return Exit.USAGE
+
+
+def _failed(error: Exception) -> int:
+    """Report an error that has a message for people; another one is a defect, and is raised."""
+    from ..errors import Error
+
+    if isinstance(error, CommandError):
+        report([*describe_error(error)])
+        return error.exit
+    if isinstance(error, OSError):
+        report([*describe_error(error)])
+        return Exit.USAGE
+    if isinstance(error, Error):
+        report([*describe_error(error)])
+        return exit_for(error)
+    raise error
+
+
+def report(lines: Sequence[str]) -> None:
+    """Show an error: what happened, then why and what to do about it."""
+    first, *more = [safe(line) for line in lines if line] or ["It failed."]
+    mark = click.style("error:", fg="red", bold=True)
+    click.echo("\n".join([f"{mark} {first}", *(f"       {line}" for line in more)]), err=True)

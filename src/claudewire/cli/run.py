@@ -1,0 +1,176 @@
+"""`claudewire run`: one task."""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .errors import CommandError
+from .group import report as report_error
+from .sections import SectionedCommand, SectionedOption
+from .session_options import DURATION, session_arguments, session_options, transport_for
+
+if TYPE_CHECKING:
+    from ..content import Prompt
+    from .reports import RunReport
+    from .task import TaskRun
+    from .views import View
+
+__all__ = ["command"]
+
+
+EXITS = (
+    "Exit status: 0 done, 1 failed, 2 usage, 3 something was denied, 4 needs a person, 5 budget, "
+    "6 usage limit, 7 no CLI, 8 stalled, 130 interrupted, 141 broken pipe."
+)
+
+_FILE = click.Path(dir_okay=False)
+_DENIED = click.Choice(["fail", "ok"])
+
+STALL = 300.0
+"""Seconds of silence after which a task is given up: longer than a model thinks without a word."""
+
+
+_option = partial(click.option, cls=SectionedOption)
+_INPUT, _END, _OUTPUT = "Input", "When it ends", "Output"
+
+
+@click.command(cls=SectionedCommand, epilog=EXITS)
+@click.argument("prompt", nargs=-1)
+@_option("--image", section=_INPUT, type=_FILE, multiple=True, help="Add an image to the prompt.")
+@_option("--no-input", section=_INPUT, is_flag=True, help="Ask nobody: deny what needs a person.")
+@session_options
+@_option("--timeout", section=_END, type=DURATION, help="Give up after this time, such as 30m.")
+@_option("--stall", section=_END, type=DURATION, help="Give up after this silence; default: 5m.")
+@_option("--denied", section=_END, type=_DENIED, metavar="ok", help="Exit 0 if work was denied.")
+@_option("--output", section=_OUTPUT, metavar="SCHEMA", help="Answer as JSON: a schema, or a file.")
+@_option("--json", "form", section=_OUTPUT, flag_value="json", help="One object at the end.")
+@_option("--stream-json", "form", section=_OUTPUT, flag_value="stream-json", help="JSON lines.")
+@_option("-q", "--quiet", "form", section=_OUTPUT, flag_value="quiet", help="Only the answer.")
+def command(prompt: tuple[str, ...], form: str | None, **given: Any) -> int:
+    """Do one task: PROMPT, in which - stands for what stdin says.
+
+    The answer goes to stdout, everything else to stderr. On a terminal you are asked before
+    anything is done that no rule allows; without one it is denied.
+    """
+    import anyio
+
+    work = prepare(prompt, form, given)
+    report: RunReport = anyio.run(work.run)
+    if report.error is not None and form not in ("json", "stream-json"):
+        report_error([*report.error.message.splitlines(), report.error.advice])
+    return report.exit_code
+
+
+def prepare(words: tuple[str, ...], form: str | None, given: dict[str, Any]) -> TaskRun:
+    """Check what was given, and make the task of it.
+
+    Raises:
+        CommandError: it makes no sense.
+        OptionsError: an option is not valid.
+    """
+    from ..options import Options, Patience
+    from .task import Nobody, Task, TaskRun
+
+    prompt = read_prompt(words, given["image"])
+    arguments = session_arguments(given)
+    if given["output"] is not None:
+        arguments["output"] = read_schema(given["output"])
+    stall = given["stall"] or STALL
+    arguments["patience"] = Patience(first_token=stall, next_token=stall, action="interrupt")
+    arguments["include_partial_messages"] = True
+    options = Options(**arguments)
+    view = make_view(form, structured=given["output"] is not None)
+    nobody = None if has_person(given, form, view) else Nobody(options.policy)
+    task = Task(
+        prompt,
+        options if nobody is None else options.replace(person=nobody),
+        transport=transport_for(given["record"], options),
+        timeout=given["timeout"],
+        denied_ok=given["denied"] == "ok",
+    )
+    return TaskRun(task, view, nobody)
+
+
+def has_person(given: dict[str, Any], form: str | None, view: View) -> bool:
+    """Whether a person can be asked: one who can read the question and type an answer."""
+    if given["no_input"] or form in ("json", "stream-json"):
+        return False
+    from .terminal_view import TerminalView
+
+    return isinstance(view, TerminalView) and sys.stderr.isatty() and has_keyboard()
+
+
+def has_keyboard() -> bool:
+    """Whether something can be typed: at stdin, or at the terminal if stdin is something else."""
+    if sys.stdin.isatty():
+        return True
+    try:
+        os.close(os.open(os.ctermid(), os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
+def make_view(form: str | None, *, structured: bool = False) -> View:
+    """Choose how the task is shown."""
+    from .styles import is_rich
+    from .views import JsonView, PlainView, QuietView, StreamJsonView
+
+    if form == "json":
+        return JsonView()
+    if form == "stream-json":
+        return StreamJsonView()
+    if form == "quiet":
+        return QuietView()
+    if is_rich(sys.stderr) or is_rich(sys.stdout):
+        from .terminal_view import TerminalView
+
+        return TerminalView(structured=structured)
+    return PlainView(structured=structured)
+
+
+def read_prompt(words: tuple[str, ...], images: tuple[str, ...] = ()) -> Prompt:
+    """Return the prompt: the words, with what stdin says in place of a dash.
+
+    Raises:
+        CommandError: there is none.
+    """
+    if not words and sys.stdin.isatty():
+        raise CommandError(
+            "There is no prompt.",
+            advice='Write one: claudewire run "Summarise README.md"; or - to read it from stdin.',
+        )
+    text = " ".join(sys.stdin.read() if word == "-" else word for word in words or ("-",)).strip()
+    if not text:
+        raise CommandError("The prompt is empty.")
+    if not images:
+        return text
+    from ..content import Image, Text
+
+    return [Text(text), *(Image.of(path) for path in images)]
+
+
+def read_schema(given: str) -> dict[str, Any]:
+    """Read a JSON Schema: a file, or the schema itself.
+
+    Raises:
+        CommandError: it is not one.
+    """
+    import json
+    from pathlib import Path
+
+    try:
+        is_inline = given.lstrip().startswith("{")
+        found = json.loads(given if is_inline else Path(given).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CommandError(f"--output {given}: {error.strerror}") from error
+    except ValueError as error:
+        raise CommandError(f"--output: this is not a JSON Schema: {error}") from error
+    if not isinstance(found, dict):
+        raise CommandError("--output: a JSON Schema is an object.")
+    return found

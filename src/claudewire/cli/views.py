@@ -1,0 +1,174 @@
+"""What a task looks like while it is worked on, and at its end: one class for each form.
+
+`run` picks one: text for a pipe, nothing but the answer, JSON, or the terminal, which is in
+`terminal_view`. All of them are told the same activities.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+import msgspec
+
+from .reports import Activity, Decided, Notice, RunReport, TextPiece, ToolEnded
+from .text import one_line, safe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+
+__all__ = ["JsonView", "PlainView", "QuietView", "StreamJsonView", "View", "summary_of"]
+
+
+class View:
+    """Shows a task. The base class shows nothing.
+
+    Args:
+        out: where the answer goes.
+        err: where everything else goes.
+    """
+
+    def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
+        self.out: TextIO = sys.stdout if out is None else out
+        self.err: TextIO = sys.stderr if err is None else err
+        self.doing: Callable[[], str] = lambda: ""
+        """Returns what the session is doing, in a word."""
+
+    def show(self, activity: Activity, depth: int = 0) -> None:
+        """Show something that happens, at this depth of subagents."""
+
+    def finish(self, report: RunReport) -> None:
+        """Show how it ended."""
+
+    def note(self, text: str) -> None:
+        """Tell the person something that is not part of the task."""
+
+    def asking(self) -> AbstractAsyncContextManager[None]:
+        """Show nothing else while a person is asked."""
+        from contextlib import nullcontext
+
+        return nullcontext()
+
+    async def run(self) -> None:
+        """Show what changes with time alone, until it is cancelled."""
+
+    def _write(self, text: str) -> None:
+        self.out.write(text)
+        self.out.flush()
+
+
+class QuietView(View):
+    """Shows the final answer, and errors."""
+
+    def finish(self, report: RunReport) -> None:
+        """Write the answer."""
+        answer = answer_of(report)
+        if answer:
+            self._write(answer if answer.endswith("\n") else f"{answer}\n")
+
+
+class JsonView(View):
+    """Prints the report as JSON, in one line."""
+
+    def finish(self, report: RunReport) -> None:
+        """Write the report."""
+        self._write(as_json(report))
+
+
+class StreamJsonView(JsonView):
+    """Prints each activity as a line of JSON, and the report as the last one."""
+
+    def show(self, activity: Activity, depth: int = 0) -> None:
+        """Write the activity."""
+        self._write(as_json(activity))
+
+
+class PlainView(View):
+    """Text as it comes to stdout, unchanged; a line for each tool, and the sum, to stderr."""
+
+    def __init__(
+        self, out: TextIO | None = None, err: TextIO | None = None, *, structured: bool = False
+    ) -> None:
+        super().__init__(out, err)
+        self._block = ""
+        self._ended_with = "\n"
+        self._structured = structured
+
+    def show(self, activity: Activity, depth: int = 0) -> None:
+        """Write text to stdout and all else to stderr."""
+        if isinstance(activity, TextPiece):
+            if activity.agent is None and not self._structured:
+                self._text(activity)
+        elif (line := line_of(activity)) is not None:
+            self._line("  " * depth + line)
+
+    def _text(self, piece: TextPiece) -> None:
+        if piece.block != self._block and self._block:
+            self._write("\n" if self._ended_with == "\n" else "\n\n")
+        self._block, self._ended_with = piece.block, piece.text[-1:]
+        self._write(piece.text)
+
+    def _line(self, line: str) -> None:
+        self.err.write(f"{line}\n")
+        self.err.flush()
+
+    def note(self, text: str) -> None:
+        """Tell the person."""
+        self._line(safe(text))
+
+    def finish(self, report: RunReport) -> None:
+        """End the answer with a newline, and tell what it took."""
+        if self._structured and report.output is not None:
+            self._write(f"{answer_of(report)}\n")
+        elif self._ended_with != "\n":
+            self._write("\n")
+        if report.turns:
+            self._line(summary_of(report))
+
+
+def line_of(activity: Activity) -> str | None:
+    """Describe an activity in one line of plain text; None if it has none."""
+    if isinstance(activity, ToolEnded):
+        mark = "+" if activity.ok else "x"
+        return f"{mark} {_tool_line(activity)}"
+    if isinstance(activity, Notice):
+        return one_line(activity.text, 200)
+    if isinstance(activity, Decided) and activity.answer in ("deny", "skipped", "decline"):
+        return one_line(f"denied: {activity.tool}: {activity.reason}", 200)
+    return None
+
+
+def _tool_line(ended: ToolEnded) -> str:
+    name = one_line(ended.name, 60)
+    parts = [part for part in (ended.summary, seconds_of(ended.seconds)) if part]
+    return f"{name}: {', '.join(parts)}"
+
+
+def seconds_of(seconds: float) -> str:
+    """Write a duration as people read it."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s"
+
+
+def summary_of(report: RunReport) -> str:
+    """Say in one line what a task took."""
+    turns = "1 turn" if report.turns == 1 else f"{report.turns} turns"
+    cost = [] if report.cost_usd is None else [f"${report.cost_usd:.4f}"]
+    return ", ".join([turns, f"{report.tokens:,} tokens", *cost, seconds_of(report.seconds)])
+
+
+def answer_of(report: RunReport) -> str:
+    """Return the answer: the output if there is one, otherwise the text."""
+    if report.output is None:
+        return report.text
+    plain: Any = msgspec.to_builtins(report.output)
+    return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
+
+
+def as_json(item: Activity | RunReport) -> str:
+    """Write an activity or a report as one line of JSON."""
+    return msgspec.json.encode(item).decode() + "\n"
