@@ -7,6 +7,7 @@
     stream TIMES           write the lines of FOLDER/stream.jsonl, so many times
     deltas TIMES           the same with FOLDER/deltas.jsonl
     line MEGABYTES         write one line of this length
+    flood ANSWERS          write the lines of FOLDER/flood.jsonl and wait for so many answers
     nothing                give the result at once
 
 It has to cost next to nothing, so it reads no JSON, imports next to nothing and writes what it has
@@ -17,6 +18,7 @@ between writing it and reading the answers, and at the end those of the processo
 from __future__ import annotations
 
 import os
+import select
 import sys
 from collections.abc import Callable, Iterator
 from time import perf_counter_ns, process_time_ns
@@ -138,6 +140,21 @@ def line(megabytes: int) -> list[int]:
     return []
 
 
+def flood(answers: int) -> list[int]:
+    with open(f"{sys.argv[1]}/flood.jsonl", "rb") as file:
+        data = memoryview(file.read())
+    # Answers are read while it is written: the other side may not go on reading otherwise.
+    os.set_blocking(0, False)
+    while data or answers > 0:
+        with_input, to_write, _ = select.select([0], [1] if data else [], [])
+        if to_write:
+            data = data[os.write(1, data[:4096]) :]
+        if with_input:
+            answers -= read().count(b"\n")
+    os.set_blocking(0, True)
+    return []
+
+
 def nothing() -> list[int]:
     return []
 
@@ -148,6 +165,7 @@ PROMPTS: dict[bytes, Callable[..., list[int]]] = {
     b"stream": stream,
     b"deltas": deltas,
     b"line": line,
+    b"flood": flood,
     b"nothing": nothing,
 }
 

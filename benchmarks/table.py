@@ -267,6 +267,54 @@ def _pool() -> Group:
     return Group("pool", "A warm pool", about, 3, runs, rows)
 
 
+FLOODS = [
+    "a command of 3 KB",
+    "a command of 10 KB",
+    "a command of 1 MB",
+    "a path of 4 KB",
+    "a path of 200 KB",
+    "permissions, a rule for each",
+    "permissions, async handler",
+    "permissions, no handler",
+    "permissions, all pending",
+    "permissions, all withdrawn",
+    "permissions with an audit",
+    "an edit of 5 MB, with an audit",
+    "suggestions of one request",
+    "hooks",
+    "unknown requests",
+    "messages to tools",
+    "subagents",
+    "background tasks",
+    "lists of tasks",
+    "subagents that get other names",
+    "a recorded line with 800 secrets",
+    "a recorded line of 20 MB",
+    "a recorded image of 20 MB",
+    "a line of 20 MB",
+    "a message of 96,000 blocks",
+    "a recorded message of 96,000 blocks",
+    "a result with 12,000 denials",
+    "96,000 lines of noise",
+    "nesting, and a number of 960 KB",
+    "84,000 pieces of text",
+    "84,000 recorded pieces of text",
+]
+
+
+def _floods() -> Group:
+    run = Run("floods", "longest 12000", "longest 40")
+    limit = Figure(OURS, "at most")
+    rows = [Row(flood, Figure(OURS, flood), limit, "50 ms", 1) for flood in FLOODS]
+    about = (
+        "The longest stall of the event loop while the fake CLI floods it: the most processor time "
+        "that the process has used between two rounds of a task that wakes every millisecond. "
+        "Where there is no number, there are 12,000 of a kind, all written at once. The figure in "
+        "the column of the others is the limit."
+    )
+    return Group("floods", "Floods", about, 3, {OURS: run}, rows)
+
+
 GROUPS = [
     _permissions(),
     _stream(),
@@ -278,4 +326,5 @@ GROUPS = [
     _memory(),
     _turns(),
     _pool(),
+    _floods(),
 ]

@@ -8,9 +8,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from benchmarks import floods
 from benchmarks.page import plot, section
 from benchmarks.results import Measured, Spread, shown
-from benchmarks.table import GROUPS, Figure, Group, Row
+from benchmarks.table import FLOODS, GROUPS, Figure, Group, Row
 
 ROOT = Path(__file__).resolve().parent.parent
 SOON = 240
@@ -21,6 +22,7 @@ def test_everything_that_is_measured_runs() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", timeout=SOON)
     assert done.returncode == 0, done.stderr
     assert "ours: " in done.stdout
+    assert "floods: " in done.stdout
 
 
 def measured(*rounds: tuple[float, float], limit: float | None = 0.5) -> tuple[Measured, Row]:
@@ -76,6 +78,10 @@ def test_the_page_has_the_table_and_the_plot_has_a_bar_for_each_figure() -> None
 
 def test_one_round_has_no_spread() -> None:
     assert Spread.of([2.0]) == (2, 2, 2)
+
+
+def test_the_table_has_every_flood() -> None:
+    assert {*FLOODS} == {*floods.FLOODS}
 
 
 def test_every_row_compares_figures_of_runs_that_its_group_has() -> None:

@@ -16,7 +16,7 @@ from claudewire.errors import (
     RequestTimeout,
     SessionClosed,
 )
-from claudewire.errors.evidence import LINE, LINES, STDERR
+from claudewire.errors.evidence import LINE, LINES, MARGIN, STDERR
 from claudewire.errors.exceptions import how_it_ended
 from claudewire.wire import Connection, Event, Role
 
@@ -92,3 +92,30 @@ def test_an_error_says_what_happened_why_and_what_to_do() -> None:
     assert str(SessionClosed("It is over")) == "It is over"
     assert CLINotFoundError("There is none", advice="Install it").cause is Cause.NOT_FOUND
     assert isinstance(RequestTimeout("Too late", request="x"), TimeoutError)
+
+
+def test_what_is_kept_is_bounded_in_bytes() -> None:
+    log = EvidenceLog()
+    for _ in range(LINES):
+        log.note_received(received("x" * 1_000_000))
+        log.note_sent(b"y" * 1_000_000)
+        log.note_stderr(b"z" * 1_000_000)
+    kept = [*log._received, *log._sent]
+    assert sum(len(line.head) for line in kept) <= 2 * LINES * 4 * LINE
+    assert sum(map(len, log._stderr)) <= 2 * (STDERR + MARGIN)
+    assert "of 1000000 bytes or more" in log.evidence().sent[0]
+
+
+def test_a_private_key_that_the_end_of_stderr_has_only_a_part_of_is_not_shown() -> None:
+    log = EvidenceLog()
+    key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBg\n" * 100
+    log.note_stderr((key + "-----END PRIVATE KEY-----\n").encode())
+    log.note_stderr(b"." * (STDERR - 500))
+    assert "MIIEvQIBADANBg" not in log.evidence().stderr
+
+
+def test_a_secret_at_the_end_of_what_is_shown_of_a_line_is_not_shown() -> None:
+    log = EvidenceLog()
+    log.note_sent(b"x" * (LINE - 20) + b" " + SECRET.encode() + b" " + b"y" * 10_000)
+    (line,) = log.evidence().sent
+    assert "sk-ant" not in line

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
+from tests.errors.secret_cases import INNOCENT, NAMED, TOKENS, VALUES
 from tests.helpers.strategies import json_values, texts
 
-from claudewire.errors import PLACEHOLDER, Redactor, redact, rewrite
+from claudewire.errors import PLACEHOLDER, Redactor, StreamRedactor, redact, rewrite
 
 HOME = "/home/samuel"
 
@@ -71,7 +72,16 @@ def test_what_is_secret_is_replaced_and_nothing_else(text: str, expected: str) -
         ('{"api_key" : "x"}', '{"api_key" : "<key-1>"}'),
         ('{"password":"","token":null}', '{"password":"","token":null}'),
         ('{"Authorization":"Bearer abc"}', '{"Authorization":"Bearer <key-1>"}'),
-        ('{"secret":["a",{"x":"y"}]}', '{"secret":["<key-1>",{"x":"y"}]}'),
+        ('{"secret":["a",{"x":"y"}]}', '{"secret":["<key-1>",{"x":"<key-2>"}]}'),
+        (
+            '{"secret":{"name":"db","data":["a"]},"x":"y"}',
+            '{"secret":{"name":"db","data":["<key-1>"]},"x":"y"}',
+        ),
+        ('{"password":12345,"pin":12345}', '{"password":"<key-1>","pin":12345}'),
+        ('{"apiKey":[123456,"a"],"n":[1234567]}', '{"apiKey":["<key-1>","<key-2>"],"n":[1234567]}'),
+        ('{"token":-1.5e3,"secret":true}', '{"token":-1.5e3,"secret":true}'),
+        ('{"passwords":["a"],"tokens":["a"]}', '{"passwords":["<key-1>"],"tokens":["a"]}'),
+        ('{"a":[{"secret":"x"},"y"],"b":"z"}', '{"a":[{"secret":"<key-1>"},"y"],"b":"z"}'),
         ('{"apiKeySource":"none"}', '{"apiKeySource":"none"}'),
         ('{"_meta":{"progressToken":"abc"}}', '{"_meta":{"progressToken":"abc"}}'),
         (r'{"text":"\u0061@b.org \"x\" \n"}', r'{"text":"<email-1> \"x\" \n"}'),
@@ -323,3 +333,189 @@ def test_rewriting_takes_what_is_hardly_json() -> None:
 
     assert rewrite(r'{"a": "b\q", "c":["d","e"]} "', note) == r'{"A": "B\\Q", "C":["D","E"]} "'
     assert seen == [("", "a"), ("a", r"b\q"), ("", "c"), ("c", "d"), ("c", "e")]
+
+
+# --- the tables ----------------------------------------------------------------------------------
+
+
+def test_the_table_of_secrets_is_long_enough() -> None:
+    assert len(TOKENS) + len(NAMED) >= 150
+
+
+@pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS)
+def test_a_key_is_recognised_by_its_form(token: str) -> None:
+    for text in (token, f"it is {token}.", f'x("{token}")', json.dumps({"text": f"a {token}\n"})):
+        assert token not in redactor()(text)
+        assert PLACEHOLDER.search(redactor()(text))
+    assert token[-12:] not in redactor()(f"= {token} =")
+
+
+@pytest.mark.parametrize("text", NAMED)
+def test_a_value_is_recognised_by_its_name_in_any_syntax(text: str) -> None:
+    secrets = [value for value in VALUES if value in text]
+    assert secrets
+    for shown in (redactor()(text), redactor()(json.dumps({"command": text}))):
+        assert not any(value in shown for value in secrets), shown
+    once = redactor()(text)
+    assert redactor()(once) == once
+
+
+@pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS)
+def test_a_key_that_is_cut_is_not_shown_in_both_pieces(token: str) -> None:
+    clean = redactor()
+    for cut in range(8, len(token) - 6, 7):
+        shown = clean.after(token[:cut], f"{token[cut:]} and more")
+        whole = token[:cut] + shown
+        assert token not in whole
+        assert token[cut:] not in shown
+
+
+def test_a_text_that_follows_no_secret_is_redacted_as_it_is() -> None:
+    clean = redactor()
+    assert clean.after("the pass", "word is nothing a@b.org") == "word is nothing <email-1>"
+    assert clean.after("password: hun", "ter2-and-more ") == "<key-1> "
+    assert clean.after("me@exam", "ple.org") == "<email-2>"
+    assert clean.after("", "sk-ant-12345") == "<key-2>"
+
+
+def delta(text: str, index: int = 0, agent: str | None = None, field: str = "text") -> str:
+    inner = {"type": "content_block_delta", "index": index, "delta": {"type": "x", field: text}}
+    return json.dumps({"type": "stream_event", "event": inner, "parent_tool_use_id": agent})
+
+
+def texts_of(lines: list[str]) -> str:
+    pieces = [json.loads(line)["event"]["delta"] for line in lines]
+    return "".join(text for piece in pieces for key, text in piece.items() if key != "type")
+
+
+@pytest.mark.parametrize("field", ["text", "thinking", "partial_json"])
+@pytest.mark.parametrize("size", [1, 3, 7, 20])
+@pytest.mark.parametrize("name", ["Anthropic", "GitHub, personal", "AWS", "Stripe", "Slack, bot"])
+def test_a_key_that_a_model_writes_in_pieces_is_not_shown(name: str, size: int, field: str) -> None:
+    token = TOKENS[name]
+    text = f"It is {token} and nothing else."
+    pieces = [text[start : start + size] for start in range(0, len(text), size)]
+    clean = StreamRedactor(redactor())
+    shown = texts_of([clean(delta(piece, field=field)) for piece in pieces])
+    assert token not in shown
+    assert token[len(token) // 2 :] not in shown
+    assert shown.startswith("It is ")
+    assert shown.endswith(" and nothing else.")
+
+
+def test_blocks_that_are_written_at_the_same_time_are_kept_apart() -> None:
+    clean = StreamRedactor(redactor())
+    lines = [
+        clean(delta("key sk-ant-api03-abcd")),
+        clean(delta("efgh words", index=1)),
+        clean(delta("efgh words", agent="toolu_1")),
+        clean(delta("efgh words")),
+    ]
+    shown = [texts_of([line]) for line in lines]
+    assert shown == ["key <key-1>", "efgh words", "efgh words", "<key-2> words"]
+
+
+def test_only_so_many_blocks_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("claudewire.errors.redaction.MOST_BLOCKS", 1)
+    clean = StreamRedactor(redactor())
+    clean(delta("key sk-ant-api03-abcd"))
+    clean(delta("other", index=1))
+    assert texts_of([clean(delta("efgh words"))]) == "efgh words"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"event": 5, "x": "content_block_delta"}',
+        '{"event": {"delta": {"type": "content_block_delta"}}}',
+        'no JSON: "content_block_delta"',
+    ],
+)
+def test_a_line_that_is_no_piece_is_redacted_by_itself(line: str) -> None:
+    clean = StreamRedactor(redactor())
+    assert clean(line) == line
+
+
+def test_a_private_key_of_several_lines_is_not_shown() -> None:
+    clean = StreamRedactor(redactor())
+    lines = ["a -----BEGIN PRIVATE KEY-----", "abc", "def", "-----END PRIVATE KEY-----", "b"]
+    assert [clean(line) for line in lines] == ["a <key-1>", "<key-2>", "<key-3>", "<key-4>", "b"]
+    assert clean("-----BEGIN PRIVATE KEY-----x-----END PRIVATE KEY-----") == "<key-5>"
+    assert clean("c") == "c"
+
+
+def test_what_only_begins_like_a_private_key_ends_with_the_next_message() -> None:
+    clean = StreamRedactor(redactor())
+    clean("-----BEGIN PRIVATE KEY-----")
+    assert clean('{"a":"b"}') == '{"a":"b"}'
+    assert clean("c") == "c"
+
+
+def test_a_private_key_is_replaced_in_every_form() -> None:
+    for kind in ("RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK", "PRIVATE KEY"):
+        text = f"a\n-----BEGIN {kind}-----\nabc\ndef\n-----END {kind}-----\nb"
+        assert redactor()(text) == "a\n<key-1>\nb"
+    assert "abcd" not in redactor()("Private-Lines: 2\nabcdabcd\nabcdabcd\nPrivate-MAC: 1")
+
+
+def test_a_secret_in_a_long_text_is_found_wherever_it_is() -> None:
+    token = TOKENS["GitHub, personal"]
+    for filler in ("word and word ", "x", "iVBORw0KGgo/", "a line\n"):
+        text = filler * (100_000 // len(filler))
+        for place in (32_700, 32_760, 65_500, 99_990):
+            mixed = f"{text[:place]} {token} {text[place:]}"
+            assert token not in redactor()(mixed)
+            assert redactor()(mixed).replace("<key-1>", token) == mixed
+
+
+def test_long_json_is_redacted_like_short() -> None:
+    many = ['\u00e9\n"x" \U0001f600 password: hunter2hunter2 '] * 10_000
+    line = json.dumps({"content": ["".join(many), {"apiKey": "x"}]})
+    shown = json.loads(redactor()(line))
+    assert shown["content"][1] == {"apiKey": "<key-1>"} or "<key-" in shown["content"][1]["apiKey"]
+    assert shown["content"][0].count("password: <key-") == 10_000
+    assert redactor()("[" + line).count("hunter2hunter2") == 0
+
+
+def test_only_so_much_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("claudewire.errors.redaction.MOST_LEARNED", 1)
+    monkeypatch.setattr("claudewire.errors.redaction.MOST_PLACEHOLDERS", 2)
+    clean = redactor()
+    clean('{"password":"correct-horse-1","token":"battery-staple-2","x":"sk-ant-12345"}')
+    assert clean("correct-horse-1 battery-staple-2") == "<key-4> battery-staple-2"
+
+
+@pytest.mark.parametrize("text", INNOCENT)
+def test_what_only_looks_like_a_secret_stays(text: str) -> None:
+    assert redactor()(text) == text
+    assert json.loads(redactor()(json.dumps({"text": text}))) == {"text": text}
+
+
+class _Odd:
+    def __str__(self) -> str:
+        return "odd a@b.org"
+
+
+def test_values_are_redacted_without_being_written() -> None:
+    value = {
+        "apiKey": "x",
+        "password": 123456,
+        "n": 123456,
+        "list": ("a@b.org", None, True, 1.5),
+        5: _Odd(),
+        "secret": {"type": "t", "data": "d"},
+    }
+    assert redactor().value(value) == {
+        "apiKey": "<key-1>",
+        "password": "<key-2>",
+        "n": 123456,
+        "list": ["<email-1>", None, True, 1.5],
+        "5": "odd <email-1>",
+        "secret": {"type": "t", "data": "<key-3>"},
+    }
+
+
+@given(json_values)
+def test_values_are_redacted_like_what_is_written(value: Any) -> None:
+    written = json.dumps(value)
+    assert redactor().value(json.loads(written)) == json.loads(redactor()(written))

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 from tests.people.asking import COLOUR, SOON, ask, dialog, form, plan, use
 
@@ -24,6 +25,7 @@ from claudewire.people import (
     PermissionResultDeny,
     PlanRequest,
     QuestionRequest,
+    policy_then,
 )
 from claudewire.people.decisions import POLICY_FAILED, no_handler
 from claudewire.people.pending import Clock, Pending, PendingState
@@ -566,3 +568,103 @@ async def test_what_is_withdrawn_is_the_last_request_of_that_id() -> None:
             assert decider.withdraw("1", "the turn is over") is left.result
     assert [message(answer) for answer in answers] == ["the turn is over"]
     assert decider.withdraw("1", "too late") is None
+
+
+# --- what takes long -----------------------------------------------------------------------------
+
+
+def threads_of_realpath() -> tuple[list[int], Policy]:
+    """A policy that notes in which thread it looks at links."""
+    threads: list[int] = []
+
+    def realpath(path: str) -> str:
+        threads.append(threading.get_ident())
+        return path
+
+    return threads, Policy(allow=["Read"], deny=["Read(secret)"], realpath=realpath)
+
+
+@pytest.mark.parametrize("length", [10, 1000])
+async def test_a_policy_looks_at_a_long_input_in_a_thread(length: int) -> None:
+    threads, policy = threads_of_realpath()
+    answer = await decide(use("Read", {"file_path": "/" + "a" * length}), policy=policy)
+    assert isinstance(answer, PermissionResultAllow)
+    assert threads
+    assert (threading.get_ident() in threads) is (length == 10)
+    threads.clear()
+    person = policy_then(policy, never)
+    answer = await decide(use("Read", {"file_path": "/" + "a" * length}), on_permission=person)
+    assert (threading.get_ident() in threads) is (length == 10)
+
+
+async def test_a_policy_of_the_application_stays_in_its_thread() -> None:
+    threads: list[int] = []
+
+    class Mine:
+        def decide(self, tool: str, input: dict[str, Any], /, *, cwd: str | None = None) -> Any:
+            threads.append(threading.get_ident())
+            return Decision("allow", "")
+
+    await decide(use("Bash", {"command": "a" * 10_000}), policy=Mine())
+    assert threads == [threading.get_ident()]
+
+
+async def test_a_policy_that_fails_in_a_thread_denies() -> None:
+    def realpath(path: str) -> str:
+        raise SystemExit
+
+    policy = Policy(allow=["Read"], deny=["Read(x)"], realpath=realpath)
+    answer = await decide(use("Read", {"file_path": "/" + "a" * 1000}), policy=policy)
+    assert message(answer) == POLICY_FAILED
+
+
+async def test_what_is_withdrawn_while_a_policy_looks_at_it_is_denied() -> None:
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def realpath(path: str) -> str:
+        begun.set()
+        assert may_go_on.wait(SOON)
+        return path
+
+    policy = Policy(allow=["Read"], deny=["Read(x)"], realpath=realpath)
+    asked = use("Read", {"file_path": "/" + "a" * 1000})
+    decider = Decider(People(policy=policy))
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as group:
+            group.start_soon(decider.decide, asked)
+            await anyio.to_thread.run_sync(begun.wait)
+            withdrawn = decider.withdraw(asked.id, "the turn is over")
+            may_go_on.set()
+    assert message(withdrawn) == "the turn is over"
+
+
+async def test_a_long_input_is_digested_and_redacted_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads: list[int] = []
+
+    def noted(input: Any) -> str:
+        threads.append(threading.get_ident())
+        return digest(input)
+
+    monkeypatch.setattr("claudewire.people.decisions.digest", noted)
+    records: list[DecisionRecord] = []
+    for length in (10, 10_000):
+        input = {"content": "a" * length, "api_key": "x"}
+        options: Any = {"audit": records.append, "audit_contents": True}
+        await decide(use("Write", input), on_permission=allow, **options)
+    assert threads[0] == threading.get_ident() != threads[1]
+    for record in records:
+        assert record.asked is not None
+        assert record.asked["api_key"] == "<key-1>"
+    assert records[1].input_digest == digest({"content": "a" * 10_000, "api_key": "x"})
+
+
+def test_the_title_of_a_long_request_is_made_of_its_beginning() -> None:
+    pieces = [
+        PermissionRequest(use("Bash", {"command": "word " * 100_000})).title,
+        PermissionRequest(use("Other", {"list": ["word"] * 100_000})).title,
+    ]
+    assert pieces[0].startswith("Bash: word word")
+    assert pieces[1].startswith('Other: {"list": ["word", "word"')
+    assert all(len(title) < 250 for title in pieces)

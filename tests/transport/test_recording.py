@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -372,3 +374,164 @@ def test_every_byte_can_be_read_again(chunks: list[tuple[Direction, bytes]], end
         assert b"".join(entry.data for entry in entries) == sent
         assert not any(entry.partial for entry in entries[:-1])
     assert loaded.dump() == sink.getvalue()
+
+
+# --- who can read it -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_only_this_user_can_read_a_recording(tmp_path: Path, exists: bool) -> None:
+    path = tmp_path / "recording.jsonl"
+    if exists:
+        path.write_bytes(b"something longer that was there before, and is overwritten" * 10)
+        path.chmod(0o644)
+    Recorder(path).close()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert Recording.load(path).header == {"redacted": True}
+
+
+def test_a_recording_is_not_written_through_a_link(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("important", encoding="utf-8")
+    link.symlink_to(target)
+    with pytest.raises(OSError, match="not written through a symbolic link"):
+        Recorder(link)
+    assert target.read_text(encoding="utf-8") == "important"
+
+
+def test_a_file_of_another_user_is_not_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "recording.jsonl"
+    path.write_text("theirs", encoding="utf-8")
+    monkeypatch.setattr("os.geteuid", lambda: path.stat().st_uid + 1)
+    with pytest.raises(PermissionError, match="belongs to another user"):
+        Recorder(path)
+    assert path.read_text(encoding="utf-8") == "theirs"
+
+
+def test_a_file_that_cannot_be_opened_is_reported_as_it_is(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        Recorder(tmp_path)
+
+
+def test_a_device_can_be_recorded_to() -> None:
+    Recorder("/dev/null").close()
+
+
+# --- how much there can be -----------------------------------------------------------------------
+
+
+def test_of_an_endless_line_only_the_beginning_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("claudewire.transport.recording.LONGEST", 10_000)
+    sink = io.BytesIO()
+    recorder = Recorder(sink)
+    recorder.feed("<", b"sk-ant-12345 ")
+    for _ in range(100):
+        recorder.feed("<", b"x" * 1000)
+        assert sum(map(len, recorder._lines["<"]._pieces)) <= 11_000
+    recorder.feed("<", b"\nnext\n")
+    recorder.close()
+    _, long, after = recorded(sink)
+    assert (long["cut"], after["line"]) == (100_013, "next")
+    assert long["line"].startswith("<key-1> xxx")
+    assert len(long["line"]) < 2000
+    entry, _ = Recording.load(sink.getvalue()).entries
+    assert entry.cut == 100_013
+    assert json.loads(entry.dump())["cut"] == 100_013
+
+
+def threads_of(redacted: list[int]) -> Callable[[str], str]:
+    """A redactor that remembers in which threads it was used."""
+
+    def redact(text: str) -> str:
+        redacted.append(threading.get_ident())
+        return text
+
+    return redact
+
+
+@pytest.mark.anyio
+async def test_much_is_looked_through_in_a_thread_and_little_at_once() -> None:
+    sink, threads = io.BytesIO(), list[int]()
+    transport, peer = recording(sink, redactor=threads_of(threads))
+    threads.clear()
+    await peer.send(b"little\n")
+    assert await transport.receive() == b"little\n"
+    much = b"much\n" * 10_000
+    await peer.send(much)
+    assert await transport.receive() == much
+    await peer.send(b"x" * 100_000)
+    assert await transport.receive() == b"x" * 100_000
+    here = threading.get_ident()
+    assert threads[0] == here
+    assert here not in threads[1:]
+    await transport.aclose()
+    assert [it["line"] for it in recorded(sink)[1:4]] == ["little", "much", "much"]
+    assert len(recorded(sink)) == 10_003
+
+
+class Slow:
+    """A redactor that does not go on until it may."""
+
+    def __init__(self) -> None:
+        self.begun, self.may_go_on = threading.Event(), threading.Event()
+
+    def __call__(self, text: str) -> str:
+        if text == "slow":
+            self.begun.set()
+            assert self.may_go_on.wait(SOON)
+        return text
+
+
+@pytest.mark.anyio
+async def test_what_is_sent_meanwhile_is_sent_at_once_and_recorded_in_its_place() -> None:
+    sink, slow = io.BytesIO(), Slow()
+    transport, peer = recording(sink, redactor=slow)
+    data = b"slow\n" + b"fast\n" * 2000
+    await peer.send(data)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as group:
+            group.start_soon(transport.receive)
+            await anyio.to_thread.run_sync(slow.begun.wait)
+            await transport.send(b"answer\n")
+            assert await peer.receive() == b"answer\n"
+            slow.may_go_on.set()
+        await transport.aclose()
+    lines = [it["line"] for it in recorded(sink)[1:]]
+    assert lines == ["slow", *["fast"] * 2000, "answer"]
+
+
+@pytest.mark.anyio
+async def test_nothing_is_lost_if_the_reader_is_cancelled_meanwhile() -> None:
+    sink, slow = io.BytesIO(), Slow()
+    transport, peer = recording(sink, redactor=slow)
+    data = b"slow\n" + b"fast\n" * 2000
+    await peer.send(data)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as group:
+            group.start_soon(transport.receive)
+            await anyio.to_thread.run_sync(slow.begun.wait)
+            group.cancel_scope.cancel()
+        assert await transport.receive() == data
+        async with anyio.create_task_group() as group:
+            group.start_soon(transport.aclose)  # which waits until all of it is recorded
+            slow.may_go_on.set()
+    assert len(recorded(sink)) == 2002
+
+
+@pytest.mark.anyio
+async def test_a_recording_that_cannot_be_written_in_a_thread_is_an_error_from_then_on() -> None:
+    def broken(text: str) -> str:
+        if text == "x":
+            raise RuntimeError("no disk")
+        return text
+
+    transport, peer = recording(io.BytesIO(), redactor=broken)
+    await peer.send(b"x\n" * 10_000)
+    with pytest.raises(RuntimeError, match="no disk"):
+        await transport.receive()
+    with pytest.raises(RuntimeError, match="no disk"):
+        await transport.send(b"more")
+    with pytest.raises(RuntimeError, match="no disk"):
+        await transport.aclose()

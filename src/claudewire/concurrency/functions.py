@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ __all__ = [
     "call_in_thread",
     "call_within",
     "check_function",
+    "compute_in_thread",
     "ends_the_caller",
     "function_name",
     "is_async_function",
@@ -157,6 +159,31 @@ async def call_in_thread(
     if error is not None:
         raise _exited(function, error) from error
     return returned
+
+
+_computing = threading.Lock()
+
+
+async def compute_in_thread(
+    function: Callable[..., T], *arguments: Any, limiter: anyio.CapacityLimiter
+) -> T:
+    """Call a function that computes for long in a thread, so that the event loop can go on.
+
+    Only one of them runs at a time in the whole process: the loop would have to wait for each of
+    several threads before it gets the interpreter again.
+
+    Args:
+        function: the function.
+        arguments: its positional arguments.
+        limiter: with one token, so that no more than one thread waits for its turn.
+    """
+
+    def run() -> T:
+        with _computing:
+            return function(*arguments)
+
+    result: T = await call_in_thread(run, limiter=limiter)
+    return result
 
 
 def _exited(function: object, error: BaseException) -> FunctionExited:

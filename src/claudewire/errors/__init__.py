@@ -36,8 +36,9 @@ from .exceptions import (
 
 if TYPE_CHECKING:
     from .diagnosis import Diagnosis, diagnose, diagnose_result, status_of
+    from .json_text import dump_string
     from .plain_text import visible
-    from .redaction import PLACEHOLDER, Redact, Redactor, redact, rewrite
+    from .redaction import PLACEHOLDER, Redact, Redactor, StreamRedactor, redact, rewrite
 
 __all__ = [
     "PLACEHOLDER",
@@ -58,6 +59,7 @@ __all__ = [
     "RequestTimeout",
     "SessionClosed",
     "SessionFailed",
+    "StreamRedactor",
     "TransportClosed",
     "TurnCancelled",
     "TurnError",
@@ -66,6 +68,7 @@ __all__ = [
     "describe",
     "diagnose",
     "diagnose_result",
+    "dump_string",
     "redact",
     "rewrite",
     "status_of",
@@ -78,7 +81,8 @@ if not TYPE_CHECKING:  # they take their time to load, and are rarely needed
         __name__,
         {
             ".diagnosis": "Diagnosis diagnose diagnose_result status_of",
+            ".json_text": "dump_string",
             ".plain_text": "visible",
-            ".redaction": "PLACEHOLDER Redact Redactor redact rewrite",
+            ".redaction": "PLACEHOLDER Redact Redactor StreamRedactor redact rewrite",
         },
     )

@@ -5,18 +5,26 @@ from __future__ import annotations
 import codecs
 from collections import deque
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..wire import Event
 from .exceptions import Evidence
+
+if TYPE_CHECKING:
+    from .redaction import Redact
 
 __all__ = ["EvidenceLog"]
 
 LINES = 20
 """How many lines of each direction are kept."""
 LINE = 2000
-"""How many characters of each line are kept."""
+"""How many characters of each line are shown."""
 STDERR = 64 * 1024
-"""How many characters of stderr are kept."""
+"""How many characters of stderr are shown."""
+MARGIN = 8 * 1024
+"""How much more is kept of stderr: a secret that is cut would no longer be recognised."""
+_KEPT = 4 * LINE
+"""Bytes of a line that are kept; a character has at most four."""
 
 
 class EvidenceLog:
@@ -27,54 +35,65 @@ class EvidenceLog:
         self.pid = pid
         self.session: str = ""
         """The name that the session was given, if it was given one."""
-        self._received: deque[Event] = deque(maxlen=LINES)
-        self._sent: deque[bytes] = deque(maxlen=LINES)
+        self._received: deque[_Line] = deque(maxlen=LINES)
+        self._sent: deque[_Line] = deque(maxlen=LINES)
         self._stderr: deque[str] = deque()
         self._stderr_size = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def note_received(self, events: list[Event]) -> None:
         """Note what the CLI wrote."""
-        self._received.extend(events[-LINES:])
+        self._received.extend([_Line.of(event.line) for event in events[-LINES:]])
 
     def note_sent(self, data: bytes) -> None:
         """Note a line that was sent."""
-        self._sent.append(data[: 4 * LINE])
+        self._sent.append(_Line.of(data))
 
     def note_stderr(self, data: bytes) -> str:
         """Note what the CLI wrote to stderr; return it as text."""
         text = self._decoder.decode(data)
-        self._stderr.append(text)
-        self._stderr_size += len(text)
-        while self._stderr_size - len(self._stderr[0]) > STDERR:
+        kept = text[-STDERR - MARGIN :]
+        self._stderr.append(kept)
+        self._stderr_size += len(kept)
+        while self._stderr_size - len(self._stderr[0]) > STDERR + MARGIN:
             self._stderr_size -= len(self._stderr.popleft())
         return text
 
     def evidence(self, status: int | None = None) -> Evidence:
         """Return what is known, without secrets. A negative status is a signal."""
-        from .redaction import redact
+        from .redaction import Redactor
 
+        redact = Redactor()  # one for all, so that a secret has the same placeholder in each
         return Evidence(
             argv=tuple(map(redact, self._argv)),
             session=self.session,
             pid=self.pid,
             exit_code=status if status is not None and status >= 0 else None,
             signal=-status if status is not None and status < 0 else None,
-            stderr=redact("".join(self._stderr)[-STDERR:]),
-            received=_shown(event.line for event in self._received),
-            sent=_shown(self._sent),
+            stderr=redact("".join(self._stderr))[-STDERR:],
+            received=_shown(self._received, redact),
+            sent=_shown(self._sent, redact),
         )
 
 
-def _shown(lines: Iterable[bytes]) -> tuple[str, ...]:
-    return tuple(_short(line) for line in map(bytes.strip, lines) if line)
+class _Line(NamedTuple):
+    """The beginning of a line, and its length: it may hold a whole image."""
+
+    head: bytes
+    length: int
+
+    @classmethod
+    def of(cls, line: bytes) -> _Line:
+        return cls(line[:_KEPT], len(line))
 
 
-def _short(line: bytes) -> str:
-    """Show the beginning of a line, and read no more of it: it may hold a whole image."""
-    from .redaction import redact
+def _shown(lines: Iterable[_Line], redact: Redact) -> tuple[str, ...]:
+    return tuple(_short(line, redact) for line in lines if line.head.strip())
 
-    text = redact(line[: 4 * LINE].decode("utf-8", "replace"))
-    if len(text) <= LINE and len(line) <= 4 * LINE:
+
+def _short(line: _Line, redact: Redact) -> str:
+    # A little more than is shown: a secret at the end is recognised then.
+    text = redact(line.head.strip().decode("utf-8", "replace")[: LINE + LINE // 2])
+    if len(text) <= LINE and line.length <= _KEPT:
         return text
-    return f"{text[:LINE]}… (the first characters of {len(line)} bytes or more)"
+    return f"{text[:LINE]}… (the first characters of {line.length} bytes or more)"

@@ -2,10 +2,11 @@
 
 What is replaced: keys and tokens that are recognised by their form, values under a name such as
 `apiKey` or `password`, e-mail addresses, the home directory and the user's name. JSON stays the
-same JSON apart from the strings that held a secret.
+same JSON apart from the strings that held a secret, and numbers under a secret name. What secrets
+look like is in `secret_forms`.
 
 A secret that has neither form nor name is not recognised, nor is one that a model spells out in
-pieces.
+pieces of its own.
 """
 
 from __future__ import annotations
@@ -13,9 +14,33 @@ from __future__ import annotations
 import json
 import os
 import re
+import string
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 
-__all__ = ["PLACEHOLDER", "Redact", "Redactor", "redact", "rewrite"]
+import msgspec
+
+from .json_text import rewrite, rewrite_values
+from .secret_forms import (
+    AFTER_NAME,
+    ARGUMENT,
+    CANDIDATE,
+    COMMANDS,
+    IN_NETRC,
+    NAME,
+    NETRC_VALUE,
+    OPEN_END,
+    OPTION,
+    REST_OF_LINE,
+    SHORT_NAMES,
+    TOKEN,
+    URLS,
+    is_description,
+    is_reference,
+    is_secret_name,
+)
+
+__all__ = ["PLACEHOLDER", "Redact", "Redactor", "StreamRedactor", "redact", "rewrite"]
 
 Redact = Callable[[str], str]
 """Takes a string, usually a whole line, and returns it without its secrets."""
@@ -26,6 +51,15 @@ PLACEHOLDER = re.compile(r"<(key|email|secret)-\d+>")
 SHORTEST_OPAQUE = 12
 """A secret that was found by its name is looked for everywhere else if it is this long and has a
 digit; otherwise it may be an ordinary word."""
+
+MOST_LEARNED = 10_000
+"""How many secrets that were found by their names are looked for elsewhere."""
+MOST_BLOCKS = 64
+"""How many blocks can be written at the same time: by the model and by its subagents."""
+MOST_BLOCK_LINES = 200
+"""Lines of a private key."""
+MOST_PLACEHOLDERS = 100_000
+"""How many secrets have a number of their own. Then all numbers are given anew."""
 
 COMMON_NAMES = frozenset(
     [
@@ -44,66 +78,33 @@ COMMON_NAMES = frozenset(
 )
 """User names that identify no one, and are common words."""
 
-_SECRET_NAMES = (
-    "api key",
-    "access key",
-    "private key",
-    "secret key",
-    "signing key",
-    "encryption key",
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "passphrase",
-    "credential",
-    "credentials",
-    "authorization",
-    "cookie",
-)
-"""How the names of secrets end, in any spelling."""
-_NOT_SECRET = {"progresstoken"}
-_ENDINGS = tuple(name.replace(" ", "") for name in _SECRET_NAMES)
+PIECE = 32 * 1024
+"""Characters that are looked through in one go. This may run in a thread beside an event loop,
+which has to wait for each search in the text."""
+_LONGEST = 8 * 1024
+"""Characters before the end of a piece in which a place is looked for that is in no secret."""
+_LARGE = 256 * 1024
+"""Characters from which on it is found out in a quicker way whether a text is JSON."""
+_SHORTEST_NUMBER = 4
+"""Digits of a number that is taken for a secret, if its name says so."""
 
-_NAME = f"(?:{'|'.join(name.replace(' ', '[_-]?') for name in _SECRET_NAMES)})"
-_WORD = r"([^\s\"'\\,;&(){}\[\]<>]{6,})"
-_SCHEME = r"(?:(?:bearer|basic)\s+)?+"
-_PLACEHOLDER = rf"(?!{PLACEHOLDER.pattern.replace('(', '(?:')})"
-
-# Each finds secrets as its last group. All are linear: runs are bounded or cannot be
-# entered in their middle. Behind a quote a value goes on to the next one, else to the next space.
-_SECRETS = [
-    re.compile(
-        r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?"
-        r"(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z))",
-        re.DOTALL,
-    ),
-    re.compile(r"(sk-ant-[\w-]{4,})", re.ASCII),
-    re.compile(
-        r"(?<![A-Za-z0-9])(sk-[\w-]{20,}|gh[oprsu]_\w{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}"
-        r"|(?:xox[a-z]|xapp)-[\w-]{10,}|A[KS]IA[0-9A-Z]{16}|AIza[\w-]{30,}|ya29\.[\w-]{20,}"
-        r"|[rs]k_(?:live|test)_\w{16,}|npm_\w{30,}|hf_\w{30,}"
-        r"|eyJ[\w-]{8,2000}\.[\w-]{8,2000}(?:\.[\w-]{0,2000})?)",
-        re.ASCII,
-    ),
-]
-_NAMED_SECRETS = [
-    re.compile(
-        rf"{_NAME}\\*[\"']?\s*[:=]\s*\\*[\"']{_SCHEME}{_PLACEHOLDER}([^\"'\\]+)",
-        re.IGNORECASE,
-    ),
-    re.compile(rf"{_NAME}\\*[\"']?\s*[:=]\s*{_SCHEME}{_WORD}", re.IGNORECASE),
-    re.compile(
-        rf"(?<![\w-])--[\w-]{{0,40}}?{_NAME}\s+\\*[\"']?{_SCHEME}(?!-){_WORD}", re.IGNORECASE
-    ),
-    re.compile(r"\bbearer\s+([\w.~+/=-]{8,})", re.IGNORECASE | re.ASCII),
-    re.compile(r"://[^\s/:@\"']{0,100}:([^\s/@\"'<>]{1,200})@"),
-]
+_BLOCK = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_END_OF_BLOCK = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_RUN = re.compile(r"[^\s\"'\\,;&(){}\[\]<>]{12,}")
+"""What a secret that is looked for everywhere consists of."""
+_HEAD = re.compile(r"(\s*)([^\s\"'\\,;&(){}\[\]<>]+)")
+"""The beginning of a text, up to where a secret would end that began before."""
+_LAST_RUN = re.compile(r"[\w.~+/=:$@-]+\Z")
+TAIL = 120
+"""Characters of a text that are remembered, in case that a secret was cut."""
+_CUTS = tuple(map(re.compile, (r"(?<=[^\s:=>,])\n(?=\S)", r"(?<=[.;!?])\s", r"\s", r"[^\w-]")))
+"""Where a text can be cut, the best place first: a secret has none of these in it."""
 _AT_A_HOST = re.compile(r"@(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,63}")
 _LOCAL_PART = re.compile(r"[\w.%+-]+")
 LONGEST_LOCAL_PART = 256
 """Characters before the @ of an address; RFC 5321 allows 64 bytes."""
-_VALUE = re.compile(rf"\s*+{_SCHEME}(.*)", re.IGNORECASE | re.DOTALL)
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+_VALUE = re.compile(r"\s*+(?:(?:bearer|basic)\s+)?+(.*)", re.IGNORECASE | re.DOTALL)
 
 
 class Redactor:
@@ -133,38 +134,137 @@ class Redactor:
         self._users = _any_of(names, "[A-Za-z0-9]")
         self._placeholders: dict[str, str] = {}
         self._count = {"key": 0, "email": 0, "secret": 0}
-        self._known: dict[str, str] = {}
-        self._find_known = _any_of([])
-        for name, value in variables.items():
-            if _is_secret_name(name) and len(value) >= SHORTEST_OPAQUE:
-                self._remember(value)
-        for secret in extra:
-            self._remember(secret)
+        self._known = _known_secrets(variables, extra)
+        self._find_known = _any_of(self._known)
+        self._learned: dict[str, set[str]] = {}
+        """Secrets that were found by their names, by how they begin."""
 
     def __call__(self, text: str) -> str:
         """Return the string without its secrets. JSON stays JSON."""
-        try:
-            json.loads(text, strict=False)
-        except (ValueError, RecursionError):
-            return self._plain(text)
-        return rewrite(text, self._string)
+        if _is_json(text):
+            return rewrite_values(text, self._string, self._number, _inherited)
+        return self._plain(text)
+
+    def after(self, before: str, text: str) -> str:
+        """Redact a text that goes on where another one, which is written already, has ended.
+
+        If a secret was cut in two, its second piece is replaced.
+
+        Args:
+            before: the end of the other text, as it was.
+            text: the text.
+        """
+        before = _tail(before)
+        head = _HEAD.match(text)
+        if head is None or not _may_be_cut(before, head[0]):
+            return self(text)
+        is_cut = OPEN_END.search(before) is not None and bool(head[2])
+        if not is_cut and self(before + head[0]) == self(before) + self(head[0]):
+            return self(text)
+        secret = [*before.split()[-1:], head[2]]
+        return head[1] + self._key("".join(secret)) + self(text[head.end() :])
+
+    def value(self, value: Any, name: str = "") -> Any:
+        """Return JSON types without their secrets; other objects as strings.
+
+        Args:
+            value: what `json.loads` returns.
+            name: the name that it is under.
+        """
+        if isinstance(value, Mapping):
+            items = ((str(key), it) for key, it in value.items())
+            return {self._plain(key): self.value(it, _inherited(name, key)) for key, it in items}
+        if isinstance(value, list | tuple):
+            return [self.value(it, name) for it in value]
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, int | float):
+            is_secret = self._number(name, repr(value)) != repr(value)
+            return self._key(repr(value)) if is_secret else value
+        return self._string(name, value if isinstance(value, str) else str(value))
+
+    # --- JSON ------------------------------------------------------------------------------------
 
     def _string(self, name: str, value: str) -> str:
-        if _is_secret_name(name):
+        if is_secret_name(name):
             return _VALUE.sub(lambda match: _replaced(match, self._named), value, count=1)
         # JSON inside JSON: what a tool returned, or its input in pieces.
         return self(value) if value[:1] in ("{", "[") else self._plain(value)
 
+    def _number(self, name: str, number: str) -> str:
+        digits = sum(map(str.isdigit, number))
+        if digits < _SHORTEST_NUMBER or not is_secret_name(name):
+            return number
+        return f'"{self._key(number)}"'
+
+    # --- text ------------------------------------------------------------------------------------
+
     def _plain(self, text: str) -> str:
-        text = self._find_known.sub(self._secret, text)
-        for pattern in _SECRETS:
-            text = pattern.sub(lambda match: _replaced(match, self._key), text)
-        for pattern in _NAMED_SECRETS:
-            text = pattern.sub(lambda match: _replaced(match, self._named), text)
+        if "PRIVATE KEY" in text:
+            text = self._without_blocks(text)
+        if len(text) <= PIECE:
+            return self._piece(text)
+        return "".join(map(self._piece, _pieces_of(text)))
+
+    def _without_blocks(self, text: str) -> str:
+        """Replace private keys in their usual form; one that does not end, up to the end."""
+        pieces, done = [], 0
+        while (begin := _BLOCK.search(text, done)) is not None:
+            end = _END_OF_BLOCK.search(text, begin.end())
+            stop = len(text) if end is None else end.end()
+            pieces += [text[done : begin.start()], self._key(text[begin.start() : stop])]
+            done = stop
+        return "".join([*pieces, text[done:]])
+
+    def _piece(self, text: str) -> str:
+        if self._known:
+            text = self._find_known.sub(self._secret, text)
+        if self._learned:
+            text = _RUN.sub(self._without_learned, text)
+        if len(text) >= SHORTEST_OPAQUE:
+            text = CANDIDATE.sub(self._without_tokens, text)
+            text = self._without_named(text)
         if "@" in text:
             text = self._without_addresses(text)
         text = self._home.sub("~", text)
         return self._users.sub("<user>", text)
+
+    def _without_tokens(self, candidate: re.Match[str]) -> str:
+        return TOKEN.sub(lambda match: self._key(match[0]), candidate[0])
+
+    def _without_named(self, text: str) -> str:
+        lower = _lower(text)
+        patterns = [pattern for hint, pattern in COMMANDS if hint in lower]
+        if "://" in text or "?" in text or "&" in text or ".com/" in text:
+            patterns += URLS
+        for pattern in patterns:
+            text = pattern.sub(self._replace_named, text)
+        return self._without_values(text, _lower(text) if patterns else lower)
+
+    def _replace_named(self, match: re.Match[str]) -> str:
+        return match[0] if is_reference(match[1]) else _replaced(match, self._named)
+
+    def _without_values(self, text: str, lower: str) -> str:
+        """Replace what stands behind a secret name."""
+        pieces, done = [], 0
+        for name in NAME.finditer(lower):
+            value = _value_of(name, text) if name.start() >= done else None
+            if value is not None and not is_reference(value[1]):
+                pieces += [text[done : value.start(1)], self._named(value[1])]
+                done = value.end(1)
+        return "".join([*pieces, text[done:]]) if pieces else text
+
+    def _without_learned(self, run: re.Match[str]) -> str:
+        text, place, pieces, done = run[0], 0, [], 0
+        while place <= len(text) - SHORTEST_OPAQUE:
+            found = self._learned.get(text[place : place + SHORTEST_OPAQUE], ())
+            secret = max((it for it in found if text.startswith(it, place)), key=len, default="")
+            if secret:
+                pieces += [text[done:place], self._key(secret)]
+                done = place = place + len(secret)
+            else:
+                place += 1
+        return "".join([*pieces, text[done:]])
 
     def _without_addresses(self, text: str) -> str:
         # Searched backwards from the @: forwards, each letter of a long string could begin one.
@@ -179,6 +279,8 @@ class Redactor:
                 done = match.end()
         return "".join([*pieces, text[done:]])
 
+    # --- placeholders ----------------------------------------------------------------------------
+
     def _secret(self, match: re.Match[str]) -> str:
         return self._placeholder(self._known[match[0]], "secret")
 
@@ -188,21 +290,89 @@ class Redactor:
     def _named(self, secret: str) -> str:
         if not secret or PLACEHOLDER.fullmatch(secret):
             return secret
-        if len(secret) >= SHORTEST_OPAQUE and any(map(str.isdigit, secret)):
-            self._remember(secret)
+        self._learn(secret)
         return self._key(secret)
 
-    def _remember(self, secret: str) -> None:
-        """Look for this secret from now on, also in its JSON form."""
-        if secret and secret not in self._known:
-            self._known |= {secret: secret, json.dumps(secret)[1:-1]: secret}
-            self._find_known = _any_of(self._known)
+    def _learn(self, secret: str) -> None:
+        """Look for this secret from now on, wherever it is."""
+        if not any(map(str.isdigit, secret)) or not _RUN.fullmatch(secret):
+            return
+        if len(self._learned) < MOST_LEARNED:
+            self._learned.setdefault(secret[:SHORTEST_OPAQUE], set()).add(secret)
 
     def _placeholder(self, secret: str, kind: str) -> str:
         if secret not in self._placeholders:
+            if len(self._placeholders) >= MOST_PLACEHOLDERS:
+                self._placeholders.clear()
             self._count[kind] += 1
             self._placeholders[secret] = f"<{kind}-{self._count[kind]}>"
         return self._placeholders[secret]
+
+
+class StreamRedactor:
+    """Redacts the lines of one stream in their order, also a secret that is spread over several.
+
+    What a model writes arrives in pieces, each in a line of its own; and a private key on stderr
+    has many lines.
+
+    Args:
+        redactor: removes the secrets of single lines.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._block_lines = 0
+        self._tails: dict[str, str] = {}
+
+    def __call__(self, line: str) -> str:
+        """Return the next line without its secrets."""
+        if self._block_lines:
+            return self._in_block(line)
+        if '"content_block_delta"' in line and (piece := _Piece.of(line)) is not None:
+            return self._next_piece(line, piece)
+        if "PRIVATE KEY" in line and (begin := _BLOCK.search(line)) and line[:1] not in ("{", "["):
+            is_open = _END_OF_BLOCK.search(line, begin.end()) is None
+            self._block_lines = MOST_BLOCK_LINES if is_open else 0
+        return self._redactor(line)
+
+    def _in_block(self, line: str) -> str:
+        is_end = _END_OF_BLOCK.search(line) is not None
+        self._block_lines = 0 if is_end or line[:1] == "{" else self._block_lines - 1
+        return self._redactor(line) if line[:1] == "{" else self._redactor._key(line)
+
+    def _next_piece(self, line: str, piece: _Piece) -> str:
+        before = self._tails.pop(piece.block, "")
+        shown = self._redactor.after(before, piece.text)
+        self._tails[piece.block] = _tail(before + piece.text)
+        if len(self._tails) > MOST_BLOCKS:
+            del self._tails[next(iter(self._tails))]
+
+        def change(name: str, value: str) -> str:
+            is_piece = name == piece.field and value == piece.text
+            return shown if is_piece else self._redactor._string(name, value)
+
+        return rewrite(line, change)
+
+
+class _Piece(NamedTuple):
+    """A piece of a block that is being written: which block it is, and the field with the text."""
+
+    block: str
+    field: str
+    text: str
+
+    @classmethod
+    def of(cls, line: str) -> _Piece | None:
+        try:
+            message = json.loads(line)
+            event = message["event"]
+            for field in ("text", "thinking", "partial_json"):
+                if isinstance(text := event["delta"].get(field), str):
+                    block = f"{message.get('parent_tool_use_id')} {event.get('index')}"
+                    return cls(block, field, text)
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            pass
+        return None
 
 
 def redact(
@@ -212,9 +382,101 @@ def redact(
     return Redactor(home=home, extra=extra)(text)
 
 
-def _is_secret_name(name: str) -> bool:
-    letters = re.sub("[^a-z]", "", name.lower())
-    return letters.endswith(_ENDINGS) and letters not in _NOT_SECRET
+def _known_secrets(variables: Mapping[str, str], extra: Iterable[str]) -> dict[str, str]:
+    """Return strings to look for, with the secrets that they stand for: also in their JSON form."""
+    named = [
+        value
+        for name, value in variables.items()
+        if is_secret_name(name) and len(value) >= SHORTEST_OPAQUE and not is_reference(value)
+    ]
+    known: dict[str, str] = {}
+    for secret in filter(None, [*named, *extra]):
+        known |= {secret: secret, json.dumps(secret)[1:-1]: secret}
+    return known
+
+
+def _inherited(outer: str, own: str) -> str:
+    """Say under which name a value is that is in an object under another name."""
+    return outer if is_secret_name(outer) and not is_description(own) else own
+
+
+def _tail(text: str) -> str:
+    """Return the end of a text, with the whole of what may be a long token."""
+    run = _LAST_RUN.search(text, max(0, len(text) - _LONGEST))
+    return text[-TAIL:] if run is None else text[min(run.start(), max(0, len(text) - TAIL)) :]
+
+
+def _may_be_cut(before: str, head: str) -> bool:
+    """Whether a secret may begin in one text and end in the next; if not, much work is saved."""
+    run = _LAST_RUN.search(before + head)
+    if run is not None and run.end() - run.start() >= SHORTEST_OPAQUE:
+        return bool(before) and run.start() < len(before)
+    lower = _lower(before)
+    return "@" in before or "://" in before or NAME.search(lower) is not None or "bearer" in lower
+
+
+def _is_json(text: str) -> bool:
+    if len(text) > _LARGE:
+        try:
+            msgspec.json.decode(text.encode("utf-8", "surrogatepass"), type=msgspec.Raw)
+        except (msgspec.DecodeError, RecursionError):
+            return False
+        return True
+    try:
+        json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _pieces_of(text: str) -> Iterable[str]:
+    """Cut a long text where no secret is cut in two."""
+    start = 0
+    while len(text) - start > PIECE:
+        cut = _cut(text, start + PIECE)
+        yield text[start:cut]
+        start = cut
+    yield text[start:]
+
+
+def _cut(text: str, end: int) -> int:
+    window = text[end - _LONGEST : end]
+    for pattern in _CUTS:
+        places = [match.start() for match in pattern.finditer(window)]
+        if places:
+            return end - _LONGEST + max(places[-1], 1)
+    return end
+
+
+def _lower(text: str) -> str:
+    """Return the text in lower case, with each letter in its place."""
+    lower = text.lower()
+    return lower if len(lower) == len(text) else text.translate(_LOWER)
+
+
+def _value_of(name: re.Match[str], text: str) -> re.Match[str] | None:
+    """Find the value that stands behind a name; None if there is none."""
+    start, end = name.span()
+    if name[0] in SHORT_NAMES and not _is_word(text, start):
+        return None
+    if name[0] == "pwd" and re.match(r"\W{1,3}[/~]", text[end : end + 5]):
+        return None  # a directory
+    if name[0] in ("authorization", "cookie") and (rest := REST_OF_LINE.match(text, end)):
+        return rest
+    for pattern in AFTER_NAME:
+        if (value := pattern.match(text, end)) is not None:
+            return value
+    if OPTION.search(text, max(0, start - 50), start):
+        return ARGUMENT.match(text, end)
+    if name[0] == "password" and IN_NETRC.search(text, max(0, start - 500), start):
+        return NETRC_VALUE.match(text, end)
+    return None
+
+
+def _is_word(text: str, start: int) -> bool:
+    """Whether a word begins here, and not only a part of one: `DB_PASS`, `dbPass`."""
+    before = text[start - 1 : start]
+    return not before.isalpha() or (before.islower() and text[start].isupper())
 
 
 def _any_of(texts: Iterable[str], not_beside: str = "") -> re.Pattern[str]:
@@ -231,41 +493,3 @@ def _replaced(match: re.Match[str], change: Redact) -> str:
     """Change the group of a match and keep the rest of it."""
     start, end = match.start(1) - match.start(), match.end(1) - match.start()
     return match[0][:start] + change(match[1]) + match[0][end:]
-
-
-# --- strings in JSON -----------------------------------------------------------------------------
-
-_STRING = re.compile(r'("(?:[^"\\]++|\\.)*+")(\s*+:)?', re.DOTALL)
-_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-
-
-def rewrite(line: str, change: Callable[[str, str], str]) -> str:
-    """Change strings in JSON and leave everything else as it was written.
-
-    Args:
-        line: the JSON.
-        change: takes the key of a string and the string, and returns the new one. A key of an
-            object is itself a string under the key "".
-    """
-    name = ""
-
-    def replace(match: re.Match[str]) -> str:
-        nonlocal name
-        token, colon = match.groups(default="")
-        value = _value(token)
-        new = change("" if colon else name, value)
-        if colon:
-            name = value
-        if new == value:
-            return match[0]
-        # A lone surrogate is either an escape, or represents a byte that is not UTF-8.
-        return json.dumps(new, ensure_ascii=bool(_ESCAPED_SURROGATE.search(token))) + colon
-
-    return _STRING.sub(replace, line)
-
-
-def _value(token: str) -> str:
-    try:
-        return str(json.loads(token, strict=False)) if "\\" in token else token[1:-1]
-    except ValueError:  # an escape that JSON does not have
-        return token[1:-1]

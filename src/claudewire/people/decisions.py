@@ -10,9 +10,8 @@ While a handler decides, the request also waits in the inbox, where it can be an
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -21,8 +20,8 @@ from typing import Any, Literal, Protocol, TypeVar, cast
 import anyio
 import msgspec
 
-from ..concurrency import DetachedCall
-from ..errors import OptionsError, redact
+from ..concurrency import DetachedCall, compute_in_thread, ends_the_caller
+from ..errors import OptionsError, Redactor, redact
 from ..policy import Audit, Decision, DecisionRecord, digest
 from ..wire import (
     CanUseTool,
@@ -45,6 +44,7 @@ __all__ = [
     "People",
     "Person",
     "PolicyLike",
+    "decide_by_policy",
     "no_handler",
     "policy_decision",
 ]
@@ -52,12 +52,17 @@ __all__ = [
 logger: logging.Logger = logging.getLogger("claudewire.people")
 
 AnswerT = TypeVar("AnswerT")
+ComputedT = TypeVar("ComputedT")
 
 DENIED_BY_POLICY = "The policy does not allow this."
 POLICY_FAILED = "The application's policy raised an exception, so the tool was denied."
 POLICY = "policy"
 MAX_THREADS = 64
 """How many plain functions may run at once for one session; further ones wait for a thread."""
+
+LARGE_LINE, LARGE_TEXT = 4000, 300
+"""How many bytes the line of a request has, or characters a value in it, if it is looked at in a
+thread: what is made to take long takes a policy some milliseconds already."""
 
 Person = Callable[[Any], Any]
 """Answers requests of every kind: a function or a coroutine function of one `Pending`."""
@@ -102,6 +107,27 @@ def policy_decision(policy: PolicyLike, request: Pending[Any]) -> Decision:
     elif behavior == "allow" and request.body.requires_user_interaction:
         behavior = "ask"
     return Decision(behavior, decided.reason, decided.rule)
+
+
+async def decide_by_policy(
+    policy: PolicyLike, request: Pending[Any], limiter: anyio.CapacityLimiter
+) -> Decision:
+    """Ask a policy about a request, in a thread if that may take long."""
+    if _is_large(request):
+        from ..policy import Policy
+
+        if type(policy) is Policy:  # one of the application may not be made for threads
+            return await compute_in_thread(policy_decision, policy, request, limiter=limiter)
+    return policy_decision(policy, request)
+
+
+def _is_large(request: Pending[Any]) -> bool:
+    """Whether it may take long to look at all of a request."""
+    if not isinstance(request, ToolPending):
+        return False
+    is_long = len(request._request.line) > LARGE_LINE
+    values = request.input.values()
+    return is_long or any(isinstance(it, str) and len(it) > LARGE_TEXT for it in values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +222,7 @@ class Decider:
         self._form = form
         self._open: dict[str, Pending[Any]] = {}
         self._limiter = anyio.CapacityLimiter(MAX_THREADS)
+        self._computing = anyio.CapacityLimiter(1)
 
     @property
     def inbox(self) -> Inbox:
@@ -240,25 +267,34 @@ class Decider:
         self, asked: Request, kind: Callable[..., Pending[AnswerT]], **where: Any
     ) -> AnswerT:
         request = kind(asked, session=self.session, clock=self.inbox.clock, **where)
-        decision = self._apply_policy(request)
         self._open[asked.id] = request
+        is_large = _is_large(request)
+        decision, subject = UNDECIDED, None
         try:
+            decision = await self._apply_policy(request)
+            if is_large and self.people.audit is not None:
+                subject = await self._compute(_Subject.of, request, self.people.audit_contents)
             if request.is_waiting:
                 await self._ask(request)
         finally:
             if self._open.get(asked.id) is request:  # the CLI may reuse the id of a cancelled one
                 del self._open[asked.id]
             request.withdraw()
-            self._record(request, decision)
+            self._record(request, decision, subject)
         return cast("AnswerT", request.result)
 
-    def _apply_policy(self, request: Pending[Any]) -> Decision:
+    async def _compute(self, function: Callable[..., ComputedT], *arguments: Any) -> ComputedT:
+        return await compute_in_thread(function, *arguments, limiter=self._computing)
+
+    async def _apply_policy(self, request: Pending[Any]) -> Decision:
         """Let the policy decide, if it does."""
         if self.people.policy is None:
             return UNDECIDED
         try:
-            decision = policy_decision(self.people.policy, request)
-        except BaseException:
+            decision = await decide_by_policy(self.people.policy, request, self._computing)
+        except BaseException as error:
+            if ends_the_caller(error):
+                raise
             logger.exception("The policy raised an exception about %s", request.id)
             if not isinstance(request, PermissionRequest):
                 return UNDECIDED
@@ -291,29 +327,47 @@ class Decider:
 
     # --- records ---------------------------------------------------------------------------------
 
-    def _record(self, request: Pending[Any], decision: Decision) -> None:
+    def _record(self, request: Pending[Any], decision: Decision, subject: _Subject | None) -> None:
         if self.people.audit is None:
             return
         try:
             session = self._conversation() or request.session or None
-            record = _record(request, decision, session, self.inbox.clock.time())
+            subject = subject or _Subject.of(request, self.people.audit_contents)
+            record = _record(request, decision, subject, session, self.inbox.clock.time())
             if self.people.audit_contents:
-                record = replace(record, asked=_asked(request), answered=_answered(request))
+                record = replace(record, asked=subject.asked, answered=_answered(request))
             self.people.audit(record)
         except BaseException:
             logger.exception("The decision about %s could not be recorded", request.id)
 
 
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What a record says about what was asked."""
+
+    tool: str
+    digest: str
+    asked: dict[str, Any] | None
+
+    @classmethod
+    def of(cls, request: Pending[Any], with_contents: bool) -> _Subject:
+        tool, input = _subject(request)
+        return cls(tool, digest(input), _asked(request) if with_contents else None)
+
+
 def _record(
-    request: Pending[Any], decision: Decision, session_id: str | None, when: float
+    request: Pending[Any],
+    decision: Decision,
+    subject: _Subject,
+    session_id: str | None,
+    when: float,
 ) -> DecisionRecord:
-    tool, input = _subject(request)
     reason = getattr(request.result, "message", None) or decision.reason or request.ending
     return DecisionRecord(
         when=datetime.fromtimestamp(when, UTC),
         request_id=request.id,
-        tool=tool,
-        input_digest=digest(input),
+        tool=subject.tool,
+        input_digest=subject.digest,
         answer=_decision(request),
         decided_by=_decided_by(request, decision),
         reason=redact(reason),
@@ -372,7 +426,6 @@ def _answered(request: Pending[Any]) -> dict[str, Any]:
     return _redacted(told)
 
 
-def _redacted(value: Any) -> dict[str, Any]:
-    written = json.dumps(value, ensure_ascii=False, default=str)
-    plain: dict[str, Any] = json.loads(redact(written, home=""))
+def _redacted(value: Mapping[str, Any]) -> dict[str, Any]:
+    plain: dict[str, Any] = Redactor(home="").value(value)
     return plain

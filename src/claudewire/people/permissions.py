@@ -219,12 +219,22 @@ def _title(body: CanUseTool) -> str:
         return body.title
     subject = next((body.input[key] for key in _SUBJECTS if body.input.get(key)), None)
     if subject is None:
-        subject = json.dumps(body.input, ensure_ascii=False, default=str) if body.input else ""
-    line = " ".join(str(subject).split())
+        subject = _beginning(body.input) if body.input else ""
+    line = " ".join(str(subject)[: 10 * _LONGEST_TITLE].split())
     if len(line) > _LONGEST_TITLE:
         line = f"{line[:_LONGEST_TITLE]}…"
     name = body.display_name or body.tool_name
     return f"{name}: {line}" if line else name
+
+
+def _beginning(input: Mapping[str, Any]) -> str:
+    """Write the beginning of an input as JSON, and read no more of it: it may be very long."""
+    written = ""
+    for piece in json.JSONEncoder(ensure_ascii=False, default=str).iterencode(input):
+        written += piece
+        if len(written) > 10 * _LONGEST_TITLE:
+            break
+    return written
 
 
 def _from_mapping(given: Mapping[str, Any]) -> object:

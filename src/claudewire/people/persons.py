@@ -17,7 +17,7 @@ import anyio
 import msgspec
 
 from ..concurrency import call_function
-from .decisions import Person, PolicyLike, policy_decision
+from .decisions import Person, PolicyLike, decide_by_policy
 from .handlers import check_handler
 from .inbox import Change, Inbox
 from .pending import AnswerError, Pending
@@ -65,9 +65,10 @@ def policy_then(policy: PolicyLike, person: Person) -> Person:
         person: is asked then, and about everything that is not a use of a tool.
     """
     check_handler(person, "person")
+    computing = anyio.CapacityLimiter(1)
 
     async def decide(request: Pending[Any]) -> Any:
-        decision = policy_decision(policy, request)
+        decision = await decide_by_policy(policy, request, computing)
         if decision.behavior == "deny":
             return request._denial(decision.reason)
         if decision.behavior == "allow":

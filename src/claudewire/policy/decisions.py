@@ -100,12 +100,16 @@ Audit = Callable[[DecisionRecord], object]
 """Called with each record. Its return value is ignored; it should be quick, and not raise."""
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str)
+
+
 def digest(input: Mapping[str, Any]) -> str:
     """Return a string that is the same for the same input, in whatever order its fields are."""
-    text = json.dumps(
-        dict(input), ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=str
-    )
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    hashed = hashlib.sha256()
+    # In pieces: of a long input this may be done beside an event loop.
+    for piece in _ENCODER.iterencode(dict(input)):
+        hashed.update(piece.encode("utf-8", "surrogatepass"))
+    return hashed.hexdigest()
 
 
 class JsonLinesAudit:

@@ -80,7 +80,7 @@ an answer counts as several, and a piece of text, of which a chunk may have hund
 OF_A_REQUEST = 10
 """As how many events a request counts: it starts a task, and all these run in the next round."""
 
-SERVED_AT_ONCE = 500
+SERVED_AT_ONCE = 1000
 """Requests of the CLI that are served at the same time; the others wait for their turn. Thousands
 of tasks would keep Python's garbage collector busy for too long at a time."""
 MOST_OPEN = 50_000

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..wire import Event
 
 if TYPE_CHECKING:
-    from ..errors import Redactor
+    from ..errors import StreamRedactor
 
 __all__ = ["WireLogger"]
 
@@ -30,8 +30,8 @@ class WireLogger:
 
     def __init__(self, session: Callable[[], str]) -> None:
         self._session = session
-        # One for all lines, so that a secret has the same placeholder in each of them.
-        self._redact: Redactor | None = None
+        # For all lines, so that a secret has the same placeholder in each of them.
+        self._redact: dict[str, StreamRedactor] | None = None
 
     def sent(self, data: bytes) -> None:
         """Log a line to the CLI."""
@@ -51,10 +51,14 @@ class WireLogger:
                 self._write("!", line)
 
     def _write(self, direction: str, line: str) -> None:
-        from ..errors import Redactor
+        from ..errors import Redactor, StreamRedactor
 
         if line := line.strip():
-            self._redact = self._redact or Redactor()
-            text = self._redact(line)
-            shown = text if len(text) <= LINE else f"{text[:LINE]}… ({len(text)} characters)"
+            if self._redact is None:
+                redactor = Redactor()
+                self._redact = {direction: StreamRedactor(redactor) for direction in "><!"}
+            # Not more than is shown is looked at: a line may have many megabytes.
+            text = self._redact[direction](line[: 2 * LINE])
+            is_whole = len(text) <= LINE and len(line) <= 2 * LINE
+            shown = text if is_whole else f"{text[:LINE]}… ({len(line)} characters)"
             log.debug("%s %s %s", self._session(), direction, shown)

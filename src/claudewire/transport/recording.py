@@ -12,24 +12,32 @@ conversation, in the order in which the application saw it:
 
 `t` counts the seconds since the start. `>` is what the application sent, `<` what the CLI wrote
 and `!` its stderr. `partial` marks a last line that had no newline. A byte that is not UTF-8
-stands in `line` as the escape of a lone surrogate, `\udc80` to `\udcff`, so nothing is lost.
+stands in `line` as the escape of a lone surrogate, `\udc80` to `\udcff`, so nothing is lost. Of a
+line of many megabytes only the beginning is kept, and `cut` has its length in bytes.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
-import sys
+import stat
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, cast
+from typing import Any, BinaryIO, Literal
 
-from ..errors import Redact, Redactor
-from ..wire import Connection, Error, Event, Lines, LocalProtocolError, Role
+import anyio
+
+from ..concurrency import Latch, compute_in_thread
+from ..errors import Redact, Redactor, StreamRedactor, dump_string
+from ..wire import Connection, Error, Event, Lines, LocalProtocolError, Oversize, Role
 from .base import Transport
 
 __all__ = [
@@ -42,6 +50,12 @@ __all__ = [
 ]
 
 VERSION = 1
+
+LONGEST = 32 * 2**20
+"""Bytes of a line that are recorded; of a longer one, only the beginning. It has to be kept in
+memory until it ends, and looking for secrets in it takes seconds."""
+MUCH = 8 * 1024
+"""Bytes that are recorded in a thread."""
 
 Direction = Literal[">", "<", "!"]
 _DIRECTIONS: tuple[Direction, ...] = (">", "<", "!")
@@ -66,6 +80,8 @@ class RecordingEntry:
     line: bytes | None = None
     """Without its newline; None for the end of this direction and for the exit."""
     partial: bool = False
+    cut: int | None = None
+    """How many bytes the line had, if only its beginning is kept."""
     exit: int | None = None
     """The status, if this is the exit and there was one."""
     number: int = 0
@@ -101,11 +117,18 @@ class RecordingEntry:
             obj |= {"dir": self.dir, "line": self.text}
         if self.partial:
             obj["partial"] = True
+        if self.cut is not None:
+            obj["cut"] = self.cut
         return _dump(obj)
 
 
 def _dump(obj: Mapping[str, Any]) -> bytes:
-    return json.dumps(obj).encode() + b"\n"
+    """Write an object, and a long string in it in pieces: this may run beside an event loop."""
+    fields = (
+        f"{json.dumps(name)}: {dump_string(it) if isinstance(it, str) else json.dumps(it)}"
+        for name, it in obj.items()
+    )
+    return f"{{{', '.join(fields)}}}\n".encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +231,14 @@ def _entry(number: int, obj: dict[str, Any], before: float) -> RecordingEntry:
         raise RecordingError(number, f'"dir" must be ">", "<" or "!", not {direction!r}')
     if obj.get("eof") is True:
         return RecordingEntry(t=t, dir=direction, number=number)
-    line = _line(number, obj.get("line"))
+    line, cut = _line(number, obj.get("line")), obj.get("cut")
     return RecordingEntry(
-        t=t, dir=direction, line=line, partial=obj.get("partial") is True, number=number
+        t=t,
+        dir=direction,
+        line=line,
+        partial=obj.get("partial") is True,
+        cut=cut if type(cut) is int else None,
+        number=number,
     )
 
 
@@ -230,11 +258,15 @@ class Recorder:
     """Writes a recording as it happens. After each line the file is complete so far.
 
     Args:
-        sink: a path, which is overwritten, or a binary file, which stays open.
+        sink: a path, which is overwritten, or a binary file, which stays open. A file is readable
+            by this user only, and must not be a symbolic link.
         header: what to add to the header, such as `argv` and `cli_version`.
         redactor: removes the secrets; True for a `Redactor`, False to keep them. It is given whole
             lines, and must return JSON for JSON.
         clock: returns the time in seconds.
+
+    Raises:
+        OSError: the file cannot be written, is a link, or belongs to another user.
     """
 
     def __init__(
@@ -245,26 +277,28 @@ class Recorder:
         redactor: Redact | bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._redact: Redact = redactor if callable(redactor) else Redactor()
-        if redactor is False:
-            self._redact = str  # which keeps a string as it is
+        redact: Redact = Redactor() if redactor is True else redactor or str
+        self._redact = redact
+        self._redact_line: dict[Direction, Redact] = {
+            it: StreamRedactor(redact) if isinstance(redact, Redactor) else redact
+            for it in _DIRECTIONS
+        }
         self._clock = clock
         self._start = clock()
-        # No line is too long to be kept: the application gets it as well.
-        self._lines: dict[Direction, Lines] = {it: Lines(sys.maxsize) for it in _DIRECTIONS}
+        self._lines: dict[Direction, Lines] = {it: Lines(LONGEST) for it in _DIRECTIONS}
         self._ended: set[Direction] = set()
         self._exited = False
         self._owned = isinstance(sink, str | os.PathLike)
         self._file: BinaryIO | None
-        if isinstance(sink, str | os.PathLike):
-            self._file = Path(sink).open("wb")  # noqa: SIM115 (until `close`)
-        else:
-            self._file = sink
+        self._file = _open_private(sink) if isinstance(sink, str | os.PathLike) else sink
         self._write(_dump({"claudewire": VERSION, **self._head(header or {}, bool(redactor))}))
 
     def feed(self, direction: Direction, data: bytes) -> None:
         """Record what went one way; lines are written when they are complete."""
-        self._add(direction, self._lines[direction].feed(data))
+        self._feed(direction, data)
+
+    def _feed(self, direction: Direction, data: bytes, t: float | None = None) -> None:
+        self._add(direction, self._lines[direction].feed(data), t=t)
 
     def end(self, direction: Direction) -> None:
         """Record the end of a direction."""
@@ -287,16 +321,27 @@ class Recorder:
             self._file.close()
         self._file = None
 
+    def _unfinished(self, direction: Direction) -> int:
+        return self._lines[direction].pending
+
     def _t(self) -> float:
         return round(self._clock() - self._start, 6)
 
     def _add(
-        self, direction: Direction, lines: Iterable[bytes | Event], partial: bool = False
+        self,
+        direction: Direction,
+        lines: Iterable[bytes | Oversize],
+        *,
+        partial: bool = False,
+        t: float | None = None,
     ) -> None:
         for line in lines:
-            text = self._redact(cast("bytes", line).decode("utf-8", "surrogateescape"))
+            cut = line.length if isinstance(line, Oversize) else None
+            kept = line.head if isinstance(line, Oversize) else line
+            text = self._redact_line[direction](kept.decode("utf-8", "surrogateescape"))
             redacted = text.encode("utf-8", "surrogateescape")
-            entry = RecordingEntry(t=self._t(), dir=direction, line=redacted, partial=partial)
+            when = self._t() if t is None else t
+            entry = RecordingEntry(t=when, dir=direction, line=redacted, partial=partial, cut=cut)
             self._write(entry.dump())
 
     def _write(self, line: bytes) -> None:
@@ -320,11 +365,42 @@ class Recorder:
         return shown
 
 
+def _open_private(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file for writing that only this user can read.
+
+    Raises:
+        OSError: it cannot be written, is a symbolic link, or belongs to another user.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    try:
+        number = os.open(path, flags, 0o600)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        words = "A recording is not written through a symbolic link; name the file itself"
+        raise OSError(error.errno, words, os.fspath(path)) from None
+    try:
+        facts = os.fstat(number)
+        if stat.S_ISREG(facts.st_mode):
+            if facts.st_uid != os.geteuid():
+                words = "The file for the recording belongs to another user; use another name"
+                raise PermissionError(errno.EPERM, words, os.fspath(path))
+            os.fchmod(number, 0o600)
+            os.ftruncate(number, 0)
+        return open(number, "wb")
+    except BaseException:
+        os.close(number)
+        raise
+
+
 class RecordingTransport:
-    """Passes another transport's bytes on, unchanged and at once, and records them.
+    """Passes another transport's bytes on, unchanged, and records them.
 
     Its arguments are those of `Recorder`. If the recording cannot be written, the error is raised:
     half a recording that looks whole would be worse.
+
+    What is received is passed on when it is recorded. Looking for secrets takes time, so much data
+    is recorded in a thread, and what is sent meanwhile is recorded after it.
 
     Attributes:
         inner: the transport that is recorded.
@@ -341,40 +417,110 @@ class RecordingTransport:
     ) -> None:
         self.inner = inner
         self._recorder = Recorder(sink, header=header, redactor=redactor, clock=clock)
+        self._unreturned: dict[Direction, bytes] = {}
+        self._steps: deque[Callable[[], None]] = deque()
+        self._lock = threading.Lock()
+        self._is_in_thread = False
+        self._failure: BaseException | None = None
+        self._limiter = anyio.CapacityLimiter(1)
 
     async def send(self, data: bytes) -> None:
         """Write all of `data`."""
         # Recorded first: the answer may be read before `send` returns.
-        self._recorder.feed(">", data)
+        self._record_data(">", data)
         await self.inner.send(data)
 
     async def send_eof(self) -> None:
         """Close our direction: nothing more will be sent."""
-        self._recorder.end(">")
+        self._record(partial(self._recorder.end, ">"))
         await self.inner.send_eof()
 
     async def receive(self) -> bytes:
         """Wait for some bytes; `b""` when there will be no more."""
-        return self._received("<", await self.inner.receive())
+        return await self._receive("<", self.inner.receive)
 
     async def receive_stderr(self) -> bytes:
         """Wait for some bytes of stderr; `b""` when there will be no more."""
-        return self._received("!", await self.inner.receive_stderr())
+        return await self._receive("!", self.inner.receive_stderr)
 
     async def wait(self) -> int | None:
         """Wait until the peer has ended; return its exit status."""
         status = await self.inner.wait()
-        self._recorder.exit(status)
+        self._record(partial(self._recorder.exit, status))
         return status
 
     async def aclose(self) -> None:
         """Finish the recording, and close the transport."""
-        self._recorder.close()
-        await self.inner.aclose()
+        try:
+            with anyio.CancelScope(shield=True):
+                await self._finish()
+        finally:
+            await self.inner.aclose()
 
-    def _received(self, direction: Direction, data: bytes) -> bytes:
-        if data:
-            self._recorder.feed(direction, data)
+    async def _finish(self) -> None:
+        done = Latch()
+        self._record(self._recorder.close)
+        self._record(done.set)
+        await done.wait()
+        self._check()
+
+    # --- recording -------------------------------------------------------------------------------
+
+    def _feeding(self, direction: Direction, data: bytes) -> Callable[[], None]:
+        """Record data later, with the time of its arrival."""
+        return partial(self._recorder._feed, direction, data, self._recorder._t())
+
+    async def _receive(
+        self, direction: Direction, receive: Callable[[], Awaitable[bytes]]
+    ) -> bytes:
+        if direction not in self._unreturned:
+            data = self._unreturned[direction] = await receive()
+            if not data:
+                self._record(partial(self._recorder.end, direction))
+            elif b"\n" in data and self._recorder._unfinished(direction) + len(data) > MUCH:
+                await self._record_in_thread(self._feeding(direction, data))
+            else:
+                self._record_data(direction, data)
+        # Only now, so that nothing is lost if this was cancelled before.
+        return self._unreturned.pop(direction)
+
+    def _record_data(self, direction: Direction, data: bytes) -> None:
+        if self._is_in_thread:
+            self._record(self._feeding(direction, data))
         else:
-            self._recorder.end(direction)
-        return data
+            self._record(partial(self._recorder.feed, direction, data))
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _record(self, step: Callable[[], None]) -> None:
+        """Record something now, or after what is being recorded in a thread."""
+        self._check()
+        with self._lock:
+            self._steps.append(step)
+            if self._is_in_thread:
+                return
+        self._run_steps()
+        self._check()
+
+    async def _record_in_thread(self, step: Callable[[], None]) -> None:
+        self._check()
+        with self._lock:
+            self._steps.append(step)
+            is_running, self._is_in_thread = self._is_in_thread, True
+        if not is_running:
+            await compute_in_thread(self._run_steps, limiter=self._limiter)
+        self._check()
+
+    def _run_steps(self) -> None:
+        while True:
+            with self._lock:
+                if not self._steps:
+                    self._is_in_thread = False
+                    return
+                step = self._steps.popleft()
+            try:
+                step()
+            except BaseException as error:
+                self._failure = self._failure or error
