@@ -8,6 +8,7 @@ import tempfile
 import weakref
 
 from ..errors import CLIError
+from ..transport import forget_folder, watch_folder
 
 __all__ = ["PrivateFiles"]
 
@@ -16,7 +17,7 @@ class PrivateFiles:
     """A private directory (0700) with private files (0600), made when first needed.
 
     The files must stay until the CLI has exited. What is not deleted by then is deleted with this
-    object, or when the interpreter exits.
+    object, or when the interpreter exits; and by the guardian if this process is killed.
     """
 
     def __init__(self) -> None:
@@ -54,8 +55,9 @@ class PrivateFiles:
 
     def _made(self) -> str:
         if self._folder is None:
-            self._folder = tempfile.mkdtemp(prefix="claudewire-")
-            self._delete = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            self._folder = os.path.abspath(tempfile.mkdtemp(prefix="claudewire-"))
+            self._delete = weakref.finalize(self, _delete, self._folder, os.getpid())
+            watch_folder(self._folder)
         return self._folder
 
     def delete(self) -> None:
@@ -69,3 +71,9 @@ class PrivateFiles:
 
     def __exit__(self, *exc_info: object) -> None:
         self.delete()
+
+
+def _delete(folder: str, owner: int) -> None:
+    if os.getpid() == owner:  # a fork leaves the files of its parent alone
+        shutil.rmtree(folder, ignore_errors=True)
+        forget_folder(folder)

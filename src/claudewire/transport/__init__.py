@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .._package import lazy_exports
 from .base import MemoryTransport, Transport, memory_pair
-from .platforms import PROCESS_MARK
+from .platforms import PROCESS_MARK, forget_folder, watch_folder
 from .process import Configurable, Launch, ProcessTransport, check_platform, spawn
 
 if TYPE_CHECKING:
@@ -36,9 +36,11 @@ __all__ = [
     "ReplayUnfinished",
     "Transport",
     "check_platform",
+    "forget_folder",
     "memory_pair",
     "relay",
     "spawn",
+    "watch_folder",
 ]
 
 if not TYPE_CHECKING:  # most sessions are neither recorded nor replayed

@@ -19,6 +19,7 @@ never run. Windows is not supported.
 from __future__ import annotations
 
 from .child import Child, start
+from .guardian import forget_folder, watch_folder
 from .marks import PROCESS_MARK
 
-__all__ = ["PROCESS_MARK", "Child", "start"]
+__all__ = ["PROCESS_MARK", "Child", "forget_folder", "start", "watch_folder"]

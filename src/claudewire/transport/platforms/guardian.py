@@ -1,9 +1,10 @@
 """Ties the life of our children to ours, also when we are killed with SIGKILL.
 
 One small shell per host process, started with the first child. It reads on its stdin which process
-groups there are. However we end, the kernel closes our end of that pipe: then the guardian ends
-every group that is still listed, what has left its group, and itself. It is in a session of its
-own, so that what a terminal or a supervisor sends to us does not reach it.
+groups there are, and which private folders. However we end, the kernel closes our end of that pipe:
+then the guardian ends every group that is still listed, what has left its group, and itself, and
+deletes the folders: they may hold tokens. It is in a session of its own, so that what a terminal or
+a supervisor sends to us does not reach it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import threading
 from contextlib import suppress
 from itertools import count
 
-__all__ = ["Guardian", "guardian"]
+__all__ = ["Guardian", "forget_folder", "guardian", "watch_folder"]
 
 log: logging.Logger = logging.getLogger("claudewire.transport")
 
@@ -24,8 +25,22 @@ _SCRIPT = """\
 trap '' HUP INT QUIT TERM PIPE USR1 USR2 TSTP
 mark=$1
 groups=' '
+folders='
+'
 while read -r sign group; do
     case $sign in
+        /) folders="$folders$group
+" ;;
+        x) case $folders in
+            *"
+$group
+"*) folders="${folders%%"
+$group
+"*}
+${folders#*"
+$group
+"}" ;;
+        esac ;;
         +) groups="$groups$group " ;;
         -) case $groups in
             *" $group "*) groups="${groups%%" $group "*} ${groups#*" $group "}" ;;
@@ -49,6 +64,9 @@ while [ "$tries" -gt 0 ]; do
     sleep 0.1 2>/dev/null || sleep 1
 done
 for group in $groups; do kill -s KILL -- "-$group"; done 2>/dev/null
+printf %s "$folders" | while read -r folder; do
+    [ -z "$folder" ] || rm -rf -- "$folder"
+done 2>/dev/null
 tries=20
 while [ "$tries" -gt 0 ]; do
     left=$(grep -lsF -e "$mark" /proc/[0-9]*/environ 2>/dev/null)
@@ -62,8 +80,9 @@ while [ "$tries" -gt 0 ]; do
 done
 """
 """A group that has ended is taken from the list at once, because its number may be given to another
-group. Two seconds pass between TERM and KILL. Then, where there is a `/proc`, those are killed that
-have our mark in their environment. A dot says that all was ended in good order."""
+group. Two seconds pass between TERM and KILL. Then the folders are deleted, and, where there is a
+`/proc`, those are killed that have our mark in their environment. A dot says that all was ended in
+good order."""
 
 _SHELL = "/bin/sh"
 _PATIENCE = 2.0
@@ -79,6 +98,7 @@ class Guardian:
         self._mark = f"{os.urandom(16).hex()}-"
         self._numbers = count(1)
         self._groups: set[int] = set()
+        self._folders: set[str] = set()
         self._shell: subprocess.Popen[bytes] | None = None
         self._pipe: int | None = None
 
@@ -104,17 +124,31 @@ class Guardian:
                 self._groups.discard(group)
                 self._tell(f"- {group}\n")
 
+    def watch_folder(self, path: str) -> None:
+        """Delete this folder when we end and have not deleted it ourselves."""
+        if "\n" not in path and path == path.strip():  # what the shell could misread
+            with self._lock:
+                self._folders.add(path)
+                self._tell(f"/ {path}\n")
+
+    def forget_folder(self, path: str) -> None:
+        """Leave this folder alone from now on."""
+        with self._lock:
+            if path in self._folders:
+                self._folders.discard(path)
+                self._tell(f"x {path}\n")
+
     def _tell(self, line: str) -> None:
         if self._pipe is not None:
             try:
-                os.write(self._pipe, line.encode())
+                os.write(self._pipe, os.fsencode(line))
             except OSError:
                 # It was killed, or it hangs: another one takes its place.
                 log.warning("The guardian process has ended or hangs; starting another")
                 self._dismiss()
             else:
                 return
-        if self._groups:
+        if self._groups or self._folders:
             self._start()
 
     def _start(self) -> None:
@@ -123,7 +157,9 @@ class Guardian:
             theirs, ours = os.pipe()
             os.set_blocking(ours, False)
             self._shell = _shell(theirs, self._mark)
-            os.write(ours, "".join(f"+ {group}\n" for group in self._groups).encode())
+            known = [f"+ {group}\n" for group in self._groups]
+            known += [f"/ {folder}\n" for folder in self._folders]
+            os.write(ours, os.fsencode("".join(known)))
             self._pipe, ours = ours, None
         except OSError as error:
             log.warning(
@@ -161,6 +197,7 @@ class Guardian:
                 # It ends by itself; nothing needs to wait for it.
                 shell.returncode = shell.returncode or 0
             self._groups.clear()
+            self._folders.clear()
 
     def abandon(self) -> None:
         """Forget it in a forked child: it is the parent's, and must see the parent's end."""
@@ -189,6 +226,16 @@ _guardian = Guardian()
 def guardian() -> Guardian:
     """The guardian of this process."""
     return _guardian
+
+
+def watch_folder(path: str) -> None:
+    """Have a folder deleted if this process ends before it is forgotten."""
+    _guardian.watch_folder(path)
+
+
+def forget_folder(path: str) -> None:
+    """Leave a folder alone from now on, after it was deleted."""
+    _guardian.forget_folder(path)
 
 
 def _new_after_fork() -> None:
