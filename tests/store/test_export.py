@@ -102,12 +102,12 @@ def rich(tmp_path: Path) -> BlockingSessions:
     side.model("I looked around.", isSidechain=True, sessionId=MAIN)
     agents.mkdir(parents=True)
     side.path.rename(agents / "agent-a.jsonl")
-    (agents / "agent-a.meta.json").write_text('{"toolUseId": "t5"}')
+    (agents / "agent-a.meta.json").write_text('{"toolUseId": "t5"}', encoding="utf-8")
     return BlockingSessions(config, index=tmp_path / "index.db")
 
 
 def test_html_shows_everything_and_is_well_formed(rich: BlockingSessions, tmp_path: Path) -> None:
-    html = rich.export(MAIN, tmp_path / "out.html").read_text()
+    html = rich.export(MAIN, tmp_path / "out.html").read_text(encoding="utf-8")
     text = parsed(html)
     for shown in (
         "Look at <script>alert(1)</script>",
@@ -141,20 +141,20 @@ def test_what_is_exported_is_redacted_unless_told_otherwise(
     rich: BlockingSessions, tmp_path: Path
 ) -> None:
     for name in ("out.html", "out.md", "out.jsonl"):
-        assert SECRET not in rich.export(MAIN, tmp_path / name).read_text()
+        assert SECRET not in rich.export(MAIN, tmp_path / name).read_text(encoding="utf-8")
         open_one = rich.export(MAIN, tmp_path / f"open-{name}", redact=False)
-        assert SECRET in open_one.read_text()
+        assert SECRET in open_one.read_text(encoding="utf-8")
 
 
 def test_the_output_of_tools_can_be_left_out(rich: BlockingSessions, tmp_path: Path) -> None:
     for name in ("out.html", "out.md"):
         path = rich.export(MAIN, tmp_path / name, tool_output=False)
-        assert "The agent is back" not in path.read_text()
-        assert "I looked around." in path.read_text()
+        assert "The agent is back" not in path.read_text(encoding="utf-8")
+        assert "I looked around." in path.read_text(encoding="utf-8")
 
 
 def test_markdown_shows_everything(rich: BlockingSessions, tmp_path: Path) -> None:
-    text = rich.export(MAIN, tmp_path / "out.markdown").read_text()
+    text = rich.export(MAIN, tmp_path / "out.markdown").read_text(encoding="utf-8")
     assert text.startswith("# Look at <script>alert(1)</script>\n\n- **Session**: 0000")
     for shown in (
         "## Before the first prompt\n\n> *Careful!*",
@@ -176,9 +176,15 @@ def test_a_branch_is_exported_by_one_of_its_lines(tmp_path: Path) -> None:
     writer.user("Other way", parentUuid="u2")
     writer.model("Here it is")
     sessions = BlockingSessions(config, index=tmp_path / "index.db")
-    assert "dead letter" not in sessions.export(MAIN, tmp_path / "a.md").read_text()
-    assert "dead letter" in sessions.export(MAIN, tmp_path / "b.md", branch="u6").read_text()
-    lines = sessions.export(MAIN, tmp_path / "c.jsonl", branch="u8").read_text().splitlines()
+    assert "dead letter" not in sessions.export(MAIN, tmp_path / "a.md").read_text(encoding="utf-8")
+    assert "dead letter" in sessions.export(MAIN, tmp_path / "b.md", branch="u6").read_text(
+        encoding="utf-8"
+    )
+    lines = (
+        sessions.export(MAIN, tmp_path / "c.jsonl", branch="u8")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     assert [json.loads(line)["uuid"] for line in lines] == ["u1", "u2", "u7", "u8"]
 
 
@@ -216,7 +222,7 @@ def test_a_redacted_zip_can_be_imported_into_another_project(
     path = rich.export(MAIN, tmp_path / "out.zip")
     there = BlockingSessions(tmp_path / "there", index=tmp_path / "there.db")
     info = there.import_(path, cwd=tmp_path)
-    assert SECRET not in Path(info.path).read_text()
+    assert SECRET not in Path(info.path).read_text(encoding="utf-8")
     assert info.prompts == rich.info(MAIN).prompts
     assert info.agents == 1
 
@@ -260,7 +266,7 @@ def test_a_zip_that_is_something_else_is_refused(tmp_path: Path, names: dict[str
 
 def test_a_file_that_is_no_session_is_refused(tmp_path: Path) -> None:
     sessions = BlockingSessions(tmp_path / "config", index=tmp_path / "index.db")
-    (tmp_path / "in.jsonl").write_text("nothing\n")
+    (tmp_path / "in.jsonl").write_text("nothing\n", encoding="utf-8")
     with pytest.raises(StoreError, match="does not say which session it is"):
         sessions.import_(tmp_path / "in.jsonl")
     with pytest.raises(StoreError, match="cannot be imported"):

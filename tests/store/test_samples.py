@@ -36,7 +36,9 @@ SAID = [
 
 def told(version: str) -> dict[str, list[int]]:
     """For each session, the numbers of the replies that the scripted API gave."""
-    expected: dict[str, list[int]] = json.loads((SAMPLES / version / "expected.json").read_text())
+    expected: dict[str, list[int]] = json.loads(
+        (SAMPLES / version / "expected.json").read_text(encoding="utf-8")
+    )
     return expected
 
 

@@ -116,12 +116,14 @@ def test_sessions_of_git_worktrees_belong_to_the_project(
     project, tree = tmp_path / "project", tmp_path / "tree"
     (project / ".git" / "worktrees" / "tree").mkdir(parents=True)
     tree.mkdir()
-    (tree / ".git").write_text(f"gitdir: {project}/.git/worktrees/tree\n")
-    (project / ".git" / "worktrees" / "tree" / "gitdir").write_text(f"{tree}/.git\n")
+    (tree / ".git").write_text(f"gitdir: {project}/.git/worktrees/tree\n", encoding="utf-8")
+    (project / ".git" / "worktrees" / "tree" / "gitdir").write_text(
+        f"{tree}/.git\n", encoding="utf-8"
+    )
     conversation(config, cwd=str(tree))
     for place in (project, tree):
         assert [info.id for info in blocking.list(project=place)] == [MAIN]
-    (tree / ".git").write_text("nonsense")
+    (tree / ".git").write_text("nonsense", encoding="utf-8")
     assert blocking.list(project=project)
 
 
@@ -208,8 +210,8 @@ def test_subagents_are_found_at_any_depth_with_those_who_started_them(
                     "message": {"id": f"m{id}", "role": "assistant", "content": [use]},
                 }
             )
-        path.write_text("".join(json.dumps(it) + "\n" for it in lines))
-        path.with_suffix(".meta.json").write_text(json.dumps(meta))
+        path.write_text("".join(json.dumps(it) + "\n" for it in lines), encoding="utf-8")
+        path.with_suffix(".meta.json").write_text(json.dumps(meta), encoding="utf-8")
 
     agent("a", "", "call-b", toolUseId="call-a", agentType="Explore", description="Look around")
     agent("b", "", "call-c", toolUseId="call-b")
@@ -346,14 +348,16 @@ def register(config: Path, **fields: object) -> None:
     folder = config / "sessions"
     folder.mkdir(parents=True, exist_ok=True)
     pid = fields.get("pid", os.getpid())
-    (folder / f"{pid}.json").write_text(json.dumps({"pid": pid, "sessionId": MAIN, **fields}))
+    (folder / f"{pid}.json").write_text(
+        json.dumps({"pid": pid, "sessionId": MAIN, **fields}), encoding="utf-8"
+    )
 
 
 def test_a_session_runs_if_its_process_says_so_and_is_there(
     config: Path, blocking: BlockingSessions
 ) -> None:
     conversation(config)
-    started = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+    started = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
     register(config, status="busy", procStart=started)
     assert (blocking.info(MAIN).status, blocking.info(MAIN).pid) == ("running", os.getpid())
     assert [info.id for info in blocking.list(running=True)] == [MAIN]
@@ -361,7 +365,7 @@ def test_a_session_runs_if_its_process_says_so_and_is_there(
     assert [info.id for info in blocking.list(waiting=True)] == [MAIN]
     register(config, procStart="1")  # another process that has the same number now
     assert blocking.info(MAIN).status == "ended"
-    (config / "sessions" / f"{os.getpid()}.json").write_text("{")
+    (config / "sessions" / f"{os.getpid()}.json").write_text("{", encoding="utf-8")
     assert blocking.info(MAIN).status == "ended"
 
 
@@ -470,7 +474,7 @@ def test_an_index_that_cannot_be_kept_is_kept_in_memory(
     config: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     conversation(config)
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").write_text("", encoding="utf-8")
     sessions = BlockingSessions(config, index=tmp_path / "file" / "index.db")
     assert [info.id for info in sessions.list()] == [MAIN]
     assert "cannot be kept" in caplog.text
@@ -646,7 +650,7 @@ async def test_what_was_deleted_is_in_the_trash_and_can_be_restored(
     writer = conversation(config)
     agents = writer.path.with_suffix("") / "subagents"
     agents.mkdir(parents=True)
-    (agents / "agent-a.jsonl").write_text('{"type":"user"}\n')
+    (agents / "agent-a.jsonl").write_text('{"type":"user"}\n', encoding="utf-8")
     content = writer.path.read_bytes()
     trashed = await sessions.delete(MAIN)
     assert await sessions.list() == []
@@ -669,7 +673,7 @@ async def test_a_trash_is_emptied(
     with pytest.raises(StoreError, match="again"):
         await sessions.restore(MAIN)
     (config / "claudewire" / "trash" / "odd").mkdir()
-    (config / "claudewire" / "trash" / "odd" / "session.json").write_text("{")
+    (config / "claudewire" / "trash" / "odd" / "session.json").write_text("{", encoding="utf-8")
     assert await sessions.empty_trash() == 1
     assert "cannot be read" in caplog.text
     assert writer.path.exists()
@@ -782,5 +786,5 @@ def test_where_links_are_not_possible_the_archive_has_copies(
 @pytest.mark.parametrize(("settings", "days"), [('{"cleanupPeriodDays": 90}', 90), ("{", 30)])
 def test_the_settings_say_when_the_cli_deletes(config: Path, settings: str, days: int) -> None:
     config.mkdir()
-    (config / "settings.json").write_text(settings)
+    (config / "settings.json").write_text(settings, encoding="utf-8")
     assert Sessions(config).swept_after == timedelta(days=days)

@@ -626,11 +626,15 @@ def _worktrees(path: str) -> Iterator[str]:
     """Find the worktrees of a git repository from its own files."""
     git = Path(path, ".git")
     if git.is_file():  # a worktree itself: its repository knows the others
-        found = re.match(r"gitdir: (.*?)/worktrees/[^/]+\s*$", git.read_text(errors="replace"))
+        found = re.match(
+            r"gitdir: (.*?)/worktrees/[^/]+\s*$", git.read_text(encoding="utf-8", errors="replace")
+        )
         git = Path(found[1]) if found else git
         yield str(git.parent)
     for entry in git.glob("worktrees/*/gitdir"):
-        yield os.path.realpath(os.path.dirname(entry.read_text(errors="replace").strip()))
+        yield os.path.realpath(
+            os.path.dirname(entry.read_text(encoding="utf-8", errors="replace").strip())
+        )
 
 
 def _has_text(info: SessionInfo, text: str) -> bool:
