@@ -137,6 +137,30 @@ def _start() -> Group:
     return Group("start", "The start", about, 15, runs, [row])
 
 
+def _command() -> Group:
+    version, run = f"{OURS} --version", f"{OURS} run"
+    nothing, demanded = "a Python that does nothing", "60 ms"
+    floor = "simulated CLI to its first text, and our import"
+    runs = {
+        version: Run("command", "version", "version"),
+        nothing: Run("command", "nothing", "nothing"),
+        demanded: Run("command", "demanded 60", "demanded 60"),
+        run: Run("command", "run", "run"),
+        floor: Run("command", "floor", "floor"),
+    }
+    used = Figure(version, "user")
+    rows = [
+        Row("--version, user CPU", used, Figure(demanded, "user"), demanded, 1),
+        Row("--version, user CPU", used, Figure(nothing, "user"), nothing),
+        Row("run, to its first text", Figure(run, "first"), Figure(floor, "first"), floor, 1.5),
+    ]
+    about = (
+        "`claudewire --version`, and the time from the start of `claudewire run --cli simulated` "
+        "to its first text, each in a process of its own, with compiled modules."
+    )
+    return Group("command", "The command", about, 9, runs, rows)
+
+
 def _tools() -> Group:
     runs, rows = {}, []
     for at_once, what, limit in ((1, "one after the other", 0.15), (10, "ten at once", 0.08)):
@@ -319,6 +343,7 @@ GROUPS = [
     _permissions(),
     _stream(),
     _start(),
+    _command(),
     _tools(),
     _lines(),
     _gigabyte(),

@@ -40,7 +40,7 @@ CASES: list[tuple[list[str], Exit, str]] = [
     (["fail"], Exit.FAILED, "The request is not valid"),
     (["shell ls"], Exit.DENIED, "No person can be asked"),
     (["--denied", "ok", "shell ls"], Exit.DONE, "No person can be asked"),
-    (["--deny", "Bash", "shell ls"], Exit.DENIED, ""),
+    (["--deny", "Bash(ls:*)", "shell ls"], Exit.DENIED, ""),
     (["ask"], Exit.NEEDS_PERSON, "No person can be asked"),
     (["plan"], Exit.NEEDS_PERSON, "No person can be asked"),
     (["form"], Exit.NEEDS_PERSON, ""),

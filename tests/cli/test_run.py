@@ -16,7 +16,7 @@ def test_the_answer_goes_to_stdout_and_the_rest_to_stderr(run: Runner, tmp_path:
         done.out
         == "(simulation) I'll read notes.md.\n\nnotes.md has 1 line. It begins:\n- # Notes\n"
     )
-    assert "Read: # Notes" in done.err
+    assert "+ Read notes.md: # Notes" in done.err
     assert "2 turns" in done.err
 
 

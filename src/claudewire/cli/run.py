@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .errors import CommandError
+from .exits import Exit
 from .group import report as report_error
 from .sections import SectionedCommand, SectionedOption
 from .session_options import DURATION, session_arguments, session_options, transport_for
@@ -61,9 +62,29 @@ def command(prompt: tuple[str, ...], form: str | None, **given: Any) -> int:
 
     work = prepare(prompt, form, given)
     report: RunReport = anyio.run(work.run)
-    if report.error is not None and form not in ("json", "stream-json"):
-        report_error([*report.error.message.splitlines(), report.error.advice])
+    if form not in ("json", "stream-json"):
+        tell(report, attended=work.nobody is None)
     return report.exit_code
+
+
+def tell(report: RunReport, *, attended: bool) -> None:
+    """Say on stderr what went wrong, and what to do about it."""
+    if report.error is not None:
+        report_error([*report.error.message.splitlines(), report.error.advice])
+    elif report.exit_code == Exit.STALLED:
+        report_error(["The time is over: --timeout."])
+    elif report.exit_code in (Exit.DENIED, Exit.NEEDS_PERSON) and not attended:
+        report_error(_denied(report))
+
+
+def _denied(report: RunReport) -> list[str]:
+    tools = sorted({it.tool for it in report.decisions if it.by == "no terminal"})
+    if not tools:
+        return ["Something was denied by a rule.", "If that is fine, add --denied ok."]
+    return [
+        f"Something was denied, because no person can be asked here: {', '.join(tools)}.",
+        "Allow it with --allow RULE, or run this in a terminal, where you are asked.",
+    ]
 
 
 def prepare(words: tuple[str, ...], form: str | None, given: dict[str, Any]) -> TaskRun:

@@ -75,7 +75,7 @@ class Nobody:
         needed: a person was needed: for a question, a plan or a form, or because a rule says so.
     """
 
-    REASON = "No person can be asked: the command has no terminal."
+    REASON = "No person can be asked here."
 
     def __init__(self, policy: PolicyLike | None = None) -> None:
         self.needed: bool = False

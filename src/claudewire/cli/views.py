@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
-from .reports import Activity, Decided, Notice, RunReport, TextPiece, ToolEnded
+from .reports import Activity, Decided, Notice, RunReport, TextPiece, ToolEnded, ToolStarted
 from .text import one_line, safe
 
 if TYPE_CHECKING:
@@ -94,14 +94,26 @@ class PlainView(View):
         self._block = ""
         self._ended_with = "\n"
         self._structured = structured
+        self._subjects: dict[str, str] = {}
 
     def show(self, activity: Activity, depth: int = 0) -> None:
         """Write text to stdout and all else to stderr."""
         if isinstance(activity, TextPiece):
             if activity.agent is None and not self._structured:
                 self._text(activity)
-        elif (line := line_of(activity)) is not None:
+            return
+        if isinstance(activity, ToolStarted):
+            self._subjects[activity.id] = activity.subject
+            self._end_line()
+        subject = self._subjects.pop(activity.id, "") if isinstance(activity, ToolEnded) else ""
+        if (line := line_of(activity, subject)) is not None:
             self._line("  " * depth + line)
+
+    def _end_line(self) -> None:
+        """End the last line of the text: stderr may be the same file."""
+        if self._ended_with != "\n":
+            self._ended_with = "\n"
+            self._write("\n")
 
     def _text(self, piece: TextPiece) -> None:
         if piece.block != self._block and self._block:
@@ -121,28 +133,28 @@ class PlainView(View):
         """End the answer with a newline, and tell what it took."""
         if self._structured and report.output is not None:
             self._write(f"{answer_of(report)}\n")
-        elif self._ended_with != "\n":
-            self._write("\n")
+        self._end_line()
         if report.turns:
             self._line(summary_of(report))
 
 
-def line_of(activity: Activity) -> str | None:
-    """Describe an activity in one line of plain text; None if it has none."""
+def line_of(activity: Activity, subject: str = "") -> str | None:
+    """Describe an activity in one line of plain text; None if it has none.
+
+    Args:
+        activity: what happened.
+        subject: what a tool was called with.
+    """
     if isinstance(activity, ToolEnded):
-        mark = "+" if activity.ok else "x"
-        return f"{mark} {_tool_line(activity)}"
+        name = one_line(f"{activity.name} {subject}", 100).rstrip()
+        denied = ["denied"] if activity.denied else []
+        parts = [*denied, activity.summary, seconds_of(activity.seconds)]
+        return f"{'+' if activity.ok else 'x'} {name}: {', '.join(part for part in parts if part)}"
     if isinstance(activity, Notice):
         return one_line(activity.text, 200)
-    if isinstance(activity, Decided) and activity.answer in ("deny", "skipped", "decline"):
-        return one_line(f"denied: {activity.tool}: {activity.reason}", 200)
+    if isinstance(activity, Decided) and activity.kind == "elicitation":
+        return one_line(f"{activity.tool}: {activity.answer}", 200)
     return None
-
-
-def _tool_line(ended: ToolEnded) -> str:
-    name = one_line(ended.name, 60)
-    parts = [part for part in (ended.summary, seconds_of(ended.seconds)) if part]
-    return f"{name}: {', '.join(parts)}"
 
 
 def seconds_of(seconds: float) -> str:
