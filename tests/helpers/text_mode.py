@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from claudewire.simulator import Fault, Scenario, Simulation
-from claudewire.simulator.actions import Append, Exit, Write, WriteError
+from claudewire.simulator.actions import Append, Exit, Run, Write, WriteError
 from claudewire.simulator.flags import EarlyExit
 from claudewire.simulator.stored import append_entries
 
@@ -50,13 +50,17 @@ def run_text(
         engine.feed(b"")
     written, warned = b"", b""
     while True:
-        for action in engine.take():
+        taken = engine.take()
+        assert taken or engine.due_in is not None, "It waits for something that never comes"
+        for action in taken:
             if isinstance(action, Exit):
                 return Outcome(action.status, written.decode(), warned.decode())
             if isinstance(action, Append):
                 append_entries(action.path, action.entries)
+            if isinstance(action, Run):
+                engine.finish(action.key, action())
             written += action.data if isinstance(action, Write) else b""
             warned += action.data if isinstance(action, WriteError) else b""
-        assert engine.due_in is not None, "It waits for something that never comes"
-        now += engine.due_in
-        engine.wake()
+        if engine.due_in is not None:
+            now += engine.due_in
+            engine.wake()

@@ -439,7 +439,8 @@ async def test_a_server_that_fails_is_not_connected_and_its_calls_are_errors() -
     talk = Talk(cli, {McpMessage: broken})
     await talk.initialize(sdk_mcp_servers=["calc"])
     turn = await talk.turn("go")
-    assert only(turn, InitMessage)[0].mcp_servers == []
+    (server,) = only(turn, InitMessage)[0].mcp_servers or []
+    assert (server.name, server.status) == ("calc", "failed")
     assert tool_results(turn)[0].is_error
     assert "No such tool available: mcp__calc__add" in told(turn)[0]
     await talk.end()

@@ -424,6 +424,7 @@ async def test_servers_are_seen_and_can_be_replaced() -> None:
     servers = {"more": {"type": "sdk", "name": "more"}, "web": {"type": "http", "url": "x"}}
     changed = await granted(talk, McpSetServers(servers))
     assert (changed.added, changed.removed) == (["more", "web"], ["calc"])
+    assert list(changed.errors) == ["web"]
     turn = await talk.turn("hello")
     tools = next(it.tools for it in turn if kinds([it]) == ["system/init"])
     assert [it for it in tools if it.startswith("mcp")] == ["mcp__more__add"]
@@ -438,7 +439,8 @@ async def test_a_server_that_cannot_be_reached_is_reported() -> None:
     talk = Talk(SimulatedCLI(play), {McpMessage: broken})
     changed = await granted(talk, McpSetServers({"calc": {"type": "sdk", "name": "calc"}}))
     assert list(changed.errors) == ["calc"]
-    assert (await granted(talk, McpStatus())).mcp_servers == []
+    (status,) = (await granted(talk, McpStatus())).mcp_servers
+    assert (status.status, status.error) == ("failed", changed.errors["calc"])
 
 
 async def test_a_tool_of_a_server_can_be_called_without_the_model() -> None:
@@ -507,8 +509,8 @@ async def test_a_manifest_saves_the_handshake() -> None:
     ("config", "names"),
     [
         (
-            '{"mcpServers": {"calc": {"type": "sdk", "name": "calc"}, "x": {"command": "x"}}}',
-            ["calc"],
+            '{"mcpServers": {"calc": {"type": "sdk", "name": "calc"}, "x": {"command": "/x"}}}',
+            ["x", "calc"],
         ),
         ('{"mcpServers": []}', []),
         ('{"other": 1}', []),

@@ -22,11 +22,15 @@ async def greet(chat: Chat) -> None:
 @pytest.mark.parametrize(
     ("argv", "named"),
     [
-        (['--settings={"model": "opus"}'], "--settings"),
+        (['--settings={"model": "opus", "sandbox": {}}'], "sandbox (flagSettings)"),
+        (
+            ['--settings={"hooks": {"Stop": [{"hooks": [{"type": "prompt"}]}]}}'],
+            "hooks of the type prompt",
+        ),
+        (['--settings={"permissions": {"x": 1}}'], "permissions.x (flagSettings)"),
         (["--worktree"], "--worktree"),
         (["--worktree", "a"], "--worktree"),
-        (["--include-hook-events", "--add-dir", "a", "b"], "--add-dir, --include-hook-events"),
-        (["--permission-prompt-tool=mcp__a__b"], "--permission-prompt-tool=mcp__a__b"),
+        (["--include-hook-events", "--ide", "--add-dir", "a"], "--ide, --include-hook-events"),
         (["--permission-prompts=none"], "--permission-prompts=none"),
         (["--system-prompt=Be brief", "--debug", "--betas=x", "--model=haiku"], ""),
     ],
@@ -43,23 +47,10 @@ def test_only_flags_of_the_real_cli_are_named() -> None:
     assert {f"--{name}" for name in FLAGS} <= {option.name for option in OPTIONS.values()}
 
 
-def test_configuration_that_is_not_read_is_named(tmp_path: Path) -> None:
-    config, project = tmp_path / "config", tmp_path / "project"
-    for folder in (config, project / ".claude" / "agents"):
-        folder.mkdir(parents=True)
-    (config / "settings.json").write_text("{}", encoding="utf-8")
-    (project / ".claude" / "settings.local.json").write_text("{}", encoding="utf-8")
-
-    def named(*argv: str) -> str:
-        env = {"CLAUDE_CONFIG_DIR": str(config)}
-        return run_text(greet, "-p", "Hello", *argv, env=env, cwd=project).stderr
-
-    agents = f"{project}/.claude/agents"
-    local = f"{project}/.claude/settings.local.json"
-    assert named() == f"{SAID}{config}/settings.json, {agents}, {local}\n"
-    assert named("--setting-sources=project") == f"{SAID}{agents}\n"
-    assert named("--setting-sources=") == ""
-    assert run_text(greet, "-p", "Hello", cwd=project).stderr == f"{SAID}{agents}, {local}\n"
+def test_servers_that_a_person_has_to_approve_are_named(tmp_path: Path) -> None:
+    (tmp_path / ".mcp.json").write_text("{}", encoding="utf-8")
+    done = run_text(greet, "-p", "Hello", cwd=tmp_path)
+    assert done.stderr == f"{SAID}{tmp_path}/.mcp.json\n"
 
 
 def test_the_environment_can_ask_for_it() -> None:
@@ -69,8 +60,8 @@ def test_the_environment_can_ask_for_it() -> None:
 
 @pytest.mark.anyio
 async def test_the_double_can_be_strict() -> None:
-    assert SimulatedCLI(greet, argv=["--settings={}"], strict=True).engine is None
-    assert SimulatedCLI(greet, argv=["--settings={}"]).engine is not None
+    assert SimulatedCLI(greet, argv=["--ide"], strict=True).engine is None
+    assert SimulatedCLI(greet, argv=["--ide"]).engine is not None
 
 
 @pytest.mark.anyio

@@ -37,10 +37,11 @@ KEPT = Path(__file__).with_name("whole_lines.json")
 VARYING = [
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"), "<uuid>"),
     (re.compile(r"\b(msg|req|toolu)_\w{10,}"), r"<\1>"),
-    (re.compile(r'("(?:agent_id|task_id)": ")[0-9a-f]{8}"'), r'\1<id>"'),
-    (re.compile(r"agent-[0-9a-f]{8}\.jsonl"), "agent-<id>.jsonl"),
+    (re.compile(r"\ba[0-9a-f]{16}\b"), "<agent>"),
+    (re.compile(r'("(?:run_id|task_id)": ")[0-9a-f-]{8,18}"'), r'\1<id>"'),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z"), "<time>"),
-    (re.compile(r'("\w*(?:_ms|Ms|pid|seconds)": )[\d.]+'), r"\1<number>"),
+    (re.compile(r'("\w*(?:_ms|Ms|pid|seconds|end_time)": )[\d.]+'), r"\1<number>"),
+    (re.compile(r"duration_ms: \d+"), "duration_ms: <number>"),
 ]
 
 

@@ -10,7 +10,9 @@ import os
 import select
 import signal
 import sys
+from collections import deque
 from time import monotonic
+from typing import Any
 
 from . import actions
 from .actions import Action
@@ -50,6 +52,7 @@ class Host:
         self.reading: bool = True
         self.input_ended: bool = False
         self.status: int | None = None
+        self.jobs: Jobs | None = None
 
     def run(self) -> int:
         """Serve until the CLI exits, or is told to."""
@@ -60,6 +63,8 @@ class Host:
             return self.give_up(TERMINATED)
         except KeyboardInterrupt:
             return self.give_up(0)
+        finally:
+            self.engine.close()
 
     def give_up(self, status: int) -> int:
         """Keep what has to be kept, and exit with this status."""
@@ -85,8 +90,13 @@ class Host:
         """Wait for input, or until the engine is due."""
         ended = self.input_ended or self.engine.input_ended
         inputs = [STDIN] if self.reading and not ended else []
+        if self.jobs is not None:
+            inputs.append(self.jobs.fd)
         ready, _, _ = select.select(inputs, [], [], self.engine.due_in)
-        if ready:
+        if self.jobs is not None and self.jobs.fd in ready:
+            for key, result in self.jobs.finished():
+                self.engine.finish(key, result)
+        if STDIN in ready:
             data = os.read(STDIN, 65536)
             self.note(">", data)
             self.input_ended = not data
@@ -103,6 +113,10 @@ class Host:
             write(STDERR, action.data)
         elif isinstance(action, actions.Append):
             append_entries(action.path, action.entries)
+        elif isinstance(action, actions.Run):
+            if self.jobs is None:
+                self.jobs = Jobs()
+            self.jobs.start(action)
         elif isinstance(action, actions.Exit):
             self.note("=", b"exit %d\n" % action.status)
             self.status = action.status
@@ -116,6 +130,29 @@ class Host:
         """Write a line to the log, in one write, since other processes share it."""
         if self.log is not None and data:
             write(self.log, f"{os.getpid()} {direction} {data.hex()}\n".encode())
+
+
+class Jobs:
+    """Functions that run in threads. `fd` can be read when one has ended."""
+
+    def __init__(self) -> None:
+        reading, self._end = os.pipe()
+        self.fd: int = reading
+        self._finished: deque[tuple[str, Any]] = deque()
+
+    def start(self, job: actions.Run) -> None:
+        """Run a function."""
+        import threading
+
+        threading.Thread(target=self._run, args=[job], daemon=True).start()
+
+    def _run(self, job: actions.Run) -> None:
+        self._finished.append((job.key, job()))
+        os.write(self._end, b"!")
+
+    def finished(self) -> list[tuple[str, Any]]:
+        """What has ended, by its key, with what it returned."""
+        return [self._finished.popleft() for _ in os.read(self.fd, 65536)]
 
 
 def misbehave(action: Action) -> None:

@@ -6,6 +6,7 @@ functions from actions to actions, so they work alike in both.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "LeaveGrandchild",
     "Pause",
     "ReadInput",
+    "Run",
     "Write",
     "WriteError",
 ]
@@ -40,6 +42,20 @@ class Append(NamedTuple):
 
     path: str
     entries: list[dict[str, Any]]
+
+
+class Run(NamedTuple):
+    """Call a function that blocks, in a thread; then call `Engine.finish` with what it returns."""
+
+    key: str
+    work: Callable[[], Any]
+
+    def __call__(self) -> Any:
+        """What it returns, or the exception that it raises."""
+        try:
+            return self.work()
+        except Exception as error:
+            return error
 
 
 class Pause(NamedTuple):
@@ -84,6 +100,7 @@ Action = (
     Write
     | WriteError
     | Append
+    | Run
     | Pause
     | Exit
     | Kill

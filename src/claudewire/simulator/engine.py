@@ -55,6 +55,9 @@ STATE_FOR_THE_SDK = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 """The SDK wants to know the session's state, and not to pass it on."""
 
 
+JOB = "job:"
+"""With this begins what a task waits for that is not the SDK's to give."""
+
 SCENARIO_FAILED = "The scenario failed."
 """What stands on stderr before a traceback."""
 
@@ -190,6 +193,7 @@ class Engine(ABC):
         self._dead = False
         self.prompts: deque[UserMessage | None] = deque()
         self._held: deque[UserMessage] | None = None
+        self._holds = 0
         self._actions: deque[Action] = deque()
         self._tasks: list[Task] = []
         self._turn: Task | None = None
@@ -237,6 +241,19 @@ class Engine(ABC):
                 for event in () if self.exited else self.connection.receive_data(line):
                     if not self.exited:
                         self.receive(event)
+
+    def finish(self, key: str, result: Any) -> None:
+        """Take what a function has returned that the host was to run."""
+        with suppress(Died):
+            if not self.exited:
+                self.resume(Answer(key, result))
+
+    def close(self) -> None:
+        """End what it has started, when the process is over."""
+        for state in self.session.servers.values():
+            if state.server is not None:
+                state.server.close()
+                state.server = None
 
     @property
     def due_in(self) -> float | None:
@@ -430,12 +447,16 @@ class Engine(ABC):
         self._next_turn()
 
     def hold(self) -> None:
-        """Hold prompts back until `release`."""
+        """Hold prompts back until there were as many calls of `release`."""
+        self._holds += 1
         if self._held is None:
             self._held = deque()
 
     def release(self) -> None:
         """Handle the prompts that came since `hold`."""
+        self._holds -= 1
+        if self._holds:
+            return
         held, self._held = self._held, None
         for message in held or ():
             self.receive_prompt(message)
@@ -519,7 +540,8 @@ class Engine(ABC):
         """End the input: tasks that wait for an answer get `StreamClosed`. Exit when all end."""
         self.input_ended = True
         for task in list(self._tasks):
-            if task.wait is not None and task.wait.key is not None:  # the one before may end it
+            key = task.wait.key if task.wait is not None else None  # the one before may end it
+            if key is not None and not key.startswith(JOB):
                 self._step(task, error=StreamClosed())
         self._exit_when_done()
 

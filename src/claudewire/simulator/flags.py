@@ -377,6 +377,7 @@ class Flags(msgspec.Struct, frozen=True, kw_only=True):
 
     setting_sources: tuple[str, ...] | None = None
     """user, project, local; None if the flag was not given."""
+    settings: str | None = None
     mcp_config: tuple[str, ...] = ()
     plugin_dir: tuple[str, ...] = ()
     add_dir: tuple[str, ...] = ()

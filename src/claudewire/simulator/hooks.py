@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -69,6 +70,9 @@ async def call_hooks(engine: Engine, event: str, subject: str = "", **fields: An
     """Call the hooks that are registered for an event, and for this subject of it."""
     session, result = engine.session, HookCalls()
     tool_use_id = result.id = fields.get("tool_use_id") or new_uuid()
+    for pattern, hook in session.configuration.hooks(event):
+        if _matches(pattern, subject):
+            await _run(engine, event, hook, _input(engine, event, fields), result)
     for matcher in (session.setup.hooks or {}).get(event, ()):
         if not _matches(matcher.matcher, subject):
             continue
@@ -78,6 +82,28 @@ async def call_hooks(engine: Engine, event: str, subject: str = "", **fields: An
             seconds = float(matcher.timeout or DEFAULT_TIMEOUT)
             await _call(engine, body, seconds, matcher.on_failure == "block", result)
     return result
+
+
+async def _run(
+    engine: Engine, event: str, hook: dict[str, Any], given: HookInput, result: HookCalls
+) -> None:
+    """Run a command that is a hook."""
+    from .command_hooks import output_of, run_command
+    from .jobs import run_blocking
+
+    session, command = engine.session, str(hook.get("command"))
+    if hook.get("type") != "command":
+        return
+    env = {**session.env, **session.configuration.env, "CLAUDE_PROJECT_DIR": session.cwd}
+    seconds = float(hook.get("timeout") or DEFAULT_TIMEOUT)
+    encoded = msgspec.json.encode(given)
+    work = partial(run_command, command, encoded, env, session.cwd, seconds)
+    outcome = await run_blocking(engine, work)
+    result.called.append({"command": command, "durationMs": 0})
+    result.has_output = result.has_output or bool(outcome.stdout or outcome.stderr)
+    output = output_of(event, outcome)
+    if output is not None:
+        result.outputs.append(output)
 
 
 def _matches(matcher: str | None, subject: str) -> bool:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import anyio
 import anyio.lowlevel
 
-from ..concurrency import check_function, function_name
+from ..concurrency import check_function, function_name, run_soon
 from ..errors import OptionsError, TransportClosed
 from ..transport import Launch
 from ..wire import AUTO, DIALECTS, MODERN
@@ -89,6 +91,7 @@ class SimulatedCLI:
         self._stdout_open = self._reading = True
         self._input_ended = self._closed = False
         self._unread: list[bytes] = []
+        self._finished: deque[tuple[str, Any]] = deque()
         self._status: int | None = None
         self._changed = anyio.Event()
 
@@ -203,7 +206,10 @@ class SimulatedCLI:
         while not done():
             with anyio.move_on_after(self._next_event()):
                 await self._changed.wait()
+            if self._changed.is_set():  # by a thread
+                self._changed = anyio.Event()
             if self._engine is not None and self._status is None:
+                self._take_finished()
                 self._engine.wake()
                 self._carry_out()
 
@@ -255,6 +261,8 @@ class SimulatedCLI:
             self._write(action)
         elif isinstance(action, actions.Append):
             append_entries(action.path, action.entries)
+        elif isinstance(action, actions.Run):
+            self._run(action)
         elif isinstance(action, actions.Pause):
             seconds = math.inf if action.seconds is None else action.seconds
             self._paused_until = anyio.current_time() + seconds
@@ -271,6 +279,20 @@ class SimulatedCLI:
             self._stdout_held_until = anyio.current_time() + action.seconds
         # In memory there are no signals to ignore.
 
+    def _run(self, job: actions.Run) -> None:
+        """Call a function in a thread, and give the CLI its result in this event loop."""
+        soon = run_soon()
+
+        def run() -> None:
+            self._finished.append((job.key, job()))
+            soon(lambda: self._changed.set())
+
+        threading.Thread(target=run, daemon=True).start()
+
+    def _take_finished(self) -> None:
+        while self._finished and self._engine is not None:
+            self._engine.finish(*self._finished.popleft())
+
     def _write(self, action: actions.Write | actions.WriteError) -> None:
         chunks = self._stderr if isinstance(action, actions.WriteError) else self._stdout
         if action.data and (self._stdout_open or chunks is self._stderr):
@@ -279,6 +301,8 @@ class SimulatedCLI:
     def _end(self, status: int) -> None:
         if self._status is None:
             self._status = status
+            if self._engine is not None:
+                self._engine.close()
         self._wake()
 
     def _wake(self) -> None:

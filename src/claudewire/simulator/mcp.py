@@ -1,20 +1,57 @@
-"""In-process MCP servers, as the CLI sees them: JSON-RPC carried by control requests."""
+"""MCP servers as the CLI sees them: in the application, through control requests, or outside."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
-from typing import Any
-
-import msgspec
+from typing import TYPE_CHECKING, Any
 
 from ..wire import LEGACY, McpMessage, McpResponse
 from .engine import Engine, Refused, StreamClosed, TimedOut, Wait
+from .session import ServerState
 
-__all__ = ["abandon", "call_tool", "connect", "connect_all", "read_resource"]
+if TYPE_CHECKING:
+    from .servers import ExternalServer
+
+__all__ = [
+    "abandon",
+    "call_tool",
+    "connect",
+    "connect_all",
+    "connect_configured",
+    "connect_program",
+    "read_resource",
+]
 
 PATIENCE = 60.0
 """How long the CLI waits for a server, also after an answer without `mcp_response`."""
+
+
+def connect_configured(engine: Engine) -> None:
+    """Connect to the servers that are programs or reached by HTTP; prompts wait for that."""
+    for name, config in engine.session.configuration.servers.items():
+        if config.get("type") != "sdk":
+            engine.session.servers[name] = ServerState("dynamic", config)
+            engine.hold()
+            engine.spawn(connect_program(engine, name), engine.release)
+
+
+async def connect_program(engine: Engine, name: str) -> None:
+    """Start a server, or reach it, and list its tools."""
+    from .jobs import run_blocking
+    from .servers import ServerError, connect_external
+
+    session = engine.session
+    state = session.servers[name]
+    env = {"PATH": os.defpath, **session.env, **session.configuration.env}
+    work = partial(connect_external, state.config or {}, _client(engine), env, session.cwd)
+    try:
+        state.server, state.about, tools = await run_blocking(engine, work)
+    except ServerError as error:
+        state.failed(str(error))
+    else:
+        state.connected(tools)
 
 
 def connect_all(engine: Engine, then: Callable[[], None]) -> None:
@@ -31,53 +68,48 @@ def connect_all(engine: Engine, then: Callable[[], None]) -> None:
         if not left:
             then()
 
-    setup = engine.session.setup
-    manifests = setup.sdk_mcp_server_manifests or {}
-    for name in dict.fromkeys([*(setup.sdk_mcp_servers or ()), *_configured(engine)]):
+    session = engine.session
+    manifests = session.setup.sdk_mcp_server_manifests or {}
+    for name in dict.fromkeys([*(session.setup.sdk_mcp_servers or ()), *_in_host(engine)]):
         manifest = manifests.get(name)
+        session.servers[name] = ServerState()
         if manifest is None or manifest.tools_list_result is None:
             left.append(name)
         else:
-            _learn(engine, name, manifest.tools_list_result)
+            session.servers[name].connected(manifest.tools_list_result.get("tools"))
     if not left:
         then()
     for name in list(left):
         engine.spawn(connect(engine, name), partial(met, name))
 
 
-def _configured(engine: Engine) -> list[str]:
-    """The in-process servers that the command line configures."""
-    names: list[str] = []
-    for text in engine.session.flags.mcp_config:
-        try:
-            servers = msgspec.json.decode(text)["mcpServers"]
-            names += [name for name, server in servers.items() if server.get("type") == "sdk"]
-        except (msgspec.DecodeError, AttributeError, KeyError, TypeError):
-            continue  # a file, whose servers are programs and not simulated
-    return names
+def _in_host(engine: Engine) -> list[str]:
+    """The servers in the application that the command line configures."""
+    servers = engine.session.configuration.servers
+    return [name for name, config in servers.items() if config.get("type") == "sdk"]
 
 
-def _learn(engine: Engine, name: str, listed: dict[str, Any]) -> None:
-    tools = listed.get("tools")
-    engine.session.mcp_tools[name] = tools if isinstance(tools, list) else []
+def _client(engine: Engine) -> dict[str, Any]:
+    persona = engine.session.persona
+    return {
+        "protocolVersion": persona.mcp_protocol,
+        "capabilities": {},
+        "clientInfo": {"name": "claude-code", "version": persona.version},
+    }
 
 
 async def connect(engine: Engine, name: str) -> None:
-    """Initialize a server and list its tools."""
-    client = {"name": "claude-code", "version": engine.session.persona.version}
-    params = {
-        "protocolVersion": engine.session.persona.mcp_protocol,
-        "capabilities": {},
-        "clientInfo": client,
-    }
+    """Initialize a server of the application and list its tools."""
+    state = engine.session.servers.setdefault(name, ServerState())
     try:
-        await _request(engine, name, 0, "initialize", params)
+        await _request(engine, name, 0, "initialize", _client(engine))
         await _send(engine, name, {"jsonrpc": "2.0", "method": "notifications/initialized"})
         listed = await _request(engine, name, 1, "tools/list", None)
     except (Refused, StreamClosed, TimedOut) as error:
-        engine.warn(f"MCP server {name}: {str(error) or type(error).__name__}")
+        state.failed(str(error) or type(error).__name__)
+        engine.warn(f"MCP server {name}: {state.error}")
         return
-    _learn(engine, name, listed)
+    state.connected(listed.get("tools"))
 
 
 async def call_tool(
@@ -86,11 +118,28 @@ async def call_tool(
     """Call a tool of a server; errors are returned as a result with `isError`."""
     meta = {"claudecode/toolUseId": tool_use_id, "progressToken": 2}
     params = {"name": tool, "arguments": arguments, "_meta": meta}
+    state = engine.session.servers.get(server)
     try:
+        if state is not None and state.server is not None:
+            return await _ask_program(engine, state.server, params)
         return await _request(engine, server, 2, "tools/call", params)
     except (Refused, StreamClosed, TimedOut) as error:
         text = str(error) or f"MCP error: {type(error).__name__}"
         return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+async def _ask_program(
+    engine: Engine, server: ExternalServer, params: dict[str, Any]
+) -> dict[str, Any]:
+    from .jobs import run_blocking
+    from .servers import ServerError
+
+    work = partial(server.request, "tools/call", params)
+    try:
+        answer: dict[str, Any] = await run_blocking(engine, work)
+    except ServerError as error:
+        raise Refused(str(error)) from None
+    return answer
 
 
 async def read_resource(engine: Engine, server: str, uri: str) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+import msgspec
+
 from ..wire import (
     ENVELOPE,
     SESSION,
@@ -17,6 +19,7 @@ from ..wire import (
     PermissionDeniedMessage,
     PermissionHint,
     PermissionRequestHookSpecificOutput,
+    PermissionResult,
     PermissionResultAllow,
     PermissionResultDeny,
     PermissionRule,
@@ -26,6 +29,7 @@ from ..wire import (
 )
 from .engine import Engine, Interrupted, Refused, StreamClosed
 from .hooks import call_hooks
+from .mcp import call_tool
 from .personas import Persona
 from .session import STRUCTURED_OUTPUT, WANT_A_PERSON, SimulatedSession
 
@@ -120,14 +124,19 @@ async def decide(
     if (error := _unavailable(session, name)) is not None:
         message = f"<tool_use_error>{error}</tool_use_error>"
         return Decision(False, input, message, known=False)
-    if _matches_any(session.flags.disallowed_tools, name, input):
+    if _matches_any(session.denied(), name, input):
         message = f"Permission to use {name} has been denied."
         return Decision(False, input, message, reason="rule")
+    must_ask = name in WANT_A_PERSON or _matches_any(
+        session.configuration.rules("ask"), name, input
+    )
     reason = _allowed_by(engine, name, input)
-    if name not in WANT_A_PERSON and reason is not None:
+    if reason is not None and not must_ask:
         return Decision(True, input, reason=reason)
     if not session.can_ask or session.mode == "dontAsk":
         return _deny_unasked(engine, name, input, tool_use_id)
+    if session.flags.permission_prompt_tool != "stdio":
+        return await _ask_tool(engine, name, input, tool_use_id)
     return await _ask(engine, name, input, tool_use_id, agent_id)
 
 
@@ -136,14 +145,14 @@ def _unavailable(session: SimulatedSession, name: str) -> str | None:
     if name == STRUCTURED_OUTPUT or name in session.tools() or _is_elsewhere(session, name):
         return None
     error = f"Error: No such tool available: {name}"
-    if name in session.flags.disallowed_tools:
+    if name in session.denied():
         error += f". {name} is disabled for this session, in subagents as well as here."
     return error
 
 
 def _is_elsewhere(session: SimulatedSession, name: str) -> bool:
     """Whether a tool exists, although the session does not list it."""
-    if name in session.flags.disallowed_tools:
+    if name in session.denied():
         return False
     if name.startswith("mcp__"):  # whoever does not initialize names no servers
         return session.setup.sdk_mcp_servers is None
@@ -166,7 +175,9 @@ def _allowed_by(engine: Engine, name: str, input: dict[str, Any]) -> str | None:
 
 def rules(session: SimulatedSession) -> list[str]:
     """What may run without asking, in the notation of rules."""
-    return [*(session.flags.allowed_tools or ()), *(_written(rule) for rule in session.rules)]
+    configured = session.configuration.rules("allow")
+    added = (_written(rule) for rule in session.rules)
+    return [*session.flags.allowed_tools, *configured, *added]
 
 
 def _written(rule: tuple[str, str]) -> str:
@@ -247,7 +258,7 @@ async def _ask(
         permission_suggestions=_suggestions(engine.speaks, name, input),
         tool_use_id=tool_use_id if persona.tool_use_id else None,
         agent_id=agent_id,
-        **(_explanation(name, input) if persona.narrates else {}),
+        **(_explanation(engine.session, name, input) if persona.narrates else {}),
     )
     engine.set_state("requires_action")
     try:
@@ -261,15 +272,37 @@ async def _ask(
     return _take(engine, answer, input)
 
 
-def _explanation(name: str, input: dict[str, Any]) -> dict[str, Any]:
+async def _ask_tool(engine: Engine, name: str, input: dict[str, Any], tool_use_id: str) -> Decision:
+    """Ask the tool of an MCP server that the command line names for that."""
+    tool = engine.session.flags.permission_prompt_tool or ""
+    _, _, rest = tool.partition("mcp__")
+    server, _, own = rest.partition("__")
+    if own not in [it.get("name") for it in engine.session.mcp_tools.get(server, ())]:
+        available = ", ".join(it for it in engine.session.tools() if it.startswith("mcp__"))
+        message = (
+            f"Error: MCP tool {tool} (passed via --permission-prompt-tool) not found. "
+            f"Available MCP tools: {available or 'none'}"
+        )
+        return Decision(False, input, message)
+    given = {"tool_name": name, "input": input, "tool_use_id": tool_use_id}
+    answer = await call_tool(engine, server, own, given, tool_use_id)
+    try:
+        said = msgspec.json.decode(answer["content"][0]["text"], type=PermissionResult)
+    except (msgspec.MsgspecError, KeyError, IndexError, TypeError):
+        return Decision(False, input, f"The answer of {tool} is not valid")
+    return _take(engine, said, input)
+
+
+def _explanation(session: SimulatedSession, name: str, input: dict[str, Any]) -> dict[str, Any]:
     """What the newest CLI tells the user who decides."""
     if name in WANT_A_PERSON:
         return {"display_name": name, "requires_user_interaction": True}
     if name.startswith("mcp__"):
         _, server, tool = name.split("__", 2)
+        source = session.servers[server].source if server in session.servers else "sdk"
         return {
             "display_name": tool.title(),
-            "mcp_server": McpServerProvenance(server, "sdk"),
+            "mcp_server": McpServerProvenance(server, source),
             "server_policy_ask_only": True,
         }
     told: dict[str, Any] = {

@@ -1,12 +1,9 @@
-"""What the simulated CLI does with the requests of the SDK.
-
-It has no settings, plugins or skills, and says so in the form of the real one.
-"""
+"""What the simulated CLI does with the requests of the SDK."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from functools import partial
 from typing import Any
 
@@ -17,9 +14,9 @@ from .. import wire
 from .chat import end_task
 from .demo_agent import list_files
 from .engine import Engine, Refused, StreamClosed, TimedOut
-from .mcp import abandon, call_tool, connect, connect_all, read_resource
+from .mcp import abandon, call_tool, connect, connect_all, connect_program, read_resource
 from .permissions import rules, set_mode
-from .session import MODELS, new_id
+from .session import MODELS, ServerState, SimulatedSession, new_id
 from .turns import AGENTS, ALIASES, COMMANDS, announce
 from .unsimulated import note
 
@@ -120,8 +117,13 @@ def _welcome(engine: Engine) -> wire.InitializeResult:
     session, persona = engine.session, engine.session.persona
     bare = wire.InitializeResult(
         commands=[
-            wire.SlashCommand(name, "", argument_hint="", aliases=ALIASES.get(name), builtin=True)
-            for name in COMMANDS
+            *_configured_commands(session),
+            *(
+                wire.SlashCommand(
+                    name, "", argument_hint="", aliases=ALIASES.get(name), builtin=True
+                )
+                for name in COMMANDS
+            ),
         ],
         output_style="default",
         available_output_styles=list(STYLES),
@@ -134,6 +136,8 @@ def _welcome(engine: Engine) -> wire.InitializeResult:
         return bare
     named = [wire.AgentInfo(name, it.description) for name, it in session.agents.items()]
     agents = [wire.AgentInfo(name, "A simulated agent", "inherit") for name in AGENTS]
+    files = session.configuration.agents
+    named += [wire.AgentInfo(name, it.description, it.model) for name, it in files.items()]
     with_agents = replace(bare, agents=[*agents, *named], pid=os.getpid())
     if persona.welcome == "agents":
         return with_agents
@@ -153,6 +157,11 @@ def _welcome(engine: Engine) -> wire.InitializeResult:
         claude_code_version=persona.version,
         capabilities=list(persona.capabilities),
     )
+
+
+def _configured_commands(session: SimulatedSession) -> Iterator[wire.SlashCommand]:
+    for name, it in session.configuration.slash_commands().items():
+        yield wire.SlashCommand(name, it.told, argument_hint=it.hint)
 
 
 def _models() -> list[wire.ModelInfo]:
@@ -213,29 +222,47 @@ def _set_model(engine: Engine, body: wire.SetModel) -> Any:
 
 def _server_states(engine: Engine) -> list[wire.McpServerStatus]:
     """The status of the servers."""
-    return [
-        wire.McpServerStatus(name=name, status="connected") for name in engine.session.mcp_tools
-    ]
+    return [_server_state(name, state) for name, state in engine.session.servers.items()]
+
+
+def _server_state(name: str, state: ServerState) -> wire.McpServerStatus:
+    if state.source == "sdk":
+        return wire.McpServerStatus(name=name, status=state.status, error=state.error)
+    tools = [wire.McpToolInfo(name=str(tool.get("name"))) for tool in state.tools]
+    config = state.config or {}
+    return wire.McpServerStatus(
+        name=name,
+        status=state.status,
+        error=state.error,
+        server_info=state.about.get("serverInfo"),
+        config={"type": "http" if "url" in config else "stdio", **config},
+        scope=state.source,
+        tools=tools if state.status == "connected" else None,
+    )
 
 
 def _known_server(engine: Engine, body: wire.McpReconnect | wire.McpToggle) -> Any:
-    if body.server_name not in engine.session.mcp_tools:
+    if body.server_name not in engine.session.servers:
         raise _Declined(f"Server not found: {body.server_name}", None)
     return wire.Ack()
 
 
 async def _set_servers(engine: Engine, body: wire.McpSetServers) -> Any:
-    known = engine.session.mcp_tools
+    known = engine.session.servers
     added = sorted(set(body.servers) - set(known))
     removed = sorted(set(known) - set(body.servers))
     for name in removed:
-        del known[name]
+        state = known.pop(name)
+        if state.server is not None:
+            state.server.close()
     for name in added:
-        if body.servers[name].get("type") == "sdk":
+        config = body.servers[name]
+        if config.get("type") == "sdk":
             await connect(engine, name)
         else:
-            known[name] = []
-    errors = {name: "Connection failed" for name in added if name not in known}
+            known[name] = ServerState("dynamic", config)
+            await connect_program(engine, name)
+    errors = {name: known[name].error or "" for name in added if known[name].status == "failed"}
     return wire.McpSetServersResult(added, removed, errors)
 
 
@@ -280,9 +307,12 @@ def _usage(engine: Engine, body: wire.GetUsage) -> Any:
 
 def _settings(engine: Engine, body: wire.GetSettings) -> Any:
     session = engine.session
-    sources = [wire.SettingsSource("flagSettings", session.settings)] if session.settings else []
+    sources = [wire.SettingsSource(*it) for it in session.configuration.sources]
+    if session.settings:
+        sources.append(wire.SettingsSource("flagSettings", session.settings))
     applied = {"model": session.model, "effort": session.flags.effort}
-    return wire.GetSettingsResult(dict(session.settings), sources, applied)
+    effective = {**session.configuration.effective, **session.settings}
+    return wire.GetSettingsResult(effective, sources, applied)
 
 
 def _ignore(engine: Engine, body: Any) -> Any:
@@ -306,9 +336,7 @@ def _apply_settings(engine: Engine, body: wire.ApplyFlagSettings) -> Any:
 def _rules(engine: Engine, body: wire.ListPermissionRules) -> Any:
     session = engine.session
     allowed = [wire.PermissionRuleEntry(rule, "allow", "session") for rule in rules(session)]
-    denied = [
-        wire.PermissionRuleEntry(it, "deny", "cliArg") for it in session.flags.disallowed_tools
-    ]
+    denied = [wire.PermissionRuleEntry(it, "deny", "cliArg") for it in session.denied()]
     folders = [wire.WorkspaceDirectory(session.cwd, "cwd")]
     state = wire.PermissionRulesState([*allowed, *denied], folders, session.cwd, managed_only=False)
     return wire.PermissionRulesResult(state)

@@ -5,19 +5,24 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..wire import AgentDefinition, BackgroundTask, Initialize, ModelUsage, UserMessage
+from .configuration import Configuration
 from .flags import Flags, is_uuid
 from .personas import LATEST, Persona
 from .stored import NotResumable, SessionStore, Stored, take_up
+
+if TYPE_CHECKING:
+    from .servers import ExternalServer
 
 __all__ = [
     "MODELS",
     "STRUCTURED_OUTPUT",
     "WANT_A_PERSON",
+    "ServerState",
     "SimulatedSession",
     "new_id",
     "new_uuid",
@@ -73,6 +78,37 @@ def timestamp() -> str:
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1000) % 1000:03}Z"
 
 
+class ServerState:
+    """What the CLI knows of an MCP server.
+
+    Attributes:
+        source: `sdk` for one in the application, else where it is configured.
+        config: how it is started or reached.
+        status: `connected`, `failed` or `pending`.
+        error: why it is not connected.
+        about: what it says of itself.
+        tools: its tools.
+        server: the connection, if it is not in the application.
+    """
+
+    def __init__(self, source: str = "sdk", config: dict[str, Any] | None = None) -> None:
+        self.source = source
+        self.config = config
+        self.status: str = "pending"
+        self.error: str | None = None
+        self.about: dict[str, Any] = {}
+        self.tools: list[dict[str, Any]] = []
+        self.server: ExternalServer | None = None
+
+    def connected(self, tools: Any) -> None:
+        """It works, and has these tools."""
+        self.status, self.tools = "connected", tools if isinstance(tools, list) else []
+
+    def failed(self, error: str) -> None:
+        """It does not work."""
+        self.status, self.error = "failed", error
+
+
 class SimulatedSession:
     """Everything that the CLI keeps from one turn to the next.
 
@@ -83,6 +119,7 @@ class SimulatedSession:
         env: its environment.
         store: where conversations are kept.
         branch: the branch of the git repository in the working directory.
+        configuration: what files and flags configure.
     """
 
     stored: Stored | None = None
@@ -99,6 +136,7 @@ class SimulatedSession:
         env: Mapping[str, str] | None = None,
         store: SessionStore | None = None,
         branch: str = "HEAD",
+        configuration: Configuration | None = None,
     ) -> None:
         self.flags = flags
         self.persona = persona
@@ -106,17 +144,18 @@ class SimulatedSession:
         self.env: Mapping[str, str] = env or {}
         self.store = store
         self.branch = branch
-        self.mode: str = "bypassPermissions" if flags.dangerously_skip_permissions else "default"
-        if flags.permission_mode:
-            self.mode = flags.permission_mode
-        self.model: str = self.resolve_model(flags.model)
+        self.configuration: Configuration = configuration or Configuration()
+        bypasses = flags.dangerously_skip_permissions
+        configured = "bypassPermissions" if bypasses else self.configuration.mode
+        self.mode: str = flags.permission_mode or configured or "default"
+        self.model: str = self.resolve_model(flags.model or self.configuration.model)
         self.history: list[dict[str, Any]] = []
         self.resumed: bool = False
         self.taken: bool = False
         self.id: str = self._choose_id()
         self.setup: Initialize = Initialize()
         self._agents_of_flag = _agents(flags.agents)
-        self.mcp_tools: dict[str, list[dict[str, Any]]] = {}
+        self.servers: dict[str, ServerState] = {}
         self.rules: list[tuple[str, str]] = []
         self.settings: dict[str, Any] = {}
         self.ignored: set[str] = set()
@@ -134,6 +173,11 @@ class SimulatedSession:
         self.announced: bool = False
         self.turns: int = 0
         self.exit_status: int = 0
+
+    @property
+    def mcp_tools(self) -> dict[str, list[dict[str, Any]]]:
+        """The tools of each server that is connected."""
+        return {name: it.tools for name, it in self.servers.items() if it.status == "connected"}
 
     def resolve_model(self, name: str | None) -> str:
         """The full name of a model, given a short name or none."""
@@ -209,7 +253,7 @@ class SimulatedSession:
     @property
     def can_ask(self) -> bool:
         """Whether the SDK decides on permissions."""
-        return self.flags.permission_prompt_tool == "stdio"
+        return self.flags.permission_prompt_tool is not None
 
     def circumstances(self) -> dict[str, Any]:
         """The fields with which every entry of a transcript ends."""
@@ -250,10 +294,15 @@ class SimulatedSession:
             known = tool != "AskUserQuestion" or self.persona.asks_questions
             if tool in names and not (self.can_ask and known):
                 names.remove(tool)
-        names = [tool for tool in names if tool not in self.flags.disallowed_tools]
+        denied = self.denied()
+        names = [tool for tool in names if tool not in denied]
         for server, tools in self.mcp_tools.items():
             names += [f"mcp__{server}__{tool.get('name')}" for tool in tools]
         return names
+
+    def denied(self) -> list[str]:
+        """The rules that deny, of the flags and the settings."""
+        return [*self.flags.disallowed_tools, *self.configuration.rules("deny")]
 
     def spend(self, input_tokens: int, output_tokens: int, cost: float) -> None:
         """Add up what a model call has used. The figures are invented, their sums are correct."""

@@ -28,9 +28,11 @@ from ..wire import (
 )
 from .actions import Write
 from .chat import Scenario
+from .configuration import Configuration, is_configured, read_configuration
 from .demo_agent import demo_agent
 from .engine import Engine, Fault, Wait
 from .flags import EarlyExit, Flags, is_uuid, parse
+from .mcp import connect_configured
 from .model_output import turn_usage
 from .personas import LATEST, persona
 from .requests import handle
@@ -81,6 +83,8 @@ class SimulatedProcess(Engine):
             if flags.output_format == "stream-json":
                 self.send(_failed_start(self.session, error))
             self.exit(1)
+        else:
+            connect_configured(self)
 
     def turn(self, prompt: UserMessage | None) -> Coroutine[Wait, Any, None]:
         """Play the scenario for a prompt."""
@@ -241,7 +245,12 @@ class Simulation(NamedTuple):
         cwd = os.path.abspath(os.path.join(cwd, flags.cwd or ""))
         config = _config_dir(env)
         flags = replace(flags, strict=self.strict or flags.strict)
-        if ignored := list(unsimulated(flags, cwd, config)):
+        configuration = _configuration(flags, cwd, config)
+        ignored = list(unsimulated(flags, cwd))
+        if configuration is not None:
+            ignored += configuration.unsimulated()
+            flags = replace(flags, warnings=(*flags.warnings, *configuration.problems))
+        if ignored:
             if flags.strict:
                 return EarlyExit(1, stderr=f"{note(ignored)}\n")
             flags = replace(flags, warnings=(*flags.warnings, note(ignored)))
@@ -249,7 +258,13 @@ class Simulation(NamedTuple):
         store = SessionStore(config, cwd, enabled) if config else None
         branch = _branch(cwd) if store else "HEAD"
         session = SimulatedSession(
-            flags, persona=plays, cwd=cwd, env=env, store=store, branch=branch
+            flags,
+            persona=plays,
+            cwd=cwd,
+            env=env,
+            store=store,
+            branch=branch,
+            configuration=configuration,
         )
         kind = _text_process() if self._reads_text(flags) else SimulatedProcess
         return kind(
@@ -277,6 +292,13 @@ def _config_dir(env: Mapping[str, str]) -> str | None:
     if not folder and env.get("HOME"):
         folder = os.path.join(env["HOME"], ".claude")
     return folder or None
+
+
+def _configuration(flags: Flags, cwd: str, config_dir: str | None) -> Configuration | None:
+    """What files and flags configure; None if there are none."""
+    if not is_configured(flags, cwd, config_dir):
+        return None
+    return read_configuration(flags, cwd, config_dir)
 
 
 def _branch(cwd: str) -> str:

@@ -110,8 +110,25 @@ class Transcript:
         line = {"type": "queue-operation", "operation": operation, "timestamp": timestamp()}
         self._line({**line, "sessionId": self.session.id, **fields})
 
-    def prompt(self, message: UserMessage, *, is_note: bool = False) -> None:
-        """Keep a prompt, or one that asks for no answer."""
+    def prompt(
+        self,
+        message: UserMessage,
+        *,
+        is_note: bool = False,
+        called: tuple[str, str] | None = None,
+        text: str = "",
+    ) -> None:
+        """Keep a prompt.
+
+        Args:
+            message: the prompt.
+            is_note: whether it asks for no answer.
+            called: the command that it calls, and its arguments.
+            text: what the command says.
+        """
+        if called is not None:
+            self._called(message, *called, text)
+            return
         origin = msgspec.to_builtins(message.origin) if message.origin is not None else None
         kind = origin["kind"] if isinstance(origin, dict) else "sdk"
         fields: Entry = {"permissionMode": self.session.mode}
@@ -127,6 +144,18 @@ class Transcript:
         self._last_prompt = {"lastPrompt": message.text}
         self._copy()
         self._user(_as_sent(message), message.uuid or new_uuid(), **fields)
+
+    def _called(self, message: UserMessage, name: str, arguments: str, text: str) -> None:
+        self._last_prompt = {"lastPrompt": message.text}
+        self._copy()
+        call = f"<command-message>{name}</command-message>\n<command-name>/{name}</command-name>"
+        if arguments:
+            call += f"\n<command-args>{arguments}</command-args>"
+        whole = {"role": "user", "content": call}
+        self._user(whole, message.uuid or new_uuid(), **self._counted("sdk"))
+        body = {"role": "user", "content": [{"type": "text", "text": text}]}
+        self._user(body, new_uuid(), isMeta=True, turnCompanion=True)
+        self.attach("command_permissions", allowedTools=[])
 
     def refuse(self, uuid: str, text: str, reason: str) -> None:
         """Keep that a hook has blocked a prompt, and not the prompt."""

@@ -123,11 +123,14 @@ async def _submit(engine: Engine, chat: Chat) -> EndTurn | None:
         return None
     session.prompt_id = new_uuid()
     engine.transcript.queue("dequeue")
+    called = _expand(session, chat)
     hooks = await chat.hook("UserPromptSubmit", prompt=chat.text)
     _announce(engine, chat)
     if hooks.blocked is None:
         session.remember("user", chat.text)
-        engine.transcript.prompt(chat.prompt)
+        engine.transcript.prompt(chat.prompt, called=called, text=chat.text)
+        if hooks.context:
+            chat.text = f"{chat.text}\n\n{hooks.context}"
         return None
     chat.rounds = 0
     chat.last_text = (
@@ -142,6 +145,16 @@ async def _submit(engine: Engine, chat: Chat) -> EndTurn | None:
     )
     engine.transcript.refuse(stamp["uuid"], chat.last_text, hooks.blocked)
     return EndTurn("success", "", None)
+
+
+def _expand(session: SimulatedSession, chat: Chat) -> tuple[str, str] | None:
+    """Replace the call of a command or a skill by its text; return its name and arguments."""
+    word, _, arguments = chat.text.removeprefix("/").partition(" ")
+    file = session.configuration.slash_commands().get(word)
+    if file is None or not chat.text.startswith("/"):
+        return None
+    chat.text = file.filled(arguments.strip())
+    return word, arguments.strip()
 
 
 async def _work(engine: Engine, chat: Chat, scenario: Scenario) -> None:
@@ -264,25 +277,31 @@ def _stop(engine: Engine, chat: Chat, end: EndTurn, result: ResultMessage) -> No
 def init_message(session: SimulatedSession, prompt: UserMessage | None = None) -> InitMessage:
     """The description of the session with which each turn begins."""
     servers = [
-        InitMcpServer(name=name, status="connected", source="sdk") for name in session.mcp_tools
+        InitMcpServer(name=name, status=it.status, source=it.source)
+        for name, it in session.servers.items()
+    ]
+    configured = session.configuration
+    plugins = [
+        InitPlugin(it.name, it.path, source=f"{it.name}@inline", version=it.version)
+        for it in configured.plugins
     ]
     return InitMessage(
         cwd=session.cwd,
         original_cwd=session.cwd,
-        additional_directories=[],
+        additional_directories=configured.folders,
         memory_paths={"auto": f"{session.transcript.rpartition('/')[0]}/memory/"},
         tools=session.tools(),
         mcp_servers=servers,
         model=session.model,
         permission_mode=session.mode,
-        slash_commands=COMMANDS,
+        slash_commands=[*configured.slash_commands(), *COMMANDS],
         terminal_slash_commands=[],
         api_key_source="none",
         claude_code_version=session.persona.version if session.persona.tells_version else None,
         output_style="default",
-        agents=[*AGENTS, *session.agents],
-        skills=[],
-        plugins=[InitPlugin("simulation", "builtin", source="simulation@builtin")],
+        agents=[*AGENTS, *session.agents, *configured.agents],
+        skills=list(configured.skills),
+        plugins=[*plugins, InitPlugin("simulation", "builtin", source="simulation@builtin")],
         fast_mode_state="off",
         fast_mode_disabled_reason="sdk_opt_in_required",
         view_mode="default",

@@ -10,30 +10,22 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from .flags import SOURCES, Flags
+from .flags import Flags
 
 __all__ = ["FLAGS", "note", "unsimulated"]
 
 _NAMES = """
-add-dir agent agent-id agent-name agent-type autocompact background bare brief channels chrome
+agent agent-id agent-name agent-type autocompact background bare brief channels chrome
 cloud dangerously-load-development-channels desktop disable-slash-commands enable-auth-status
 enable-auto-mode environment fallback-model file from-pr ide include-hook-events init init-only
-maintenance managed-settings messaging-socket-path plan-mode-required plugin-dir plugin-dir-no-mcp
+maintenance managed-settings messaging-socket-path plan-mode-required plugin-dir-no-mcp
 plugin-url prefill project-config-root rc remote remote-control restricted
-rewind-files safe-mode sdk-url settings task-budget team-name
+rewind-files safe-mode sdk-url task-budget team-name
 teammate-mode teleport tmux worktree
 """
 
 FLAGS = frozenset(_NAMES.split())
 """Flags that make the real CLI do something else, without their dashes."""
-
-_PROJECT = (".claude/settings.json", ".claude/agents", ".claude/commands", ".claude/skills")
-_FILES = {
-    "user": ("settings.json", "agents", "commands", "skills"),
-    "project": (*_PROJECT, ".mcp.json"),
-    "local": (".claude/settings.local.json",),
-}
-"""What configures the real CLI, below its own folder or the working directory."""
 
 
 def note(names: list[str]) -> str:
@@ -41,25 +33,18 @@ def note(names: list[str]) -> str:
     return f"claudewire-sim: accepted, but not simulated: {', '.join(names)}"
 
 
-def unsimulated(flags: Flags, cwd: str, config_dir: str | None) -> Iterator[str]:
+def unsimulated(flags: Flags, cwd: str) -> Iterator[str]:
     """Name the flags and the files that have no effect.
 
     Args:
         flags: how the CLI was called.
         cwd: its working directory.
-        config_dir: its own folder, if there is one.
     """
     absent = (None, False, ())
     given = {it for it in FLAGS if getattr(flags, it.replace("-", "_"), None) not in absent}
     for name in sorted(given | FLAGS.intersection(flags.others)):
         yield f"--{name}"
-    if (flags.permission_prompt_tool or "stdio") != "stdio":
-        yield f"--permission-prompt-tool={flags.permission_prompt_tool}"
     if flags.permission_prompts != "host":
         yield f"--permission-prompts={flags.permission_prompts}"
-    for source in SOURCES if flags.setting_sources is None else flags.setting_sources:
-        folder = config_dir if source == "user" else cwd
-        for name in _FILES[source]:
-            path = os.path.join(folder or "", name)
-            if folder is not None and os.path.exists(path):
-                yield path
+    if os.path.exists(os.path.join(cwd, ".mcp.json")):
+        yield os.path.join(cwd, ".mcp.json")  # a person has to approve it
