@@ -122,9 +122,9 @@ def test_subagents_are_indented(sim: str, tmp_path: Path) -> None:
     with opened("run", "--cli", sim, "--allow", "Read", "agents", cwd=tmp_path) as terminal:
         assert terminal.wait_end() == 0
         lines = terminal.text.splitlines()
-        assert lines[0] == "  ▸ Task Look into it"
+        assert lines[0] == "  ▸ Agent Look into it"
         assert lines[1].startswith("    ✓ Read inner.py · x = 1")
-        assert lines[2].startswith("  ✓ Task Look into it")
+        assert lines[2].startswith("  ✓ Agent Look into it")
 
 
 @pytest.mark.parametrize("columns", [24, 40, 100])
