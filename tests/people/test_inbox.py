@@ -272,12 +272,11 @@ async def test_what_is_answered_before_it_is_put_does_not_wait() -> None:
 
 async def test_what_is_answered_at_the_moment_when_it_is_put_ends_once() -> None:
     class Racing(PermissionRequest):
-        """Answered by somebody else whenever it is looked at."""
+        """Answered by somebody else at that moment."""
 
-        @property
-        def is_waiting(self) -> bool:
+        def _when_ended(self, call: Callable[[], object]) -> None:
             self.deny("no")
-            return super().is_waiting
+            super()._when_ended(call)
 
     inbox, changes = Inbox(), []
     inbox.on_change(lambda change: changes.append(change.what))

@@ -11,6 +11,7 @@ import pytest
 
 from claudewire.errors import OptionsError
 from claudewire.policy import MODES, Decision, Policy, Rule
+from claudewire.policy.policy import LONGEST_REMEMBERED, MOST_REMEMBERED
 
 
 def plain(path: str) -> str:
@@ -540,3 +541,40 @@ def test_skills_are_allowed_and_denied_by_name_and_arguments() -> None:
     assert behavior("deploy") == "deny"
     assert behavior("deploy", "prod") == "deny"
     assert behavior("other") == "ask"
+
+
+# --- decisions that are remembered ----------------------------------------------------------------
+
+
+def test_a_decision_that_follows_from_the_use_alone_is_remembered() -> None:
+    policy = make("Bash(git status:*)")
+    first = policy.decide("Bash", {"command": "git status", "description": "Shows it"})
+    assert first.behavior == "allow"
+    again = {"command": "git status", "description": "Shows it"}
+    assert policy.decide("Bash", again) is first
+    assert policy.decide("Bash", {**again, "description": "Hides it"}) is not first
+    assert policy.decide("Bash", again, cwd="/elsewhere").behavior == "ask"
+    assert policy == make("Bash(git status:*)")
+
+
+def test_a_decision_that_follows_links_is_made_again() -> None:
+    places = {"/srv/data": "/srv/data"}
+    policy = make("Read(data)", realpath=lambda path: places.get(path, path))
+    assert policy.decide("Read", {"file_path": "/srv/data"}).behavior == "allow"
+    places["/srv/data"] = "/etc/shadow"
+    assert policy.decide("Read", {"file_path": "/srv/data"}).behavior == "ask"
+
+
+def test_only_some_decisions_about_short_inputs_of_text_are_remembered() -> None:
+    policy = make("Bash(echo:*)")
+    for number in range(2 * MOST_REMEMBERED):
+        policy.decide("Bash", {"command": f"echo {number}"})
+    assert 0 < len(policy._decided) <= MOST_REMEMBERED
+    remembered = {*policy._decided}
+    for input in (
+        {"command": "echo " + "x" * LONGEST_REMEMBERED},
+        {"command": "echo 1", "timeout": 5},
+        {"command": ["echo"]},
+    ):
+        policy.decide("Bash", input)
+    assert {*policy._decided} == remembered

@@ -7,6 +7,7 @@ import gc
 import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import anyio
@@ -72,6 +73,7 @@ class Host:
         self.stderr = ""
         self.ends = 0
         self.failures: list[BaseException] = []
+        self.withdrawals: list[str] = []
         self.changed = Signal()
         self._serve = serve
 
@@ -79,12 +81,18 @@ class Host:
         self.got.append(event)
         self.changed.notify()
 
-    async def serve(self, request: Request) -> Any:
+    def serve(self, request: Request) -> Any:
         assert self._serve is not None
-        return await self._serve(request)
+        return partial(self._serve, request)
+
+    def withdrawn(self, id: str) -> None:
+        self.withdrawals.append(id)
 
     def refusal(self, request: Request, reason: str | None = None) -> Answer | Failure:
         return refusal(request)
+
+    def asked(self) -> None:
+        self.changed.notify()
 
     def answered(self) -> None:
         self.changed.notify()

@@ -7,7 +7,7 @@ the standard library only. Start with `signal`.
 from __future__ import annotations
 
 from .cross_thread import Latch, Mailbox, MailboxClosed, RunSoon, run_soon
-from .detached import DetachedCall, in_trio, run_detached, run_to_completion
+from .detached import DetachedCall, clock, in_trio, run_detached, run_to_completion
 from .functions import (
     FunctionCancelled,
     FunctionExited,
@@ -37,6 +37,7 @@ __all__ = [
     "call_in_thread",
     "call_within",
     "check_function",
+    "clock",
     "compute_in_thread",
     "ends_the_caller",
     "function_name",

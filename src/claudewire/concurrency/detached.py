@@ -7,15 +7,23 @@ holds the rest. The event loop still owns it: when the loop ends, it is cancelle
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Callable, Coroutine
 from contextvars import copy_context
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import anyio
 
-__all__ = ["DetachedCall", "in_trio", "is_task_cancelled", "run_detached", "run_to_completion"]
+__all__ = [
+    "DetachedCall",
+    "clock",
+    "in_trio",
+    "is_task_cancelled",
+    "run_detached",
+    "run_to_completion",
+]
 
 ResultT = TypeVar("ResultT")
 
@@ -25,7 +33,7 @@ _running: set[Any] = set()
 def run_detached(
     function: Callable[[], Coroutine[Any, Any, None]],
     name: str,
-    never_ran: Callable[[], None] = lambda: None,
+    never_ran: Callable[[], None] | None = None,
 ) -> None:
     """Start a task in the current context.
 
@@ -39,23 +47,30 @@ def run_detached(
         spawn = sys.modules["trio"].lowlevel.spawn_system_task
         spawn(_report_failure, function, name=name, context=copy_context())
         return
-    import asyncio
-
-    has_begun = False
-
-    async def run() -> None:
-        nonlocal has_begun
-        has_begun = True
-        await function()
-
-    def done(task: asyncio.Task[None]) -> None:
-        _running.discard(task)
-        if not has_begun:
-            never_ran()
-
+    run = function if never_ran is None else _Begun(function, never_ran)
     task = asyncio.get_running_loop().create_task(run(), name=name)
     _running.add(task)  # the loop itself only remembers tasks weakly
-    task.add_done_callback(done)
+    task.add_done_callback(_running.discard)
+    if isinstance(run, _Begun):
+        task.add_done_callback(run.done)
+
+
+class _Begun:
+    """A function, and whether it has begun."""
+
+    def __init__(
+        self, function: Callable[[], Coroutine[Any, Any, None]], never_ran: Callable[[], None]
+    ) -> None:
+        self._function = function
+        self._never_ran: Callable[[], None] | None = never_ran
+
+    async def __call__(self) -> None:
+        self._never_ran = None
+        await self._function()
+
+    def done(self, task: object) -> None:
+        if self._never_ran is not None:
+            self._never_ran()
 
 
 async def _report_failure(function: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -146,6 +161,13 @@ def is_task_cancelled() -> bool:
         return False
     task = sys.modules["asyncio"].current_task()
     return task is not None and task.cancelling() > 0
+
+
+def clock() -> Callable[[], float]:
+    """Return what `anyio.current_time` calls here. It takes a fifth of the time."""
+    if in_trio():
+        return cast("Callable[[], float]", sys.modules["trio"].current_time)
+    return asyncio.get_running_loop().time
 
 
 def in_trio() -> bool:

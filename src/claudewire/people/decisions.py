@@ -11,7 +11,7 @@ While a handler decides, the request also waits in the inbox, where it can be an
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -20,20 +20,22 @@ from typing import Any, Literal, Protocol, TypeVar, cast
 import anyio
 import msgspec
 
-from ..concurrency import DetachedCall, compute_in_thread, ends_the_caller
+from ..concurrency import DetachedCall, RunSoon, compute_in_thread, ends_the_caller, run_soon
 from ..errors import OptionsError, Redactor, redact
 from ..policy import Audit, Decision, DecisionRecord, digest
 from ..wire import (
     CanUseTool,
     DialogResult,
+    Elicitation,
     ElicitationResult,
     PermissionResult,
     PermissionResultAllow,
     Request,
+    RequestUserDialog,
 )
 from .elicitation import DialogHandler, DialogRequest, ElicitationHandler, ElicitationRequest
 from .handlers import Handler, check_handler, run_handler
-from .inbox import Inbox
+from .inbox import WITHDRAWN, Inbox
 from .pending import Pending, PendingKind, PendingState
 from .permissions import PermissionHandler, PermissionRequest, ToolPending
 from .plans import PLAN_TOOL, PlanHandler, PlanRequest
@@ -51,7 +53,6 @@ __all__ = [
 
 logger: logging.Logger = logging.getLogger("claudewire.people")
 
-AnswerT = TypeVar("AnswerT")
 ComputedT = TypeVar("ComputedT")
 
 DENIED_BY_POLICY = "The policy does not allow this."
@@ -192,6 +193,25 @@ class People:
         return self.person == "inbox" or self.handler_for(kind) is not None
 
 
+class _Open:
+    """A request that is not answered yet, what a policy says about it, and what is recorded."""
+
+    __slots__ = ("asked", "decision", "pending", "subject")
+
+    def __init__(self, asked: Request, pending: Pending[Any]) -> None:
+        self.asked = asked
+        self.pending = pending
+        self.decision = UNDECIDED
+        self.subject: _Subject | None = None
+
+
+_TOOLS: dict[str, Callable[..., Pending[Any]]] = {ASK_TOOL: QuestionRequest, PLAN_TOOL: PlanRequest}
+_KINDS: dict[type[Any], Callable[..., Pending[Any]]] = {
+    Elicitation: ElicitationRequest,
+    RequestUserDialog: DialogRequest,
+}
+
+
 class Decider:
     """Answers what the CLI of one session asks of a person.
 
@@ -202,6 +222,8 @@ class Decider:
         cwd: its working directory.
         capabilities: returns what the CLI says it can do, as far as it is known.
         form: returns how answers to questions are written to this CLI.
+        reply: is called, in the event loop, with a request and its answer, if it is answered while
+            its handler is still running.
     """
 
     def __init__(
@@ -213,6 +235,7 @@ class Decider:
         cwd: str | None = None,
         capabilities: Callable[[], Collection[str]] = tuple,
         form: Callable[[], AnswerForm] = lambda: "joined",
+        reply: Callable[[Request, Any], object] | None = None,
     ) -> None:
         self.people: People = people or People()
         self.session = session
@@ -220,7 +243,9 @@ class Decider:
         self._conversation = conversation
         self._capabilities = capabilities
         self._form = form
-        self._open: dict[str, Pending[Any]] = {}
+        self._reply = reply
+        self._soon: RunSoon | None = None
+        self._open: dict[str, _Open] = {}
         self._limiter = anyio.CapacityLimiter(MAX_THREADS)
         self._computing = anyio.CapacityLimiter(1)
 
@@ -233,20 +258,44 @@ class Decider:
 
     async def decide(self, request: Request) -> PermissionResult:
         """Answer a request to use a tool."""
-        tool = request.body.tool_name if isinstance(request.body, CanUseTool) else ""
-        kind = {ASK_TOOL: QuestionRequest, PLAN_TOOL: PlanRequest}.get(tool, PermissionRequest)
-        where: dict[str, Any] = {"cwd": self.cwd}
-        if kind is QuestionRequest:
-            where |= {"capabilities": self._capabilities(), "form": self._form()}
-        return await self._answer(request, kind, **where)
+        return cast("PermissionResult", await self._answer_alone(request, CanUseTool))
 
     async def elicit(self, request: Request) -> ElicitationResult:
         """Answer an MCP server that asks the user for something."""
-        return await self._answer(request, ElicitationRequest)
+        return cast("ElicitationResult", await self._answer_alone(request, Elicitation))
 
     async def dialog(self, request: Request) -> DialogResult:
         """Answer the CLI that wants a dialog to be shown."""
-        return await self._answer(request, DialogRequest)
+        return cast("DialogResult", await self._answer_alone(request, RequestUserDialog))
+
+    async def _answer_alone(self, request: Request, kind: type[Any]) -> object:
+        """Return the answer, whatever the handler still has to clean up."""
+        if not isinstance(request.body, kind):
+            raise TypeError(f"{type(request.body).__name__} is not a {kind.__name__}")
+        begun = self.begin(request)
+        if not callable(begun):
+            return begun
+        opened = self._open[request.id]
+        async with DetachedCall(begun, "claudewire handler"):
+            await opened.pending.wait()
+            self._close(opened)
+        return opened.pending.result
+
+    def begin(self, request: Request) -> Any:
+        """Begin to answer a request of the CLI.
+
+        Returns:
+            the answer, if no one has to be waited for, as when a policy decides; otherwise a
+            coroutine function that waits and returns it.
+        """
+        body, where = request.body, {"session": self.session, "clock": self.people.inbox.clock}
+        kind = _KINDS.get(type(body), PermissionRequest)
+        if isinstance(body, CanUseTool):
+            kind = _TOOLS.get(body.tool_name, PermissionRequest)
+            where["cwd"] = self.cwd
+            if kind is QuestionRequest:
+                where |= {"capabilities": self._capabilities(), "form": self._form()}
+        return self._answer(request, kind(request, **where))
 
     def withdraw(self, id: str, reason: str) -> object:
         """End a request of the CLI without a decision.
@@ -254,76 +303,131 @@ class Decider:
         Returns:
             the answer that counts: no, unless it was decided already; None if it is not open.
         """
-        request = self._open.get(id)
-        if request is None:
+        found = self._open.get(id)
+        if found is None:
             return None
-        if request.withdraw(reason):
-            logger.warning("%s: %s, so the answer is no", request.id, reason)
-        return request.result
+        if found.pending.withdraw(reason):
+            logger.warning("%s: %s, so the answer is no", found.pending.id, reason)
+        self._close(found)
+        return found.pending.result
+
+    def forget(self, id: str) -> None:
+        """End a request that the CLI has withdrawn."""
+        found = self._open.get(id)
+        if found is not None:
+            found.pending.withdraw(WITHDRAWN)
+            self._close(found)
 
     # --- who decides -----------------------------------------------------------------------------
 
-    async def _answer(
-        self, asked: Request, kind: Callable[..., Pending[AnswerT]], **where: Any
-    ) -> AnswerT:
-        request = kind(asked, session=self.session, clock=self.inbox.clock, **where)
-        self._open[asked.id] = request
-        is_large = _is_large(request)
-        decision, subject = UNDECIDED, None
+    def _answer(self, asked: Request, request: Pending[Any]) -> Any:
+        opened = self._open[asked.id] = _Open(asked, request)
+        if _is_large(request):
+            return partial(self._answer_large, opened)
+        if (policy := self.people.policy) is not None:
+            try:
+                opened.decision = policy_decision(policy, request)
+            except BaseException:
+                opened.decision = self._policy_failed(request)
+            self._apply(opened.decision, request)
+        return self._go_on(opened)
+
+    async def _answer_large(self, opened: _Open) -> Any:
+        """Look at a large request in a thread, then go on as with every other."""
+        people, request = self.people, opened.pending
         try:
-            decision = await self._apply_policy(request)
-            if is_large and self.people.audit is not None:
-                subject = await self._compute(_Subject.of, request, self.people.audit_contents)
-            if request.is_waiting:
-                await self._ask(request)
+            if people.policy is not None:
+                opened.decision = await self._decide_large(people.policy, request)
+                self._apply(opened.decision, request)
+            if people.audit is not None:
+                contents = people.audit_contents
+                opened.subject = await self._compute(_Subject.of, request, contents)
+            begun = self._go_on(opened)
+            return await begun() if callable(begun) else begun
         finally:
-            if self._open.get(asked.id) is request:  # the CLI may reuse the id of a cancelled one
-                del self._open[asked.id]
-            request.withdraw()
-            self._record(request, decision, subject)
-        return cast("AnswerT", request.result)
+            request.withdraw(WITHDRAWN)
+            self._close(opened)
+
+    async def _decide_large(self, policy: PolicyLike, request: Pending[Any]) -> Decision:
+        try:
+            return await decide_by_policy(policy, request, self._computing)
+        except BaseException as error:
+            if ends_the_caller(error):
+                raise
+            return self._policy_failed(request)
 
     async def _compute(self, function: Callable[..., ComputedT], *arguments: Any) -> ComputedT:
         return await compute_in_thread(function, *arguments, limiter=self._computing)
 
-    async def _apply_policy(self, request: Pending[Any]) -> Decision:
-        """Let the policy decide, if it does."""
-        if self.people.policy is None:
-            return UNDECIDED
-        try:
-            decision = await decide_by_policy(self.people.policy, request, self._computing)
-        except BaseException as error:
-            if ends_the_caller(error):
-                raise
-            logger.exception("The policy raised an exception about %s", request.id)
-            if not isinstance(request, PermissionRequest):
-                return UNDECIDED
-            decision = Decision("deny", POLICY_FAILED)
+    def _policy_failed(self, request: Pending[Any]) -> Decision:
+        logger.exception("The policy raised an exception about %s", request.id)
+        is_permission = isinstance(request, PermissionRequest)
+        return Decision("deny", POLICY_FAILED) if is_permission else UNDECIDED
+
+    def _apply(self, decision: Decision, request: Pending[Any]) -> None:
+        """Let a policy decide, if it does."""
         if decision.behavior == "deny":
             reason = decision.reason or DENIED_BY_POLICY
             request._settle(request._denial(reason), by=POLICY)
         elif decision.behavior == "allow":
             request.resolve(PermissionResultAllow(), by=POLICY)
-        return decision
 
-    async def _ask(self, request: Pending[Any]) -> None:
-        """Wait for the handler, the inbox or the deadline, whichever is first."""
-        people = self.people
-        if not people.can_decide(request.kind):
+    def _go_on(self, opened: _Open) -> Any:
+        """Return the answer, if there is one; otherwise a function that asks for it."""
+        request, people = opened.pending, self.people
+        handler = people.handler_for(request.kind)
+        if handler is None and people.person is None and request.is_waiting:
             why = no_handler(request.kind)
             logger.warning("%s (%s: %s)", why, request.id, request.title)
             request._settle(request._denial(why), by="no handler")
-            return
-        handler = people.handler_for(request.kind)
-        if handler is None:
-            await people.inbox.ask(request, deadline=people.deadline)
-        else:
-            run = partial(run_handler, handler, request, self._limiter, people.tell_errors)
-            # The CLI is answered at once, whatever the handler still has to clean up.
-            async with DetachedCall(run, "claudewire handler"):
+        if not request.is_waiting:
+            self._close(opened)
+            return request.result
+        return partial(self._ask, opened, handler)
+
+    async def _ask(self, opened: _Open, handler: Handler | None) -> Any:
+        """Wait for the handler, the inbox or the deadline, whichever is first."""
+        request, people = opened.pending, self.people
+        try:
+            if handler is None:
                 await people.inbox.ask(request, deadline=people.deadline)
-        if request.state is PendingState.EXPIRED:
-            logger.warning("%s: %s, so the answer is no", request.id, request.ending)
+            else:
+                self._let_others_answer(opened)
+                run = run_handler(handler, request, self._limiter, people.tell_errors)
+                await (run if people.deadline is None else self._bounded(run, request))
+        finally:
+            request.withdraw(WITHDRAWN)
+            self._close(opened)
+        return request.result
+
+    def _let_others_answer(self, opened: _Open) -> None:
+        """While a handler decides, others may be quicker: then the CLI is told at once."""
+        request = opened.pending
+        self.people.inbox._add(request, self.people.deadline)
+        if self._reply is not None:
+            self._soon = self._soon or run_soon()
+            request._answered_by_another = partial(self._soon, partial(self._reply_early, opened))
+
+    async def _bounded(self, run: Coroutine[Any, Any, None], request: Pending[Any]) -> None:
+        assert self.people.deadline is not None
+        expire = partial(self.people.inbox._expire_in, self.people.deadline, request)
+        async with DetachedCall(expire, "claudewire deadline"):
+            await run
+
+    def _reply_early(self, opened: _Open) -> None:
+        assert self._reply is not None
+        if self._close(opened):
+            self._reply(opened.asked, opened.pending.result)
+
+    def _close(self, opened: _Open) -> bool:
+        """Record how a request has ended; say whether it was open."""
+        if self._open.get(opened.asked.id) is not opened:
+            return False
+        del self._open[opened.asked.id]
+        if opened.pending.state is PendingState.EXPIRED:
+            logger.warning("%s: %s, so the answer is no", opened.pending.id, opened.pending.ending)
+        self._record(opened.pending, opened.decision, opened.subject)
+        return True
 
     # --- records ---------------------------------------------------------------------------------
 

@@ -64,10 +64,13 @@ async def run_handler(
     try:
         with request._being_decided():
             returned = await call_function(handler, request, limiter=limiter)
-        request._settle(request._returned(returned), by=f"handler: {name}")
+        answer = request._returned(returned)
+        request._answered_by_another = None
+        request._settle(answer, by=f"handler: {name}")
     except BaseException as error:
         if ends_the_caller(error):
             raise
+        request._answered_by_another = None
         told = f"{FAILED} ({describe(error)})" if tell_errors else FAILED
         request._settle(request._denial(told), by=f"handler: {name}, which failed")
         logger.exception("%s failed to decide about %s, so the answer is no", name, request.id)

@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio
@@ -139,21 +140,26 @@ class Inbox:
         try:
             with anyio.move_on_after(deadline):
                 return await request.wait()
-            reason = f"no decision was made within {deadline:g} seconds"
-            request._end(PendingState.EXPIRED, request._denial(reason), reason)
+            self._expire(request, deadline)
             return await request.wait()
         finally:
             request.withdraw(WITHDRAWN)
+
+    async def _expire_in(self, seconds: float, request: Pending[Any]) -> None:
+        await anyio.sleep(seconds)
+        self._expire(request, seconds)
+
+    def _expire(self, request: Pending[Any], deadline: float | None) -> None:
+        reason = f"no decision was made within {deadline:g} seconds"
+        request._end(PendingState.EXPIRED, request._denial(reason), reason)
 
     def _add(self, request: Pending[Any], deadline: float | None) -> None:
         with self._lock:
             request.id = self._free(request.id)
             request.expires = None if deadline is None else request.since + deadline
-            request._on_end = self._remove
             self._waiting[request.id] = request
-            self._note(Change("added", request))
-        if not request.is_waiting:
-            self._remove(request)
+            self._note("added", request)
+        request._when_ended(partial(self._remove, request))
         self._deliver()
 
     def _free(self, id: str) -> str:
@@ -168,7 +174,7 @@ class Inbox:
             if self._waiting.get(request.id) is not request:
                 return
             del self._waiting[request.id]
-            self._note(Change(request.state.value, request))
+            self._note(request.state.value, request)
         self._deliver()
 
     # --- following --------------------------------------------------------------------------------
@@ -200,9 +206,10 @@ class Inbox:
         """Iterate over what waits now and every change from now on, in a task or in a thread."""
         return Changes(self)
 
-    def _note(self, change: Change) -> None:
+    def _note(self, what: str, request: Pending[Any]) -> None:
         """Queue a change for the current subscribers. The lock is held."""
-        self._undelivered.append((tuple(self._subscribers), change))
+        if self._subscribers:
+            self._undelivered.append((tuple(self._subscribers), Change(what, request)))
 
     def _deliver(self) -> None:
         """Deliver all changes in their order, unless another thread is doing so."""

@@ -10,8 +10,7 @@ import inspect
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
@@ -35,9 +34,8 @@ class AnswerError(Error, ValueError):
     """An answer that does not fit the request. The request still waits."""
 
 
-def _safe_in_urls(id: str) -> str:
-    """Replace what would have to be quoted in a URL, or would be taken for a part of the path."""
-    return re.sub(r"[^A-Za-z0-9._~-]+", "-", id)
+_UNSAFE = re.compile(r"[^A-Za-z0-9._~-]+")
+"""What would have to be quoted in a URL, or would be taken for a part of the path."""
 
 
 def require_text(what: str, text: object) -> str:
@@ -76,6 +74,21 @@ class Clock:
 _decided_here: ContextVar[Pending[Any] | None] = ContextVar("_decided_here", default=None)
 
 
+class _BeingDecided:
+    """See `Pending._being_decided`. Not a generator, which takes three times as long."""
+
+    __slots__ = ("_request", "_token")
+
+    def __init__(self, request: Pending[Any]) -> None:
+        self._request = request
+
+    def __enter__(self) -> None:
+        self._token = _decided_here.set(self._request)
+
+    def __exit__(self, *_: object) -> None:
+        _decided_here.reset(self._token)
+
+
 class Pending(Generic[AnswerT]):
     """Something that a person is asked.
 
@@ -87,7 +100,6 @@ class Pending(Generic[AnswerT]):
         kind: what kind of request it is.
         actions: the names of the methods that answer it.
         id: unique in its inbox. It has letters, digits and `-._~` only, and so can be in a URL.
-        title: what is asked, in one line.
         session: which session asks.
         agent_id: which subagent asks; None for the main one.
         since: when it came, as `time.time` counts.
@@ -105,14 +117,14 @@ class Pending(Generic[AnswerT]):
         self,
         request_id: str,
         *,
-        title: str,
+        title: str | None = None,
         session: str = "",
         agent_id: str | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._clock = clock or Clock()
-        self.id: str = _safe_in_urls(f"{session}.{request_id}" if session else request_id)
-        self.title = title
+        self.id: str = _UNSAFE.sub("-", f"{session}.{request_id}" if session else request_id)
+        self._title = title
         self.session = session
         self.agent_id = agent_id
         self.since: float = self._clock.time()
@@ -124,14 +136,26 @@ class Pending(Generic[AnswerT]):
         self.by: str = ""
         self.result: AnswerT | None = None
         self._lock = threading.Lock()
-        self._done = Latch()
         self._made: list[AnswerT] = []
-        self._on_end: Callable[[Pending[Any]], None] | None = None
+        self._done: Latch | None = None
+        self._on_end: list[Callable[[], object]] = []
+        self._answered_by_another: Callable[[], object] | None = None
+        """Called when it has ended while its handler runs, and not because of its handler."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id!r} {self.state.value}: {self.title}>"
 
     # --- facts -----------------------------------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        """What is asked, in one line."""
+        if self._title is None:
+            self._title = self._make_title()
+        return self._title
+
+    def _make_title(self) -> str:
+        raise NotImplementedError
 
     @property
     def is_waiting(self) -> bool:
@@ -210,15 +234,25 @@ class Pending(Generic[AnswerT]):
             self.result, self.ending, self.by = result, ending, by
             self._ended = self._now()
             self.state = state
-        try:
-            if self._on_end is not None:
-                self._on_end(self)
-        finally:
-            self._done.set()
+        for call in self._on_end:
+            call()
+        if self._answered_by_another is not None:
+            self._answered_by_another()
         return True
+
+    def _when_ended(self, call: Callable[[], object]) -> None:
+        """Call a function when it has ended, in the thread where it does; at once if it has."""
+        with self._lock:
+            if self.state is PendingState.WAITING:
+                self._on_end.append(call)
+                return
+        call()
 
     async def wait(self) -> AnswerT:
         """Wait until it has ended, and return the answer that counts."""
+        if self._done is None:
+            self._done = done = Latch()
+            self._when_ended(done.set)
         await self._done.wait()
         return cast("AnswerT", self.result)
 
@@ -248,14 +282,9 @@ class Pending(Generic[AnswerT]):
             self.resolve(answer)
         return answer
 
-    @contextmanager
-    def _being_decided(self) -> Iterator[None]:
+    def _being_decided(self) -> _BeingDecided:
         """While this lasts, and in what is started meanwhile, answers are made but not given."""
-        token = _decided_here.set(self)
-        try:
-            yield
-        finally:
-            _decided_here.reset(token)
+        return _BeingDecided(self)
 
     def _returned(self, value: object) -> AnswerT:
         """Read what a handler returned; None stands for the only answer that it made.

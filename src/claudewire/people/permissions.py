@@ -16,7 +16,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -54,6 +54,7 @@ _SUBJECTS = (
     "description",
 )
 _LONGEST_TITLE = 200
+_ANSWERS = frozenset({PermissionResultAllow, PermissionResultDeny})
 
 
 class ToolPending(Pending[PermissionResult]):
@@ -81,7 +82,7 @@ class ToolPending(Pending[PermissionResult]):
             raise TypeError(f"{type(body).__name__} does not ask for the use of a tool")
         super().__init__(
             request.id,
-            title=title or _title(body),
+            title=title,
             session=session,
             agent_id=body.agent_id,
             clock=clock,
@@ -93,23 +94,31 @@ class ToolPending(Pending[PermissionResult]):
         self.tool_use_id: str | None = body.tool_use_id
         self.cwd = cwd
 
+    def _make_title(self) -> str:
+        return _title(self.body)
+
     def _fitted(self, answer: object) -> PermissionResult:
         """Check that something is a decision, and have an allow say what the tool runs with."""
+        if type(answer) in _ANSWERS:
+            return self._completed(cast("PermissionResultAllow | PermissionResultDeny", answer))
         if is_dataclass(answer) and not isinstance(answer, type):
             answer = asdict(answer)  # the official SDK's answers are dataclasses
         if isinstance(answer, Mapping):
             answer = _from_mapping(answer)
         if not isinstance(answer, PermissionResultAllow | PermissionResultDeny):
             raise TypeError(f"{answer!r} is not an answer to a {self.kind}; {self._advice()}")
-        whole = self._completed(answer)
-        return answer if whole == answer else whole
+        return self._completed(answer)
 
     def _completed(
         self, answer: PermissionResultAllow | PermissionResultDeny
     ) -> PermissionResultAllow | PermissionResultDeny:
         use = answer.tool_use_id or self.tool_use_id
         if isinstance(answer, PermissionResultDeny):
+            if answer.message and use == answer.tool_use_id:
+                return answer
             return replace(answer, message=answer.message or DENIED, tool_use_id=use)
+        if answer.updated_input is not None and use == answer.tool_use_id:
+            return answer
         input = self.input if answer.updated_input is None else answer.updated_input
         return replace(answer, updated_input=input, tool_use_id=use)
 

@@ -55,7 +55,7 @@ class PlanRequest(ToolPending):
         self.file: str | None = file if isinstance(file, str) else None
         self.plan: str = plan if isinstance(plan, str) else _read(self.file, read)
         if heading := self.plan.strip().partition("\n")[0].lstrip("# "):
-            self.title: str = f"A plan waits for approval: {heading}"
+            self._title = f"A plan waits for approval: {heading}"
 
     def approve(self, *, mode: str | None = None, plan: str | None = None) -> PermissionResult:
         """Let the model carry out the plan.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -59,7 +58,7 @@ class UseContext:
         case_sensitive: whether file names that differ in case are different files.
         protect: whether some paths are never written without asking.
         realpath: follows symbolic links, like `os.path.realpath`.
-        is_local: whether the files are on this machine.
+        isdir: whether something is a folder; None if the files are on another machine.
     """
 
     base: str
@@ -69,7 +68,7 @@ class UseContext:
     case_sensitive: bool
     protect: bool
     realpath: Callable[[str], str]
-    is_local: bool
+    isdir: Callable[[str], bool] | None
 
     def resolve(self, path: str, cwd: str | None = None) -> ResolvedPath:
         """Find out where a path leads, seen from the working directory or another one."""
@@ -100,7 +99,7 @@ class UseContext:
             return reach == "above"
         # Of what is on another machine only the name can tell.
         is_file = "." in path.rpartition("/")[2][1:]
-        return os.path.isdir(path) if self.is_local else not is_file
+        return not is_file if self.isdir is None else self.isdir(path)
 
     def roots(self, rule: Rule, *, forbids: bool) -> tuple[str, ...]:
         """Return what the path of a rule is relative to."""

@@ -30,6 +30,12 @@ MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 """The permission modes of the CLI."""
 
 
+MOST_REMEMBERED = 256
+"""How many decisions a policy remembers."""
+LONGEST_REMEMBERED = 4096
+"""How many characters the input may have whose decision is remembered."""
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class Policy:
     """Rules that allow, ask and deny, in the CLI's own grammar. It never changes.
@@ -71,6 +77,8 @@ class Policy:
     protect: bool
     problems: tuple[str, ...] = field(compare=False)
     realpath: Callable[[str], str] = field(compare=False, repr=False)
+    _decided: dict[tuple[Any, ...], Decision] = field(compare=False, repr=False)
+    """What was decided, as far as it follows from the rules and the use alone."""
 
     def __init__(
         self,
@@ -109,6 +117,7 @@ class Policy:
         if not callable(realpath):
             raise OptionsError(f"realpath must be a function, not {realpath!r}")
         put("realpath", realpath)
+        put("_decided", {})
 
     def _roots(self) -> tuple[str, ...]:
         """Return what a rule cannot mean relative to a project, if its path begins with it."""
@@ -140,14 +149,32 @@ class Policy:
             cwd: the working directory of this use; by default that of the policy, else that of
                 this process.
         """
-        decision = self._decide(ToolUse(tool_name, input, self._context(cwd)))
+        here = self.cwd or os.getcwd() if cwd is None else self._absolute(cwd, os.getcwd())
+        key = (tool_name, here, *input, *input.values())
+        try:
+            return self._decided[key]
+        except (KeyError, TypeError):  # it is new, or a value is a list or an object
+            pass
+        realpath, isdir = functools.cache(self.realpath), functools.cache(os.path.isdir)
+        context = self._context(here, realpath, isdir)
+        decision = self._decide(ToolUse(tool_name, input, context))
         if self.mode == "dontAsk" and decision.behavior == "ask":
             reason = f"{decision.reason}; and in the mode dontAsk no person is asked"
-            return Decision("deny", reason, decision.rule, decision.tool, decision.part)
+            decision = Decision("deny", reason, decision.rule, decision.tool, decision.part)
+        if not (realpath.cache_info().misses or isdir.cache_info().misses):
+            self._remember(key, decision)  # what is in the file system may change
         return decision
 
-    def _context(self, cwd: str | os.PathLike[str] | None) -> UseContext:
-        here = self.cwd or os.getcwd() if cwd is None else self._absolute(cwd, os.getcwd())
+    def _remember(self, key: tuple[Any, ...], decision: Decision) -> None:
+        """Keep a decision: a model often repeats a command, and parsing it takes the most time."""
+        if all(type(value) is str for value in key) and sum(map(len, key)) <= LONGEST_REMEMBERED:
+            if len(self._decided) >= MOST_REMEMBERED:
+                self._decided.clear()
+            self._decided[key] = decision
+
+    def _context(
+        self, here: str, realpath: Callable[[str], str], isdir: Callable[[str], bool]
+    ) -> UseContext:
         base = self.cwd or here
         return UseContext(
             base=base,
@@ -156,8 +183,8 @@ class Policy:
             directories=tuple(self._absolute(it, base) for it in self.directories),
             case_sensitive=self.case_sensitive,
             protect=self.protect,
-            realpath=functools.cache(self.realpath),
-            is_local=self.realpath is os.path.realpath,
+            realpath=realpath,
+            isdir=isdir if self.realpath is os.path.realpath else None,
         )
 
     def _decide(self, use: ToolUse) -> Decision:

@@ -171,7 +171,13 @@ class Core:
             return
         old, self.state = self.state, state
         self.subscriptions.tell(StateChanged(old, state))
+        self.notify()
+
+    def notify(self) -> None:
+        """Wake all that wait for a change, and let the watchdog look."""
         self.changed.notify()
+        if self.watchdog is not None:
+            self.watchdog.look()
 
     def settle(self) -> None:
         """Send the turns that may be sent now, and find out whether the session is busy."""
@@ -190,7 +196,7 @@ class Core:
                 self.conversation.drop(turn, _unsendable(error))
         self.budget.count(self.ledger, len(self.conversation.sent))
         self.go(SessionState.BUSY if self.conversation.is_busy else SessionState.READY)
-        self.changed.notify()
+        self.notify()
 
     @contextmanager
     def holding_back(self) -> Iterator[None]:
@@ -229,7 +235,6 @@ class Core:
     async def request(self, body: RequestBody[AnswerT], timeout: float | None) -> AnswerT:
         """Send a request and return its answer; see `Session.request`."""
         link = self.check()
-        self.changed.notify()  # for the watchdog: the session waits for an answer now
         try:
             await self._check_known(body, link, timeout)
             answer = await link.ask(body, timeout=timeout)
@@ -239,7 +244,7 @@ class Core:
         if isinstance(answer, ContextUsageResult):
             self.ledger.note_context(answer)
         if isinstance(body, StopTask) and self.tasks.stopped(body.task_id):
-            self.changed.notify()
+            self.notify()
         return answer
 
     async def _check_known(self, body: RequestBody[Any], link: Link, timeout: float | None) -> None:
@@ -392,18 +397,19 @@ class Core:
         """Sort an event."""
         if type(event) is StreamEvent and self.conversation.add(event):
             pass  # the most frequent event, which changes nothing but its turn
-        elif isinstance(event, Message) and not isinstance(event, Request | Cancel):
+        elif type(event) is Request:
+            self.conversation.note_request(event)
+            self.watch_ending()
+        elif type(event) is Answer:
+            if event.request is not None:
+                self._drop_prompts(dropped_prompts(event.request, event))
+        elif isinstance(event, Message) and type(event) is not Cancel:
             self._sort(event)
-        else:
-            self._notice(event)
-            if isinstance(event, Request):
-                self.conversation.note_request(event)
-                self.watch_ending()
-            elif isinstance(event, Malformed | Noise | Oversize):
+        elif not isinstance(event, Cancel | Failure):
+            self.notices.append(event)
+            if isinstance(event, Malformed | Noise | Oversize):
                 self.conversation.note_unreadable(event)
                 self.watch_ending()
-            if isinstance(event, Answer) and event.request is not None:
-                self._drop_prompts(dropped_prompts(event.request, event))
         if self.watchdog is not None:
             self.watchdog.note(event)
         self.subscriptions.tell(event)
@@ -412,13 +418,13 @@ class Core:
         turn = self.conversation.route(message)
         conversation = self.conversation
         if turn is None and not (conversation.answered or conversation.has_put_aside(message)):
-            self._notice(message)
+            self.notices.append(message)
         if type(message) is not ResultMessage:
             self.ledger.note(message, turn and turn.key)
             if self.budget.budgets:
                 self._check_budget(turn)
         if self.tasks.note(message):
-            self.changed.notify()
+            self.notify()
         react = _REACTIONS.get(type(message))
         if react is not None:
             react(self, message)
@@ -481,10 +487,6 @@ class Core:
                 self.conversation.drop(sent[uuid], dropped)
                 self.settle()
 
-    def _notice(self, event: Event) -> None:
-        if not isinstance(event, Request | Cancel | Answer | Failure):
-            self.notices.append(event)
-
     def _note_init(self, init: InitMessage) -> None:
         try:
             self.claim.confirm(init.session_id or self.session_id)
@@ -494,7 +496,7 @@ class Core:
         self.init_message = init
         self.learn(init=init)
         self.session_id = init.session_id or self.session_id
-        self.changed.notify()
+        self.notify()
 
     def _note_id(self, message: Message) -> None:
         """Take the id of the conversation from another message, where there is no `init`."""
@@ -505,7 +507,7 @@ class Core:
                 self._disown(error)
                 return
             self.session_id = message.session_id
-            self.changed.notify()
+            self.notify()
 
     def _disown(self, error: CLIError) -> None:
         """End a CLI that resumed a conversation which another session has."""
@@ -516,7 +518,7 @@ class Core:
         self.give_up(error)
 
     def _note_state(self, message: SessionStateChangedMessage) -> None:
-        self.changed.notify()
+        self.notify()
 
     def _note_result(self, result: ResultMessage) -> None:
         self.last_result = result
@@ -573,9 +575,15 @@ class Core:
             self._refuse_permissions()
             self.settle()
 
+    def asked(self) -> None:
+        """Let the watchdog know that the session waits for an answer."""
+        self.notify()
+
     def answered(self) -> None:
         """Let the watchdog know that the session now waits for the CLI, and not for a person."""
         self.changed.notify()
+        if self.watchdog is not None:
+            self.watchdog.start_again()
 
     def heard(self, stderr: str) -> None:
         """Report what the CLI wrote to stderr."""
@@ -630,7 +638,7 @@ class Core:
         self.go(SessionState.CLOSED if closed else SessionState.FAILED)
         self.subscriptions.end()
         self.unsolicited.end()
-        self.changed.notify()
+        self.notify()
 
     def _start_over(self) -> None:
         self.restarting = False
@@ -640,7 +648,7 @@ class Core:
         self.conversation.reset()
         self.ledger.restarted()
         self.tasks.restarted()
-        self.changed.notify()
+        self.notify()
 
     def _reason(self) -> Error:
         if self.restarting:
@@ -680,7 +688,7 @@ class Core:
                 self.notices.remove(message)
         self.unsolicited.put(turn)
         self.subscriptions.tell(TurnStarted(turn))
-        self.changed.notify()
+        self.notify()
 
 
 def again(error: Error) -> Error:

@@ -6,8 +6,8 @@ whatever a person would have to allow, the answer is then no.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -92,14 +92,19 @@ class RequestHandlers:
             cwd=None if core.options.cwd is None else str(core.options.cwd),
             capabilities=self._capabilities,
             form=self._form,
+            reply=self._reply,
         )
 
+    def _reply(self, request: Request, answer: Any) -> None:
+        if self._core.link is not None:
+            self._core.link.reply(request, answer)
+
     @cached_property
-    def _handlers(self) -> dict[type[Any], Callable[[Request], Awaitable[Any]]]:
+    def _handlers(self) -> dict[type[Any], Callable[[Request], Any]]:
         return {
-            CanUseTool: self._people.decide,
-            Elicitation: self._people.elicit,
-            RequestUserDialog: self._people.dialog,
+            CanUseTool: self._people.begin,
+            Elicitation: self._people.begin,
+            RequestUserDialog: self._people.begin,
             HookCallback: self._serve_hook,
             McpMessage: self._serve_message,
         }
@@ -149,23 +154,28 @@ class RequestHandlers:
 
     # --- serving ---------------------------------------------------------------------------------
 
-    async def serve(self, request: Request) -> Any:
-        """Return the answer to a request, or its body."""
+    def serve(self, request: Request) -> Any:
+        """Return the answer to a request, or its body; or a coroutine function that returns it."""
         handler = self._handlers.get(type(request.body))
         if handler is None:
             log.warning("No handler is registered for %s; it is refused", name_of(request.body))
             return refusal(request)
-        return await handler(request)
+        return handler(request)
 
-    async def _serve_hook(self, request: Request) -> Any:
+    def _serve_hook(self, request: Request) -> Any:
         assert isinstance(request.body, HookCallback)
         if self._hooks is None:
             raise LookupError(f"There is no hook {request.body.callback_id}")
-        return await self._hooks.serve(request.body, self._session())
+        return partial(self._hooks.serve, request.body, self._session())
 
-    async def _serve_message(self, request: Request) -> Any:
+    def _serve_message(self, request: Request) -> Any:
         servers = self.servers
-        return await servers.serve(request) if servers.is_hosting else refusal(request)
+        return partial(servers.serve, request) if servers.is_hosting else refusal(request)
+
+    def withdrawn(self, id: str) -> None:
+        """Note that the CLI no longer wants the answer to a request."""
+        if "_people" in vars(self):
+            self._people.forget(id)
 
     def refusal(self, request: Request, reason: str | None = None) -> Answer | Failure:
         """Refuse a request; with a reason, only if it is not decided yet."""

@@ -8,13 +8,13 @@ there is a limit for that too.
 from __future__ import annotations
 
 import math
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ..concurrency import ends_the_caller, run_detached
+from ..concurrency import Signal, clock, ends_the_caller, run_detached
 from ..errors import Evidence, SessionClosed, TurnStalled
 from ..options import Patience, WaitingFor
 from ..wire import (
@@ -80,39 +80,51 @@ class Watchdog:
         self._spoke = False
         self._since = -math.inf
         self._what = WaitingFor.NOTHING
+        self._limit = math.inf
+        self._shortest = min(map(patience.limit, WaitingFor))
+        self._started = -math.inf
+        self._now = clock()
         self._warned = False
+        self._wakes_at = -math.inf
+        self._sooner = Signal()
 
     # --- what is going on ------------------------------------------------------------------------
 
     def note(self, event: Event) -> None:
         """Note an event of the wire."""
-        if type(event) is StreamEvent and self._spoke:
-            return  # the most frequent event, which changes nothing
+        update = _UPDATES.get(type(event))
+        if update is None or (self._spoke and type(event) is StreamEvent):
+            return  # a piece of a message is the most frequent event, and changes nothing
         before = (self._spoke, len(self._tools), len(self._people))
-        self._update(event)
+        update(self, event)
         if before != (self._spoke, len(self._tools), len(self._people)):
-            self._look()  # the clock starts again
-            self._core.changed.notify()  # the new limit may be shorter
+            self.start_again()
 
-    def _update(self, event: Event) -> None:
-        match event:
-            case StreamEvent():
-                self._spoke = True
-            case AssistantMessage():
-                self._spoke = True
-                self._tools.update(it.id for it in event.content if isinstance(it, ToolUseBlock))
-            case UserMessage(content=list() as blocks):
-                results = [it.tool_use_id for it in blocks if isinstance(it, ToolResultBlock)]
-                self._tools.difference_update(results)
-                if results:
-                    self._spoke = False  # the model is asked again
-            case ResultMessage():
-                self._tools.clear()
-                self._spoke = False
-            case Request(body=CanUseTool() | Elicitation() | RequestUserDialog()):
-                self._people[event.id] = None
-            case Cancel():
-                self._people.pop(event.id, None)
+    def _note_piece(self, piece: StreamEvent) -> None:
+        self._spoke = True
+
+    def _note_assistant(self, message: AssistantMessage) -> None:
+        self._spoke = True
+        self._tools.update(it.id for it in message.content if isinstance(it, ToolUseBlock))
+
+    def _note_user(self, message: UserMessage) -> None:
+        if isinstance(message.content, list):
+            blocks = message.content
+            results = [it.tool_use_id for it in blocks if isinstance(it, ToolResultBlock)]
+            self._tools.difference_update(results)
+            if results:
+                self._spoke = False  # the model is asked again
+
+    def _note_result(self, result: ResultMessage) -> None:
+        self._tools.clear()
+        self._spoke = False
+
+    def _note_request(self, request: Request) -> None:
+        if isinstance(request.body, CanUseTool | Elicitation | RequestUserDialog):
+            self._people[request.id] = None
+
+    def _note_cancel(self, cancel: Cancel) -> None:
+        self._people.pop(cancel.id, None)
 
     @property
     def waiting(self) -> Waiting:
@@ -120,12 +132,29 @@ class Watchdog:
         self._look()
         return Waiting(self._what, self._since)
 
+    def look(self) -> None:
+        """Note that something has changed: the session may wait for something else."""
+        if not self._core.is_dead:
+            self._look()
+            if self._due() < self._wakes_at:
+                self._sooner.notify()
+
+    def start_again(self) -> None:
+        """Start the clock again. What the session waits for now is found out when that matters.
+
+        It is called for each request of the CLI and each answer, so it has to cost little.
+        """
+        self._started = self._now()
+        if self._wakes_at == math.inf:
+            self._sooner.notify()
+
     def _look(self) -> None:
         """Find out what the session waits for; a change, or any output, starts the clock again."""
-        what, heard = self._waits_for(), self._heard()
+        what, heard = self._waits_for(), max(self._heard(), self._started)
         if what is not self._what:
             self._what = what
-            self._since = anyio.current_time()
+            self._limit = self._patience.limit(what)
+            self._since = heard if self._started == heard else self._now()
             self._warned = False
         elif heard > self._since:
             self._since = heard
@@ -169,21 +198,24 @@ class Watchdog:
         """Look whenever a limit may be exceeded."""
         while not self._core.is_dead:
             self._look()
-            seconds = self._due() - anyio.current_time()
-            if seconds <= 0:
+            due, now = self._due(), self._now()
+            # Meanwhile it may begin to wait for what has a shorter limit.
+            self._wakes_at = min(due, now + self._shortest) if due < math.inf else math.inf
+            seconds = self._wakes_at - now
+            if due <= now:
                 await self._bark()
                 continue
             with anyio.move_on_after(None if math.isinf(seconds) else seconds):
-                await self._core.changed.wait()
+                await self._sooner.wait()
 
     def _due(self) -> float:
-        limit = self._patience.limit(self._what)
+        limit = self._limit
         if math.isinf(limit):
             return limit
         if not self._warned:
             return self._since + limit
         if self._patience.action == "warn":
-            return anyio.current_time() + limit  # to see whether it goes on
+            return self._now() + limit  # to see whether it goes on
         return self._since + limit + self._patience.grace
 
     async def _bark(self) -> None:
@@ -195,7 +227,7 @@ class Watchdog:
 
     def _warn(self) -> None:
         assert self._core.link is not None
-        seconds = anyio.current_time() - self._since
+        seconds = self._now() - self._since
         log.warning("Nothing happened for %.1f s while waiting for %s", seconds, self._what)
         self._core.subscriptions.tell(
             Stall(self._what, seconds, self._core.link.evidence(), self._patience.action)
@@ -207,7 +239,7 @@ class Watchdog:
         assert link is not None
         what, since = self._what, self._since
         error = TurnStalled(_silence(what, since), evidence=link.evidence())
-        self._since = anyio.current_time()
+        self._since = self._now()
         self._warned = False
         if self._patience.action == "restart":
             self._core.conversation.drop_sent(error)
@@ -233,6 +265,16 @@ class Watchdog:
             if ends_the_caller(error):
                 raise
             log.exception("The session could not be restarted")
+
+
+_UPDATES: dict[type[Event], Callable[[Watchdog, Any], None]] = {
+    StreamEvent: Watchdog._note_piece,
+    AssistantMessage: Watchdog._note_assistant,
+    UserMessage: Watchdog._note_user,
+    ResultMessage: Watchdog._note_result,
+    Request: Watchdog._note_request,
+    Cancel: Watchdog._note_cancel,
+}
 
 
 def _silence(what: WaitingFor, since: float) -> str:

@@ -196,7 +196,8 @@ def _text(obj: Object, key: str) -> str | None:
 
 # --- writing -------------------------------------------------------------------------------------
 
-_WRAPPED = msgspec.json.encode(UNKNOWN)
+_encode = msgspec.json.Encoder().encode
+_WRAPPED = _encode(UNKNOWN)
 _ESCAPES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 
 
@@ -225,7 +226,7 @@ def _encode_modern(message: Message, context: WriteContext) -> bytes:
     if isinstance(message, UserMessage) and context.sender is Role.CLIENT:
         return b""  # a prompt bears the id of the session
     try:
-        return msgspec.json.encode(message)
+        return _encode(message)
     except UnicodeEncodeError:  # a lone surrogate, which only an escape can express
         return b""
 

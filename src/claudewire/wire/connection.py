@@ -7,8 +7,7 @@ pipes feeds it what arrived and writes what it returns. Nothing that a peer send
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Set
-from contextlib import suppress
+from collections.abc import Mapping, Set
 from itertools import repeat
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -22,7 +21,7 @@ from .dialects import AUTO, DIALECTS, ENVELOPE, MODERN, OPENING, Dialect, WriteC
 from .errors import LocalProtocolError
 from .framing import MAX_LINE, Lines, Oversize
 from .kinds import PLAIN_OUTPUT, kind_of
-from .states import EFFECTS, INITIAL, NEEDS_A_LISTENER, TRANSITIONS, Kind, Role, State
+from .states import ALWAYS, EFFECTS, INITIAL, NEEDS_A_LISTENER, TRANSITIONS, Kind, Role, State
 from .types.base import Event, Message, set_line, set_problems
 from .types.cli_requests import RequestBody
 from .types.control import Answer, Cancel, EndOfStream, Failure, Request, Response, Stray
@@ -43,38 +42,17 @@ __all__ = ["Connection"]
 _E = TypeVar("_E", bound=Event)
 _REFUSED = (*codec.REFUSED, TypeError)  # a TypeError for an `Oversize`, which is no line
 _NOTHING: frozenset[type[Message]] = frozenset()
+_ANSWERS = (Answer, Failure)
 REMEMBERED = 1024
 """How many settled ids are kept, so as not to use one again, and to tell a late answer from one
 to a request that was never sent."""
 
 
-class _Owed(NamedTuple):
-    """A request of the peer that waits for our answer, and how it was written."""
+class _Form(NamedTuple):
+    """How a request of the peer that waits for our answer was written."""
 
-    request: Request
     dialect: Dialect
     wire_id: str
-
-
-class _OwedRequests(Mapping[str, Request]):
-    """Shows the requests, and copies nothing: there may be thousands, looked at for each line."""
-
-    __slots__ = ("_owed",)
-
-    def __init__(self, owed: dict[str, _Owed]) -> None:
-        self._owed = owed
-
-    def __getitem__(self, id: str) -> Request:
-        return self._owed[id].request
-
-    def __contains__(self, id: object) -> bool:
-        return id in self._owed
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._owed)
-
-    def __len__(self) -> int:
-        return len(self._owed)
 
 
 class Connection:
@@ -91,13 +69,15 @@ class Connection:
         self, role: Role, *, dialect: Dialect | str = AUTO, max_line: int = MAX_LINE
     ) -> None:
         self.role = role
+        self._peer = role.other
         self._speaks = None if dialect == AUTO else _dialect(dialect)
         self._heard = MODERN
         self._lines = Lines(max_line)
         self._state = dict(INITIAL)
         self._asked: dict[str, Request] = {}
-        self._owed: dict[str, _Owed] = {}
-        self._owed_requests = _OwedRequests(self._owed)
+        self._owed: dict[str, Request] = {}
+        self._owed_view = MappingProxyType(self._owed)  # there may be thousands: copy nothing
+        self._forms: dict[str, _Form] = {}
         self._settled: dict[str, str] = {}
         self._prompts: list[str | None] = []
         self._prompted = self._created = False
@@ -114,7 +94,7 @@ class Connection:
     @property
     def their_state(self) -> State:
         """What the peer is doing."""
-        return self._state[self.role.other]
+        return self._state[self._peer]
 
     @property
     def their_dialect(self) -> Dialect:
@@ -134,7 +114,7 @@ class Connection:
     @property
     def owed(self) -> Mapping[str, Request]:
         """The peer's requests that wait for us, by id."""
-        return self._owed_requests
+        return self._owed_view
 
     @property
     def unanswered_prompts(self) -> int:
@@ -174,8 +154,10 @@ class Connection:
         rest, start = iter(lines), 0
         while start < len(lines):
             messages: list[Message] = []
-            with suppress(*_REFUSED):
+            try:  # noqa: SIM105 `suppress` takes as long as decoding a line
                 messages.extend(map(codec.first_pass, rest))  # type: ignore[arg-type]
+            except _REFUSED:
+                pass
             end = start + len(messages)
             self._receive_messages(messages, lines[start:end], events)  # type: ignore[arg-type]
             if end < len(lines):
@@ -191,6 +173,10 @@ class Connection:
             events += messages
             return
         for message, line in zip(messages, lines, strict=True):
+            if type(message) is Request and type(message.body) is not Initialize:
+                set_line(message, line)
+                events.append(self._receive_request(message, MODERN))
+                continue
             try:
                 decoded = codec.refine(message, line, self._find)
             except codec.REFUSED:
@@ -234,10 +220,11 @@ class Connection:
         if request.id in self._owed:
             return _stray(request, "a request with this id is waiting for its answer already")
         kind = _asking(request)
-        if not self._may(self.role.other, kind):
+        if not self._may(self._peer, kind):
             return _stray(request, f"{kind.value} is not allowed now")
-        self._owed[request.id] = _Owed(request, dialect, wire_id)
-        self._move(self.role.other, kind)
+        self._owed[request.id] = request
+        self._forms[request.id] = _Form(dialect, wire_id)
+        self._move(self._peer, kind)
         return request
 
     def _receive_response(self, frame: Response, events: list[Event]) -> None:
@@ -252,7 +239,7 @@ class Connection:
             return
         self._settle(id, "this request has been answered already")
         self._strike(dropped_prompts(request, answer))
-        self._move(self.role.other, _answering(request, answer))
+        self._move(self._peer, _answering(request, answer))
         events.append(answer)
         if isinstance(answer, Answer) and answer.pending:
             self._receive_pending(answer.pending, events)
@@ -266,19 +253,20 @@ class Connection:
         )
 
     def _receive_cancel(self, cancel: Cancel) -> Event:
-        owed = self._owed.pop(cancel.id, None)
-        if owed is None:
+        request = self._owed.pop(cancel.id, None)
+        self._forms.pop(cancel.id, None)
+        if request is None:
             return _stray(cancel, "no request with this id is waiting")
-        self._move(self.role.other, _withdrawing(owed.request))
+        self._move(self._peer, _withdrawing(request))
         return cancel
 
     def _receive_message(self, message: Message) -> Event:
         if isinstance(message, ErrorMessage) and self._asked and self.role is Role.CLIENT:
             return self._receive_refusal(message)
-        kind = kind_of(self.role.other, message, self.dialect.rules)
-        if not self._may(self.role.other, kind):
-            return _stray(message, f"{kind.value} is not allowed from the {self.role.other.value}")
-        self._move(self.role.other, kind)
+        kind = kind_of(self._peer, message, self.dialect.rules)
+        if not self._may(self._peer, kind):
+            return _stray(message, f"{kind.value} is not allowed from the {self._peer.value}")
+        self._move(self._peer, kind)
         self._note(kind, message)
         self._session_id = message.session_id or self._session_id
         return message
@@ -291,14 +279,15 @@ class Connection:
         if isinstance(request.body, Initialize) and self._heard is MODERN:
             self._heard = ENVELOPE  # no other knows no `initialize`, and says so in this form
         failure = Failure(id, error.error.message, error.error.kind, request)
-        self._move(self.role.other, _answering(request, failure))
+        self._move(self._peer, _answering(request, failure))
         return _same_line(failure, error)
 
     def _receive_end(self, events: list[Event]) -> None:
         end = EndOfStream(tuple(self._asked.values()))
-        self._move(self.role.other, Kind.END)
+        self._move(self._peer, Kind.END)
         self._asked.clear()
         self._owed.clear()
+        self._forms.clear()
         self._prompts.clear()
         events.append(end)
 
@@ -317,15 +306,16 @@ class Connection:
         Raises:
             LocalProtocolError: it must not be sent now. Nothing has changed then.
         """
+        if isinstance(event, _ANSWERS):
+            return self._send_answer(event)
         if isinstance(event, Request):
             return self._send_request(event)
-        if isinstance(event, Answer | Failure):
-            return self._send_answer(event)
         if isinstance(event, Cancel):
             return self._send_cancel(event)
         if isinstance(event, EndOfStream):
             self._check(Kind.END)
             self._owed.clear()
+            self._forms.clear()
             self._move(self.role, Kind.END)
             return b""
         if isinstance(event, Message) and not isinstance(event, Response):
@@ -348,19 +338,20 @@ class Connection:
         return OPENING if unknown and kind is Kind.INITIALIZE else dialect
 
     def _send_answer(self, answer: Answer | Failure) -> bytes:
-        owed = self._owed.get(answer.id)
-        if owed is None:
+        request = self._owed.get(answer.id)
+        if request is None:
             raise LocalProtocolError(
                 f"No request {answer.id!r} is waiting: it was answered, withdrawn or never put"
             )
-        kind = _answering(owed.request, answer)
+        kind = _answering(request, answer)
         self._check(kind)
-        # A request that bears no mark of a dialect may be of any.
-        dialect = self._heard if owed.dialect is MODERN else owed.dialect
-        frame = Response(response=answer_to(answer, owed.wire_id))
-        data = self._encode(frame, self._speaks or dialect, owed.request)
-        del self._owed[answer.id]
-        self._strike(dropped_prompts(owed.request, answer))
+        dialect, wire_id = self._forms[answer.id]
+        if dialect is MODERN:  # a request that bears no mark of a dialect may be of any
+            dialect = self._heard
+        frame = Response(response=answer_to(answer, wire_id))
+        data = self._encode(frame, self._speaks or dialect, request)
+        del self._owed[answer.id], self._forms[answer.id]
+        self._strike(dropped_prompts(request, answer))
         self._move(self.role, kind)
         return data
 
@@ -416,6 +407,8 @@ class Connection:
             raise LocalProtocolError(f"{kind.value} makes no sense now: the peer has ended")
 
     def _move(self, sender: Role, kind: Kind) -> None:
+        if kind in ALWAYS:
+            return
         self._state[sender] = TRANSITIONS[sender][self._state[sender]][kind]
         other = self._state[sender.other]
         self._state[sender.other] = EFFECTS.get((sender, kind), {}).get(other, other)
@@ -452,7 +445,8 @@ class Connection:
             self._prompted = False  # the conversation was not created: the next prompt does it
 
     def _strike(self, uuids: Set[str | None]) -> None:
-        self._prompts[:] = [uuid for uuid in self._prompts if uuid is None or uuid not in uuids]
+        if uuids:
+            self._prompts[:] = [uuid for uuid in self._prompts if uuid is None or uuid not in uuids]
 
     def _settle(self, id: str, how: str) -> None:
         self._settled[id] = how

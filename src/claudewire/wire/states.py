@@ -30,7 +30,16 @@ from __future__ import annotations
 
 from enum import Enum
 
-__all__ = ["EFFECTS", "INITIAL", "NEEDS_A_LISTENER", "TRANSITIONS", "Kind", "Role", "State"]
+__all__ = [
+    "ALWAYS",
+    "EFFECTS",
+    "INITIAL",
+    "NEEDS_A_LISTENER",
+    "TRANSITIONS",
+    "Kind",
+    "Role",
+    "State",
+]
 
 
 class Role(Enum):
@@ -73,11 +82,16 @@ class Kind(Enum):
     END = "end"
 
 
-_ALWAYS = (Kind.REQUEST, Kind.ANSWER, Kind.CANCEL, Kind.NOTICE)
+for _names in (Role, State, Kind):
+    # They are looked up for each line, and an enumeration computes its hash in Python.
+    _names.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+ALWAYS = frozenset({Kind.REQUEST, Kind.ANSWER, Kind.CANCEL, Kind.NOTICE})
+"""What may be said at any time before the end, and changes no state."""
 
 
 def _state(stays: State, moves: dict[Kind, State]) -> dict[Kind, State]:
-    return {**dict.fromkeys(_ALWAYS, stays), **moves, Kind.END: State.ENDED}
+    return {**dict.fromkeys(ALWAYS, stays), **moves, Kind.END: State.ENDED}
 
 
 TRANSITIONS: dict[Role, dict[State, dict[Kind, State]]] = {

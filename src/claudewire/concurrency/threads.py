@@ -1,0 +1,149 @@
+"""Threads that wait ready for the next call of a plain function.
+
+A thread of anyio is given back after each call, and to get one takes several rounds of the event
+loop. So a thread is kept for a moment, and a call that follows soon is handed to it directly.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+
+from .cross_thread import run_soon
+from .detached import run_detached
+
+__all__ = ["run_in_thread"]
+
+KEPT_FOR = 1.0
+"""Seconds that a thread waits for the next call."""
+
+_Jobs = SimpleQueue[Callable[[], object] | None]
+
+
+async def run_in_thread(
+    function: Callable[[], Any], limiter: anyio.CapacityLimiter | None = None
+) -> Any:
+    """Call a function in a thread, which goes on by itself if this call is cancelled.
+
+    Args:
+        function: may use `anyio.from_thread`. It must raise nothing.
+        limiter: limits how many calls run at once.
+    """
+    borrower = object()
+    if limiter is not None:
+        await _acquire(limiter, borrower)
+    try:
+        ended = anyio.Event()
+        call = _Call(_plain_context(), function, partial(run_soon(), ended.set))
+        _threads().start(call)
+        await ended.wait()
+        return call.returned
+    finally:
+        if limiter is not None:
+            limiter.release_on_behalf_of(borrower)
+
+
+async def _acquire(limiter: anyio.CapacityLimiter, borrower: object) -> None:
+    await anyio.lowlevel.checkpoint_if_cancelled()
+    try:
+        limiter.acquire_on_behalf_of_nowait(borrower)
+    except anyio.WouldBlock:
+        await limiter.acquire_on_behalf_of(borrower)
+
+
+def _plain_context() -> Context:
+    """The context of this task, but for the mark that says which event loop runs in it."""
+    context = copy_context()
+    sniffio = sys.modules.get("sniffio")
+    if sniffio is not None:
+        context.run(sniffio.current_async_library_cvar.set, None)
+    return context
+
+
+class _Call:
+    __slots__ = ("_context", "_done", "_function", "returned")
+
+    def __init__(
+        self, context: Context, function: Callable[[], Any], done: Callable[[], None]
+    ) -> None:
+        self._context = context
+        self._function = function
+        self._done = done
+        self.returned: Any = None
+
+    def run(self) -> None:
+        self.returned = self._context.run(self._function)
+
+    def done(self) -> None:
+        self._done()
+
+
+class _Threads:
+    """The threads of one event loop.
+
+    Whoever takes a queue out of the list, which is one step that cannot be interrupted, may use
+    it: the event loop, to put a call into it, or its own thread, to end.
+    """
+
+    def __init__(self) -> None:
+        self._ready: list[_Jobs] = []
+        self._limiter = anyio.CapacityLimiter(math.inf)
+
+    def start(self, call: _Call) -> None:
+        """Call a function in one of them, or in a new one."""
+        try:
+            jobs = self._ready.pop()
+        except IndexError:
+            jobs = SimpleQueue()
+            run_detached(partial(self._host, jobs), "claudewire thread")
+        jobs.put(partial(self._run, call, jobs))
+
+    async def _host(self, jobs: _Jobs) -> None:
+        try:
+            await anyio.to_thread.run_sync(
+                self._work, jobs, abandon_on_cancel=True, limiter=self._limiter
+            )
+        finally:
+            jobs.put(None)  # the event loop ends
+
+    def _work(self, jobs: _Jobs) -> None:
+        while True:
+            try:
+                job = jobs.get(timeout=KEPT_FOR)
+            except Empty:
+                try:
+                    self._ready.remove(jobs)
+                except ValueError:
+                    continue  # a call is on its way
+                return
+            if job is None:
+                return
+            job()
+
+    def _run(self, call: _Call, jobs: _Jobs) -> None:
+        try:
+            call.run()
+        finally:
+            self._ready.append(jobs)
+            call.done()
+
+
+_of_this_loop: anyio.lowlevel.RunVar[_Threads] = anyio.lowlevel.RunVar("claudewire threads")
+
+
+def _threads() -> _Threads:
+    try:
+        return _of_this_loop.get()
+    except LookupError:
+        threads = _Threads()
+        _of_this_loop.set(threads)
+        return threads

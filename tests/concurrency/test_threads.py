@@ -1,0 +1,142 @@
+"""Plain functions are called in threads that wait ready for the next call."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+import pytest
+import sniffio
+
+from claudewire.concurrency import threads
+from claudewire.concurrency.threads import run_in_thread
+
+pytestmark = pytest.mark.anyio
+
+SOON = 10
+"""Seconds; only a hang takes as long."""
+
+
+def here() -> threading.Thread:
+    return threading.current_thread()
+
+
+async def test_a_call_that_follows_has_the_same_thread() -> None:
+    first = await run_in_thread(here)
+    assert first is not here()
+    assert await run_in_thread(here) is first
+
+
+async def test_calls_at_the_same_time_have_threads_of_their_own() -> None:
+    both = threading.Barrier(2, timeout=SOON)
+    found: list[int] = []
+
+    async def call() -> None:
+        found.append(await run_in_thread(both.wait))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(call)
+        tasks.start_soon(call)
+    assert sorted(found) == [0, 1]
+
+
+class Watched(list[Any]):
+    """The threads that wait; says when one of them ends."""
+
+    def __init__(self, threads: list[Any]) -> None:
+        super().__init__(threads)
+        self.ends = threading.Event()
+
+    def remove(self, jobs: Any) -> None:
+        super().remove(jobs)
+        self.ends.set()
+
+
+async def test_a_thread_that_nothing_calls_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "KEPT_FOR", 0.001)
+    ready = threads._threads()._ready = Watched([])
+    await run_in_thread(here)
+    assert await anyio.to_thread.run_sync(ready.ends.wait, SOON)
+    assert await run_in_thread(lambda: 1) == 1
+
+
+async def test_a_call_for_a_thread_that_is_about_to_end_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The event loop has taken the thread, and has not put the call into its queue yet."""
+    monkeypatch.setattr(threads, "KEPT_FOR", 0.001)
+    called = threading.Event()
+
+    class Taken(Watched):
+        def remove(self, jobs: Any) -> None:
+            self.clear()  # the event loop is quicker
+            jobs.put(called.set)
+            raise ValueError
+
+    threads._threads()._ready = Taken([])
+    await run_in_thread(here)
+    assert await anyio.to_thread.run_sync(called.wait, SOON)
+
+
+async def test_a_call_sees_the_context_of_its_task_and_no_event_loop() -> None:
+    name: ContextVar[str] = ContextVar("name")
+    name.set("ours")
+
+    def look() -> str:
+        with pytest.raises(sniffio.AsyncLibraryNotFoundError):
+            sniffio.current_async_library()
+        return name.get()
+
+    assert await run_in_thread(look) == "ours"
+
+
+async def test_a_call_can_call_back_into_the_event_loop() -> None:
+    async def add(a: int, b: int) -> int:
+        return a + b
+
+    assert await run_in_thread(partial(anyio.from_thread.run, add, 2, 3)) == 5
+
+
+async def test_a_caller_that_is_cancelled_does_not_wait() -> None:
+    go = threading.Event()
+    with anyio.fail_after(SOON):
+        with anyio.move_on_after(0.001):
+            await run_in_thread(partial(go.wait, SOON))
+        assert await run_in_thread(here) is not here()  # in another thread
+    go.set()
+
+
+async def test_a_limiter_bounds_how_many_run_at_once() -> None:
+    limiter = anyio.CapacityLimiter(1)
+    running, most = 0, 0
+
+    def work() -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        running -= 1
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(partial(run_in_thread, work, limiter))
+    assert most == 1
+    assert limiter.borrowed_tokens == 0
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_the_threads_end_with_the_event_loop(backend: str) -> None:
+    async def main() -> threading.Thread:
+        found: threading.Thread = await run_in_thread(here)
+        return found
+
+    started: Callable[..., Any] = partial(anyio.run, backend=backend)
+    thread = started(main)
+    if not thread.daemon:  # those of trio are kept, and do not hold up the interpreter
+        thread.join(SOON)
+        assert not thread.is_alive()
