@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
-from itertools import count
 from typing import Any, Protocol, TypeVar, cast
 
 import anyio
@@ -50,6 +49,7 @@ from ..wire import (
     UnknownRequest,
 )
 from .log import log, session_name
+from .tasks import TaskSet
 from .wire_logger import WireLogger
 
 __all__ = ["Link", "LinkOwner", "Responder", "name_of"]
@@ -136,71 +136,6 @@ class Responder(Protocol):
         """Return a negative answer; with a reason, unless there is a decision already."""
 
 
-class _TaskSet:
-    """The tasks of a link. Those that run code of an application may ignore their cancellation."""
-
-    def __init__(self, group: anyio.abc.TaskGroup) -> None:
-        self._group = group
-        self._numbers = count()
-        self._unstarted: dict[int, Coroutine[Any, Any, None]] = {}
-        self._count = 0
-        self._changed = Signal()
-
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether all of them were cancelled."""
-        return self._group.cancel_scope.cancel_called
-
-    def start(self, function: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
-        """Start one outside of the task group, which takes a tenth of the time.
-
-        It must raise nothing, has to be cancelled by itself, and calls `ended` at its end.
-        """
-        self._count += 1
-        run_detached(partial(function, *given), "claudewire request")
-
-    def ended(self) -> None:
-        """Note that one of them has ended."""
-        self._count -= 1
-        self._changed.notify()
-
-    def start_soon(self, function: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
-        """Start one more in the task group."""
-        self._count += 1
-        number = next(self._numbers)
-        coroutine = self._unstarted[number] = self._run(number, function, *given)
-        self._group.start_soon(lambda: coroutine)
-
-    async def _run(
-        self, number: int, function: Callable[..., Coroutine[Any, Any, None]], *given: Any
-    ) -> None:
-        del self._unstarted[number]
-        try:
-            await function(*given)
-        except Exception:
-            raise
-        except BaseException as error:
-            if ends_the_caller(error) or self.is_cancelled:
-                raise
-            # In a task of asyncio, SystemExit would end the event loop, and all sessions in it.
-            raise FunctionExited(f"A task raised {type(error).__name__}") from error
-        finally:
-            self.ended()
-
-    def close(self) -> None:
-        """Close those that never ran: asyncio has cancelled them before, and anyio does not."""
-        for coroutine in self._unstarted.values():
-            coroutine.close()
-        self._unstarted.clear()
-
-    async def cancel(self, timeout: float) -> bool:
-        """Cancel all of them and wait for up to `timeout`; return whether they have ended."""
-        self._group.cancel_scope.cancel()
-        with anyio.move_on_after(timeout, shield=True):
-            await self._changed.until(lambda: not self._count)
-        return not self._count
-
-
 class _PendingRequest:
     """A request to the CLI that waits for its answer; None if there will be none."""
 
@@ -275,7 +210,7 @@ class Link:
         self._serving: dict[str, anyio.CancelScope] = {}
         self._unserved: deque[Request] = deque()
         self._served_now = 0
-        self._tasks: _TaskSet | None = None
+        self._tasks: TaskSet | None = None
         self._extra: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._progress = Signal()
         self._hurry = self._exited = self._output_ended = False
@@ -458,7 +393,7 @@ class Link:
 
     async def _converse(self) -> None:
         async with anyio.create_task_group() as group:
-            self._tasks = tasks = _TaskSet(group)
+            self._tasks = tasks = TaskSet(group)
             steady = (self._read, self._write, self._read_stderr, self._await_exit)
             for function in steady:
                 tasks.start_soon(function)
@@ -703,7 +638,7 @@ class Link:
             except BaseException as error:
                 self._owner.failed(error)
 
-    def _begin_to_serve(self, request: Request, tasks: _TaskSet) -> None:
+    def _begin_to_serve(self, request: Request, tasks: TaskSet) -> None:
         """Answer a request at once, or start a task for it."""
         try:
             served = self._responder.serve(request)
@@ -727,7 +662,7 @@ class Link:
         request: Request,
         served: Callable[[], Awaitable[Any]],
         scope: anyio.CancelScope,
-        tasks: _TaskSet,
+        tasks: TaskSet,
     ) -> None:
         try:
             with scope:
