@@ -165,6 +165,7 @@ class _Library:
     def __init__(self) -> None:
         prefix = f"{SOURCE.resolve()}/"
         self._functions = defaultdict(list)
+        gc.unfreeze()  # what the test run has frozen would not be found
         for it in gc.get_objects():
             if type(it) is FunctionType and it.__code__.co_filename.startswith(prefix):
                 self._functions[it.__code__.co_filename.removeprefix(prefix)].append(it)
