@@ -44,6 +44,7 @@ ALLOWED = (
     Allowed("the official SDK ", ("peers",), in_ci=False),
     Allowed("the older line of mcp ", ("peers",), most=1, in_ci=False),
     Allowed("There is no node", ("docs/test_testing_guide.py",), most=1, in_ci=False),
+    Allowed("There is no Chromium", ("timelines/test_page.py",), most=6, in_ci=False),
     Allowed("there can be a sandbox here", ("real/test_options_real.py",)),
     # As root:
     Allowed("root may read everything", ("launch/test_argv.py",), most=1),
