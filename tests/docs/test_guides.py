@@ -47,6 +47,7 @@ PAGES = (
     "sessions.md",
     "turns.md",
     "conversations.md",
+    "recordings.md",
     "limits.md",
     "errors.md",
     "deployment.md",

@@ -15,10 +15,12 @@ from .connect import (
     launch_of,
     open_transport,
 )
+from .find_cli import CLI_VARIABLE, find_cli
 from .initialize import initialize_request
 from .session_lock import Claim, SessionLock, claim_for, lock_holders, place_of
 
 __all__ = [
+    "CLI_VARIABLE",
     "Claim",
     "Connect",
     "Connected",
@@ -27,6 +29,7 @@ __all__ = [
     "check_restart",
     "check_transport",
     "claim_for",
+    "find_cli",
     "initialize_request",
     "launch_of",
     "lock_holders",

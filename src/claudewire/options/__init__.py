@@ -41,11 +41,12 @@ from .types import (
     Thinking,
     ThinkingDisplay,
 )
-from .versions import may_ignore, unsupported
+from .versions import MEASURED, may_ignore, unsupported
 
 __all__ = [
     "CLI",
     "DECLARATIONS",
+    "MEASURED",
     "TOOLS_SERVER",
     "Agent",
     "AgentMemory",

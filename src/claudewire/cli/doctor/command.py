@@ -1,0 +1,138 @@
+"""The command `doctor`: runs the checks, and shows them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import click
+
+from ..exits import Exit
+from ..styles import Paint
+from ..text import fold, safe
+from ..wire.lines import UNLIMITED, counted, put, width_of
+from ..wire.reports import print_json
+from .leftovers import leftovers
+from .probe import probe, real_turn
+from .report import Check, DoctorReport
+from .surroundings import Surroundings
+
+__all__ = ["command"]
+
+_MARKS = {"ok": "✓", "info": "·", "warning": "!", "problem": "✗", "skipped": "-"}
+_ASCII = {"ok": "+", "info": "-", "warning": "!", "problem": "x", "skipped": "-"}
+_STYLES = {"ok": "ok", "info": "dim", "warning": "ask", "problem": "bad", "skipped": "dim"}
+_SHOWN = {"warning", "problem"}
+"""Whose details are always shown."""
+
+
+@click.command()
+@click.option("--cli", metavar="PATH", help='The CLI to look at; "simulated" for the built-in one.')
+@click.option("--cwd", type=click.Path(file_okay=False, exists=True), help="The folder to look at.")
+@click.option("--no-start", is_flag=True, help="Look at files only; start nothing but --version.")
+@click.option("--real-turn", "spends", is_flag=True, help="Also ask the model for one word.")
+@click.option("-v", "--verbose", is_flag=True, help="Show details of what is fine, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def command(
+    cli: str | None, cwd: str | None, no_start: bool, spends: bool, verbose: bool, as_json: bool
+) -> int:
+    """Find out whether sessions work here, and if not, why.
+
+    The CLI is started with a configuration of its own and a scripted model on this machine: nothing
+    is spent, and nothing in your configuration is used or changed. Only --real-turn calls the
+    model, with your login. Exit status: 0 if there is no problem, 1 if there is one, 7 without CLI.
+    """
+    surroundings = Surroundings(os.environ, Path(cwd or ".").absolute(), cli)
+    checks = []
+    view = None if as_json else _View(verbose)
+    for check in _checks(surroundings, starts=not no_start, spends=spends):
+        checks.append(check)
+        if view is not None:
+            view.show(check)
+    report = DoctorReport(ok=all(it.status != "problem" for it in checks), checks=checks)
+    if view is None:
+        print_json(report)
+    else:
+        view.end(report)
+    return _status(report)
+
+
+def _checks(surroundings: Surroundings, *, starts: bool, spends: bool) -> Iterator[Check]:
+    missing = False
+    for check in surroundings.checks():
+        missing |= check.name in ("cli", "version") and check.status == "problem"
+        yield check
+    yield leftovers()
+    if starts and not missing:
+        yield from anyio.run(probe, surroundings)
+    if spends and not missing:
+        yield anyio.run(real_turn, surroundings)
+
+
+def _status(report: DoctorReport) -> Exit:
+    if any(it.name == "cli" and it.status == "problem" for it in report.checks):
+        return Exit.NO_CLI
+    return Exit.DONE if report.ok else Exit.FAILED
+
+
+class _View:
+    """Shows checks on stdout as they are made.
+
+    Args:
+        verbose: whether the details of everything are shown.
+    """
+
+    def __init__(self, verbose: bool) -> None:
+        self._verbose = verbose
+        self._paint = Paint.for_stream(sys.stdout)
+        self._width = width_of()
+        self._marks = _MARKS if self._paint.mark("dot") == "·" else _ASCII
+
+    def show(self, check: Check) -> None:
+        """Show one check."""
+        mark = self._paint(_STYLES[check.status], self._marks[check.status])
+        name = self._paint("strong", f"{check.name:<18}")
+        first, *more = self._folded(check.message, 22)
+        self._print(f" {mark} {name} {first}", *(f"{'':22}{line}" for line in more))
+        if check.status in _SHOWN or self._verbose:
+            for detail in check.details:
+                self._print(*(f"{'':22}{line}" for line in self._folded(detail, 22, "dim")))
+        if check.advice:
+            self._print(*(f"{'':22}{line}" for line in self._folded(check.advice, 22, "code")))
+
+    def _folded(self, text: str, indent: int, style: str = "") -> list[str]:
+        room = max(self._width - indent - 1, 20) if self._width < UNLIMITED else UNLIMITED
+        lines = [part for line in safe(text).split("\n") for part in _words(line, room)]
+        return [self._paint(style, line) if style else line for line in lines]
+
+    def end(self, report: DoctorReport) -> None:
+        """Say how it is, all in all."""
+        problems = sum(it.status == "problem" for it in report.checks)
+        warnings = sum(it.status == "warning" for it in report.checks)
+        words = f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}"
+        if report.ok:
+            words = "Sessions work here" + (f"; {counted(warnings, 'warning')}" * bool(warnings))
+        if not any(it.name == "handshake" and it.status == "ok" for it in report.checks):
+            words = words.replace("Sessions work here", "No problem was found")
+        self._print("", self._paint("ok" if report.ok else "bad", words))
+
+    def _print(self, *lines: str) -> None:
+        put(*(line.rstrip() for line in lines))
+
+
+def _words(line: str, width: int) -> Iterator[str]:
+    """Break a line between words, and inside those that are too long."""
+    current = ""
+    for word in line.split(" "):
+        longer = f"{current} {word}" if current else word
+        if len(longer) <= width:
+            current = longer
+            continue
+        if current:
+            yield current
+        *parts, current = fold(word, width)
+        yield from parts
+    yield current

@@ -1,0 +1,478 @@
+"""`doctor`: finds what is wrong, says what to do, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+from tests.cli.running import Done, Runner
+from tests.cli.wire.printed import SCHEMAS
+
+from claudewire.cli.doctor import probe as probing
+from claudewire.cli.doctor.leftovers import leftovers
+from claudewire.cli.doctor.probe import Seen, probe, real_turn
+from claudewire.cli.doctor.report import Check
+from claudewire.cli.doctor.surroundings import Surroundings
+
+SOON = 60
+DAY = 86400
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Surroundings:
+    """A home, a project, and no CLI."""
+    for name in ("home", "project"):
+        (tmp_path / name).mkdir()
+    env = {"HOME": str(tmp_path / "home"), "PATH": str(tmp_path / "bin")}
+    return Surroundings(env, tmp_path / "project")
+
+
+def write(path: Path, data: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
+
+
+def program(path: Path, script: str) -> str:
+    write(path, f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def simulated(folder: Path) -> str:
+    """Make a program that is the simulated CLI."""
+    return program(folder / "claude", f'exec {sys.executable} -m claudewire.simulator "$@"')
+
+
+# --- the CLI -------------------------------------------------------------------------------------
+
+
+def test_without_a_cli_it_says_where_it_looked_and_what_to_do(place: Surroundings) -> None:
+    (check,) = place.program()
+    assert (check.name, check.status) == ("cli", "problem")
+    assert check.message.startswith("There is no `claude` here")
+    assert any("bin" in it for it in check.details)
+    assert "npm install" in check.advice
+
+
+def test_the_cli_is_named_with_those_that_it_hides(place: Surroundings, tmp_path: Path) -> None:
+    used = program(tmp_path / "bin" / "claude", "echo 2.1.325 '(Claude Code)'")
+    other = program(tmp_path / "other" / "claude", "echo 1.0.0")
+    place.env = {**place.env, "PATH": f"{tmp_path / 'bin'}:{tmp_path / 'other'}:/bin:/usr/bin"}
+    cli, version = place.program()
+    assert (cli.status, cli.message, cli.facts["others"]) == ("ok", used, [other])
+    assert (version.status, version.message) == ("ok", "2.1.325 (Claude Code)")
+    place = Surroundings({**place.env, "CLAUDE_CODE_PATH": other}, place.cwd)
+    cli, version = place.program()
+    assert "CLAUDE_CODE_PATH says so" in cli.message
+    assert version.status == "warning"
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "words"),
+    [
+        ("echo 9.9.9", "info", "newer than what was tried"),
+        ("echo 0.2.9", "warning", "older than any that was tried"),
+        ("echo no; echo broken >&2; exit 3", "problem", "exits with 3 and prints no version"),
+    ],
+)
+def test_the_version_is_judged(
+    place: Surroundings, tmp_path: Path, script: str, status: str, words: str
+) -> None:
+    place.cli = program(tmp_path / "claude", script)
+    check = place.version()
+    assert check.status == status
+    assert words in check.message
+
+
+def test_a_cli_that_cannot_be_run_is_a_problem(place: Surroundings, tmp_path: Path) -> None:
+    place.cli = str(tmp_path / "claude")
+    write(tmp_path / "claude", "#!/no/such/interpreter\n")
+    (tmp_path / "claude").chmod(0o755)
+    assert place.version().status == "problem"
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def test_a_configuration_that_can_be_written_is_fine(place: Surroundings, tmp_path: Path) -> None:
+    assert place.configuration().status == "ok"
+    assert "does not exist yet" in place.configuration().message
+    assert place.config == tmp_path / "home" / ".claude"
+    assert place.state == tmp_path / "home" / ".claude.json"
+    other = Surroundings({**place.env, "CLAUDE_CONFIG_DIR": "/x"}, place.cwd)
+    assert (other.config, other.state) == (Path("/x"), Path("/x/.claude.json"))
+
+
+def refusing(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
+    """Let this path be one that cannot be accessed, also for root."""
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda it, mode: Path(it) != path and real(it, mode))
+
+
+def test_a_configuration_that_cannot_be_written_is_a_problem(
+    place: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(place.state, {})
+    refusing(monkeypatch, place.state)
+    assert place.configuration().message.endswith(".claude.json cannot be read and written")
+    refusing(monkeypatch, place.home)
+    check = place.configuration()
+    assert check.status == "problem"
+    assert "the CLI fails or hangs without a word" in check.message
+    assert "CLAUDE_CONFIG_DIR" in check.advice
+
+
+def test_a_disk_that_is_almost_full_is_a_warning(
+    place: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(place.home)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=2**20))
+    assert place.configuration().status == "warning"
+
+
+def test_a_login_is_recognised_and_never_read(place: Surroundings, tmp_path: Path) -> None:
+    assert place.login().status == "warning"
+    secret = "sk-ant-secret"
+    given = Surroundings({**place.env, "ANTHROPIC_API_KEY": secret}, place.cwd)
+    assert given.login().message == "the variable ANTHROPIC_API_KEY"
+    assert secret not in repr(given.login())
+    write(place.config / ".credentials.json", secret)
+    write(place.config / "settings.json", {"apiKeyHelper": "x"})
+    check = Surroundings(place.env, place.cwd).login()
+    assert check.message == "apiKeyHelper of the user settings, a login of `claude`"
+    assert secret not in repr(check)
+
+
+def test_no_login_can_be_seen_on_a_mac(
+    place: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert place.login().status == "info"
+    assert place.settings == []
+
+
+def test_windows_is_a_problem(place: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert place.system().status == "problem"
+
+
+def test_trust_is_read_for_the_folder_and_those_above_it(
+    place: Surroundings, tmp_path: Path
+) -> None:
+    assert place.trust().status == "info"
+    write(place.state, {"projects": {str(tmp_path): {"hasTrustDialogAccepted": True}}})
+    assert place.trust().message == f"{tmp_path} is trusted"
+    for broken in ("{", "[]", '{"projects": []}', '{"projects": {"/": 1}}'):
+        write(place.state, broken)
+        assert place.trust().status == ("problem" if broken == "{" else "info")
+
+
+def test_a_folder_that_brings_hooks_and_is_not_trusted_is_a_warning(place: Surroundings) -> None:
+    write(place.cwd / ".claude" / "settings.json", {"hooks": {"Stop": []}})
+    check = place.trust()
+    assert check.status == "warning"
+    assert "setting_sources=[]" in check.advice
+
+
+def test_settings_that_cannot_be_read_are_problems(place: Surroundings) -> None:
+    write(place.config / "settings.json", "{")
+    write(place.cwd / ".claude" / "settings.json", "[]")
+    write(place.cwd / ".claude" / "settings.local.json", {})
+    user, project, rest = place.settings_files()
+    assert (user.status, project.status, rest.status) == ("problem", "problem", "ok")
+    assert "it is not a JSON object" in project.message
+    assert rest.message == "1 settings file"
+
+
+@pytest.mark.parametrize(
+    ("permissions", "status", "words"),
+    [
+        ({}, "ok", "settings allow nothing without asking"),
+        ({"allow": ["Read", 5], "deny": "x"}, "ok", "1 rule of settings allow something"),
+        ({"allow": ["Bash"]}, "warning", "settings allow every command: Bash"),
+        ({"defaultMode": "bypassPermissions"}, "warning", "which asks nobody"),
+    ],
+)
+def test_what_settings_allow_without_asking_is_said(
+    place: Surroundings, permissions: dict[str, Any], status: str, words: str
+) -> None:
+    write(place.config / "settings.json", {"permissions": permissions})
+    check = place.permission_order()
+    assert check.status == status
+    assert words in check.message
+    assert len(check.details) == 5
+
+
+def test_hooks_of_settings_are_named(place: Surroundings) -> None:
+    write(place.config / "settings.json", {"hooks": {"Stop": [], "PreToolUse": []}})
+    check = place.hooks()
+    assert check.details == ["user: PreToolUse", "user: Stop"]
+    write(place.cwd / ".claude" / "settings.json", {"disableAllHooks": True})
+    assert Surroundings(place.env, place.cwd).hooks().status == "warning"
+
+
+def test_the_day_on_which_transcripts_are_deleted_is_named(place: Surroundings) -> None:
+    assert place.sweep().status == "ok"
+    for name, days in {"old": 25, "new": 1}.items():
+        path = place.config / "projects" / "-p" / f"{name}.jsonl"
+        write(path, "")
+        then = time.time() - days * DAY
+        os.utime(path, (then, then))
+    check = place.sweep()
+    day = time.strftime("%Y-%m-%d", time.localtime(time.time() + 5 * DAY))
+    assert check.status == "warning"
+    assert f"deletes 1 of 2 transcripts within 7 days, from {day} on" in check.message
+    assert "claudewire sessions archive" in check.advice
+    write(place.config / "settings.json", {"cleanupPeriodDays": 365})
+    later = Surroundings(place.env, place.cwd).sweep()
+    assert (later.status, later.facts["days"]) == ("ok", 365)
+
+
+def test_sqlite_without_full_text_search_is_said(
+    place: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sqlite3
+
+    assert place.search().status == "ok"
+
+    class Old:
+        def execute(self, sql: str) -> None:
+            raise sqlite3.OperationalError("no such module: fts5")
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(sqlite3, "connect", lambda path: Old())
+    assert place.search().status == "info"
+
+
+# --- leftovers -----------------------------------------------------------------------------------
+
+
+def process(proc: Path, pid: int, parent: int, words: str, marked: bool) -> None:
+    environ = "A=1\0CLAUDEWIRE_PROCESS=x\0" if marked else "A=1\0"
+    write(proc / str(pid) / "environ", environ)
+    write(proc / str(pid) / "cmdline", words.replace(" ", "\0"))
+    write(proc / str(pid) / "stat", f"{pid} (a (b) c) S {parent} 1 1")
+
+
+def test_processes_without_an_owner_and_old_folders_are_named(tmp_path: Path) -> None:
+    proc, temporary = tmp_path / "proc", tmp_path / "tmp"
+    process(proc, 1, 0, "init", False)
+    process(proc, 7, 1, "python app.py", False)
+    process(proc, 8, 7, "claude of a living program", True)
+    process(proc, 20, 1, "claude of a dead one", True)
+    process(proc, 21, 20, "its child", True)
+    (proc / "30").mkdir()  # has just ended
+    (temporary / "claudewire-old").mkdir(parents=True)
+    (temporary / "claudewire-new").mkdir()
+    os.utime(temporary / "claudewire-old", (0, 0))
+    check = leftovers(proc, temporary)
+    assert check.status == "warning"
+    assert check.message == "2 processes and 1 folder seem to be left over"
+    assert sorted(check.facts["processes"]) == [20, 21]
+    assert check.facts["folders"] == [str(temporary / "claudewire-old")]
+    # In a container a program may itself be the first process.
+    process(proc, 1, 0, "python app.py", False)
+    assert leftovers(proc, temporary).facts["processes"] == []
+
+
+def test_where_there_is_nothing_it_says_so(tmp_path: Path) -> None:
+    assert "processes cannot be looked at here" in leftovers(tmp_path, tmp_path).message
+    (tmp_path / "self").mkdir()
+    assert leftovers(tmp_path, tmp_path).message == "nothing is left of dead sessions"
+
+
+# --- the trial -----------------------------------------------------------------------------------
+
+
+def tried(place: Surroundings) -> list[Check]:
+    async def bounded() -> list[Check]:
+        with anyio.fail_after(SOON):
+            return await probe(place)
+
+    return anyio.run(bounded)
+
+
+def test_the_handshake_is_timed_step_by_step(place: Surroundings, tmp_path: Path) -> None:
+    place.env = {**os.environ, **place.env, "PATH": os.environ["PATH"]}
+    place.cli = simulated(tmp_path)
+    handshake, trial = tried(place)
+    assert handshake.status == "ok"
+    assert [*handshake.facts["steps"]] == [
+        "the start of the process",
+        "until it said something",
+        "the answer to initialize",
+        "from the prompt to the first words",
+        "the whole turn",
+        "the end of the process",
+    ]
+    assert (trial.status, trial.name) == ("skipped", "trial")
+
+
+def test_a_cli_that_dies_is_a_problem_with_its_last_words(
+    place: Surroundings, tmp_path: Path
+) -> None:
+    place.cli = program(tmp_path / "claude", "echo I cannot >&2; exit 3")
+    (handshake,) = tried(place)
+    assert handshake.status == "problem"
+    assert "stderr: I cannot" in handshake.details
+    assert handshake.advice
+
+
+def test_a_cli_that_says_nothing_is_a_problem_after_a_while(
+    place: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probing, "LONGEST", 0.2)
+    place.cli = program(tmp_path / "claude", "exec cat >/dev/null")
+    (handshake,) = tried(place)
+    assert (handshake.status, handshake.message) == (
+        "problem",
+        "the trial session failed: it took more than 0.2 s",
+    )
+
+
+def test_without_h11_the_trial_is_skipped(
+    place: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "claudewire.testing", None)
+    (check,) = tried(place)
+    assert check.status == "skipped"
+    assert "claudewire[api]" in check.advice
+
+
+ASKED = ["hook Bash", "permission Bash", "hook mcp__doctor__repeat"]
+
+
+@pytest.mark.parametrize(
+    ("order", "called", "statuses"),
+    [
+        (ASKED, "hello", ["ok", "ok", "ok"]),
+        (["permission Bash", "hook Bash"], "", ["ok", "info", "problem"]),
+        ([], "", ["problem", "problem", "problem"]),
+    ],
+)
+def test_what_was_seen_is_judged(order: list[str], called: str, statuses: list[str]) -> None:
+    seen = Seen(order=order, called=called, api=3)
+    seen.recording.write(b'{"claudewire": 1}\n')
+    handshake, *rest = probing._judge(seen)
+    assert handshake.status == "info"  # there was no initialize in this recording
+    assert [it.status for it in rest] == statuses
+
+
+def test_a_slow_handshake_is_a_warning() -> None:
+    from tests.timelines.written import answered, asked, written
+
+    seen = Seen()
+    slow = written((0, ">", asked("1", "initialize")), (11, "<", answered("1")))
+    seen.recording.write(slow.dump())
+    handshake, _ = probing._judge(seen)
+    assert (handshake.status, handshake.seconds) == ("warning", 11)
+
+
+# --- a real turn ---------------------------------------------------------------------------------
+
+
+def turned(place: Surroundings, longest: float = SOON) -> Check:
+    async def bounded() -> Check:
+        return await real_turn(place, longest=longest)
+
+    return anyio.run(bounded)
+
+
+def test_a_real_turn_says_what_the_model_said_and_what_it_cost(place: Surroundings) -> None:
+    place.cli = "simulated"
+    check = turned(place)
+    assert check.status == "ok"
+    assert check.message.startswith("the model answered '")
+    assert "cost_usd" in check.facts
+
+
+def test_a_real_turn_that_fails_is_a_problem(place: Surroundings, tmp_path: Path) -> None:
+    place.cli = program(tmp_path / "claude", "exit 1")
+    assert turned(place).status == "problem"
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def doctor(run: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
+
+    def call(*arguments: str) -> Done:
+        return run("doctor", *arguments)
+
+    return call
+
+
+def everything(folder: Path) -> dict[str, tuple[int, float, bytes]]:
+    """What there is in a folder, with content and times."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        status = path.lstat()
+        content = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
+        found[str(path)] = (status.st_mode, status.st_mtime, content)
+    return found
+
+
+def test_doctor_shows_every_check_and_changes_nothing(
+    doctor: Callable[..., Done], tmp_path: Path
+) -> None:
+    write(tmp_path / "home" / ".claude.json", {"numStartups": 1})
+    write(tmp_path / "home" / ".claude" / "settings.json", {"model": "x"})
+    before = everything(tmp_path / "home")
+    done = doctor("--cli", simulated(tmp_path / "bin"), "-v")
+    assert done.status == 0
+    for name in ("cli", "version", "config", "login", "trust", "sweep", "leftovers", "handshake"):
+        assert f" {name} " in done.out
+    assert "the answer to initialize: " in done.out
+    assert done.out.splitlines()[-1].startswith("Sessions work here; ")
+    assert everything(tmp_path / "home") == before
+    assert [*(tmp_path / "tmp").iterdir()] == []
+
+
+def test_doctor_without_a_cli_exits_with_7(
+    doctor: Callable[..., Done], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    done = doctor("--cli", str(tmp_path / "nowhere"))
+    assert done.status == 7
+    assert "There is no file" in done.out
+    assert "handshake" not in done.out
+
+
+def test_doctor_exits_with_1_if_there_is_a_problem(
+    doctor: Callable[..., Done], tmp_path: Path
+) -> None:
+    write(tmp_path / "home" / ".claude.json", "{")
+    done = doctor("--cli", "simulated", "--no-start")
+    assert done.status == 1
+    assert "1 problem, " in done.out.splitlines()[-1]
+
+
+def test_doctor_json_fits_its_schema(doctor: Callable[..., Done]) -> None:
+    done = doctor("--cli", "simulated", "--json", "--real-turn")
+    report = json.loads(done.out)
+    schema = json.loads((SCHEMAS / "doctor.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(report)
+    assert report["ok"] is True
+    assert report["checks"][-1]["name"] == "real turn"
+
+
+def test_doctor_looks_at_files_only_if_told_so(doctor: Callable[..., Done]) -> None:
+    done = doctor("--cli", "simulated", "--no-start")
+    assert done.out.splitlines()[-1].startswith("No problem was found")

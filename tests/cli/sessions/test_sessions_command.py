@@ -1,0 +1,301 @@
+"""`sessions`: conversations on disk, for a person at a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+from tests.cli.running import Done, Runner
+from tests.cli.wire.printed import SCHEMAS
+from tests.cli.wire.test_show import STEERS
+from tests.store.made import MAIN, PLAIN, Writer, conversation, sample
+from tests.timelines.test_page import HOSTILE
+
+from claudewire.cli.chat import command as chat
+from claudewire.cli.sessions import command as sessions_command
+from claudewire.cli.sessions.view import SessionView, when
+from claudewire.cli.styles import Paint
+from claudewire.store import BlockingSessions
+
+SOON = 60
+Call = Callable[..., Done]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "config"
+
+
+@pytest.fixture
+def sessions(run: Runner, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def call(*arguments: str) -> Done:
+        return run("sessions", "--config-dir", str(config), *arguments)
+
+    return call
+
+
+def checked(out: str, name: str) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(out)
+    schema = json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(report)
+    return report
+
+
+# --- list ----------------------------------------------------------------------------------------
+
+
+def test_list_shows_a_line_for_each_with_ids_that_can_be_told_apart(
+    sessions: Call, config: Path
+) -> None:
+    conversation(config, MAIN)
+    conversation(config, PLAIN, cwd=str(Path.home() / "other"))
+    done = sessions("list")
+    assert done.status == 0
+    ids = [line.split()[0] for line in done.out.splitlines()]
+    assert sorted(ids) == [MAIN, PLAIN]
+    assert all("How do retries work?" in line for line in done.out.splitlines())
+    assert "~/other" in done.out
+
+
+def test_list_can_be_narrowed_and_printed_as_json(sessions: Call, config: Path) -> None:
+    conversation(config, MAIN)
+    Writer(config, PLAIN).user("Something else")
+    report = checked(sessions("list", "retries", "--json").out, "sessions-list")
+    (item,) = report["sessions"]
+    assert (item["id"], item["prompts"], item["status"]) == (MAIN, 2, "ended")
+    assert sessions("list", "--since", "2026-01-01").out.count("\n") == 2
+    assert sessions("list", "--since", "2999-01-01T00:00:00+00:00").err == "No session.\n"
+    assert sessions("list", "-n", "1").out.count("\n") == 1
+    assert sessions("list", "--waiting").out == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "ago"),
+    [("2d", timedelta(days=2)), ("3h", timedelta(hours=3)), ("9m", timedelta(minutes=9))],
+)
+def test_a_time_can_be_so_long_ago(text: str, ago: timedelta) -> None:
+    moment = sessions_command._moment(text)
+    assert moment is not None
+    assert abs(datetime.now(UTC) - ago - moment) < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize("text", ["soon", "xd", "99999999999d", ""])
+def test_what_is_no_time_is_an_error_with_advice(sessions: Call, text: str) -> None:
+    done = sessions("list", "--since", text)
+    assert done.status == 2
+    assert f"--since {text}: this is not a time." in done.err
+    assert "Write 90m" in done.err
+
+
+@pytest.mark.parametrize(
+    ("ago", "words"),
+    [
+        (timedelta(seconds=3), "just now"),
+        (timedelta(minutes=5), "5 min ago"),
+        (timedelta(hours=23), "23 h ago"),
+        (timedelta(days=1), "1 day ago"),
+        (timedelta(days=13), "13 days ago"),
+    ],
+)
+def test_when_it_was_is_said_briefly(ago: timedelta, words: str) -> None:
+    now = datetime(2026, 11, 17, tzinfo=UTC)
+    assert when(now - ago, now) == words
+    assert re.fullmatch(r"2026-0\d-\d\d", when(now - timedelta(days=100), now))
+    assert when(None) == ""
+
+
+# --- show, search, tail --------------------------------------------------------------------------
+
+
+def test_show_is_the_conversation_as_a_person_reads_it(sessions: Call, config: Path) -> None:
+    writer = conversation(config)
+    writer.model({"type": "thinking", "thinking": "Hm.", "signature": "s"})
+    writer.user([{"type": "text", "text": "Again"}])
+    writer.call("Read", id="t9")
+    writer.result("\n".join(f"line {number}" for number in range(9)), id="t9")
+    writer.user("<command-name>/cost</command-name>")
+    writer.user("nobody reads this", isMeta=True)
+    writer.user("A summary", isCompactSummary=True)
+    writer.raw(b"not JSON\n")
+    out = sessions("show", MAIN[:12]).out
+    lines = out.splitlines()
+    assert lines[0] == "How do retries work?"
+    assert MAIN in lines[1]
+    assert "> How do retries work?" in lines
+    assert "  They wait longer each time." in lines
+    assert any(it.startswith('  > Bash {"command": "grep -rn zebra src"') for it in lines)
+    assert "    src/queue.py: zebrafish" in lines
+    assert "  Hm." in lines
+    assert "    … 4 more lines" in lines
+    assert "  <command-name>/cost</command-name>" in lines
+    assert "  (what came before was summed up for the model)" in lines
+    assert "nobody reads this" not in out
+
+
+def test_show_json_has_the_lines_of_the_file(sessions: Call, config: Path) -> None:
+    conversation(config)
+    report = checked(sessions("show", MAIN, "--json").out, "sessions-show")
+    assert [it["type"] for it in report["lines"]][:2] == ["user", "assistant"]
+
+
+def test_a_session_that_is_not_there_is_an_error_with_advice(sessions: Call) -> None:
+    done = sessions("show", "zzz")
+    assert done.status in (1, 2)
+    assert done.err.startswith("error: There is no session 'zzz'")
+    assert len(done.err.splitlines()) > 1
+
+
+def test_search_finds_words_and_marks_them(sessions: Call, config: Path) -> None:
+    conversation(config)
+    out = sessions("search", "retries").out
+    assert out.splitlines() == ["00000000 user How do retries work?", "    How do retries work?"]
+    report = checked(sessions("search", "retries", "--json").out, "sessions-search")
+    (hit,) = report["hits"]
+    start, end = hit["spans"][0]
+    assert hit["snippet"][start:end] == "retries"
+    assert sessions("search", "nothing like that").err == "Nothing was found.\n"
+    assert sessions("search", "zebrafish").out == ""
+    assert "zebrafish" in sessions("search", "--tools", "zebrafish").out
+
+
+def test_what_was_found_stands_out_on_a_terminal(config: Path) -> None:
+    conversation(config)
+    with BlockingSessions(config, index=config / "index.db") as store:
+        (hit,) = store.search("retries")
+    view = SessionView(Paint(), 80)
+    assert "\x1b[1;36mretries\x1b[0m" in "\n".join(view.hit(hit))
+
+
+def test_tail_shows_what_is_added(
+    config: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    writer = conversation(config)
+
+    async def follow() -> None:
+        with anyio.fail_after(SOON):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(sessions_command._tail, str(config), MAIN, True)
+                shown = ""
+                while "It is in `queue.py`." not in shown:
+                    await anyio.sleep(0.01)
+                    shown += capsys.readouterr().out
+                writer.user("One more thing")
+                while "One more thing" not in shown:
+                    await anyio.sleep(0.01)
+                    shown += capsys.readouterr().out
+                tasks.cancel_scope.cancel()
+
+    anyio.run(follow)
+
+
+# --- export, resume, archive ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["x.html", "x.md", "x.jsonl", "x.zip"])
+def test_export_writes_a_file_and_never_over_another(
+    sessions: Call, config: Path, tmp_path: Path, name: str
+) -> None:
+    conversation(config)
+    done = sessions("export", MAIN, name)
+    assert (done.status, done.err) == (0, f"Wrote {name}.\n")
+    assert (tmp_path / name).stat().st_size > 100
+    again = sessions("export", MAIN, name)
+    assert again.status != 0
+    assert f"{name} exists already" in again.err
+
+
+def test_resume_goes_on_in_a_chat_in_the_folder_of_the_session(
+    sessions: Call, config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation(config, cwd=str(tmp_path))
+    called: list[list[str]] = []
+
+    def main(words: list[str], *names: str, standalone_mode: bool) -> int:
+        called.append(words)
+        return 0
+
+    monkeypatch.setattr(chat, "main", main)
+    assert sessions("resume", MAIN[:30], "--fork", "--cli", "simulated").status == 0
+    assert sessions("resume", MAIN).status == 0
+    first, second = called
+    assert first == ["--resume", MAIN, "--cwd", str(tmp_path), "--fork", "--cli", "simulated"]
+    assert second == ["--resume", MAIN, "--cwd", str(tmp_path)]
+
+
+def test_a_session_whose_folder_is_gone_is_an_error_with_advice(
+    sessions: Call, config: Path
+) -> None:
+    conversation(config, cwd="/no/such/folder")
+    done = sessions("resume", MAIN)
+    assert done.status != 0
+    assert "is not there" in done.err
+
+
+def test_archive_keeps_what_is_old_and_brings_it_back(sessions: Call, config: Path) -> None:
+    old = conversation(config, MAIN)
+    conversation(config, PLAIN)
+    then = time.time() - 25 * 86400
+    os.utime(old.path, (then, then))
+    assert "How do retries" in sessions("list", "--expiring").out
+    done = sessions("archive", "--json")
+    (item,) = checked(done.out, "sessions-list")["sessions"]
+    assert item["id"] == MAIN
+    assert sessions("archive").err == "0 conversations newly kept.\n"
+    old.path.unlink()
+    assert MAIN in sessions("list", "--archived", "--json").out
+    assert sessions("archive", "--restore", MAIN).err == f"{MAIN} is back.\n"
+    assert old.path.exists()
+
+
+# --- whatever is in them -------------------------------------------------------------------------
+
+
+def test_hostile_text_is_shown_and_steers_nothing(sessions: Call, config: Path) -> None:
+    writer = Writer(config, cwd="/p\x1b]0;x\x07\u202e")
+    for words in HOSTILE:
+        writer.user(f"find me {words}")
+        writer.model(words, {"type": "tool_use", "id": words, "name": words, "input": {"x": words}})
+        writer.result(words, id=words)
+    for command in (["list"], ["show", MAIN], ["search", "find"]):
+        out = sessions(*command).out
+        assert out
+        assert not STEERS.search(out), command
+    assert r"\u202egnp.exe\u2066" in sessions("show", MAIN).out
+
+
+@pytest.mark.parametrize("version", ["1.0.128", "2.1.17", "2.1.325"])
+def test_what_real_clis_wrote_can_be_listed_and_shown(
+    sessions: Call, tmp_path: Path, version: str
+) -> None:
+    sample(version, tmp_path)
+    report = checked(sessions("list", "--json").out, "sessions-list")
+    assert report["sessions"]
+    for item in report["sessions"]:
+        assert len(sessions("show", item["id"]).out.splitlines()) > 3
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_nothing_is_wider_than_the_terminal(config: Path, width: int) -> None:
+    conversation(config, cwd="/a/very/long/folder/that/does/not/fit/anywhere/at/all")
+    view = SessionView(Paint(attributes=False), width)
+    with BlockingSessions(config, index=config / "index.db") as store:
+        transcript = store.open(MAIN)
+        lines = [*view.head(transcript.info)]
+        for entry in transcript.conversation():
+            lines += view.entry(entry)
+    assert all(len(line) <= max(width, 27) for line in lines), lines

@@ -1,0 +1,235 @@
+"""`show`, `diff`, `lint` and `schema`: what is printed, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+from tests.cli.running import Runner
+from tests.timelines.test_page import HOSTILE, hostile, talk
+from tests.timelines.written import asked, prompt, result, said, text, written
+
+from claudewire.transport import Recording
+
+FOLDER = Path(__file__).resolve().parents[2] / "recordings"
+OLD, NEW = (str(FOLDER / f"{it}-work.jsonl") for it in ("2.1.17", "2.1.325"))
+STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "talk.jsonl"
+    path.write_bytes(talk().dump())
+    return path
+
+
+def saved(folder: Path, name: str, recording: Recording) -> str:
+    path = folder / name
+    path.write_bytes(recording.dump())
+    return str(path)
+
+
+# --- show ----------------------------------------------------------------------------------------
+
+
+def test_show_prints_a_line_for_each_line_and_how_long_things_took(run: Runner, file: Path) -> None:
+    done = run("show", str(file))
+    assert (done.status, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert lines[1] == "12 lines · 3.60 s"
+    assert lines[3].split() == ["0.000", "->", "initialize"]
+    assert lines[8].endswith('{"behavior": "allow", "updatedInput": {"command": "ls"}} (2.00 s)')
+    assert any(it.split() == ["tool", "Bash", "CLI", "1", "2.20", "s", "2.20", "s"] for it in lines)
+    assert lines[-1].startswith("1 finding: claudewire lint ")
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (["--only", "request"], ["initialize", "can_use_tool"]),
+        (["--grep", "UPDATEDinput"], ["answer"]),
+        (["--findings"], ["noise"]),
+        (["--only", "stderr", "--only", "exit"], ["stderr", "exit"]),
+    ],
+)
+def test_show_can_be_told_which_lines(
+    run: Runner, file: Path, options: list[str], names: list[str]
+) -> None:
+    out = run("show", str(file), "--no-latencies", *options).out
+    shown = [line.split()[2] for line in out.splitlines() if re.match(r" +\d", line)]
+    assert shown == names
+
+
+def test_show_raw_adds_the_lines_themselves(run: Runner, file: Path) -> None:
+    assert '"request_id": "1"' in run("show", str(file), "--raw").out
+
+
+def test_show_json_fits_its_schema_and_pairs_answers(run: Runner, file: Path) -> None:
+    report = checked(run("show", str(file), "--json").out, "show")
+    answer = next(it for it in report["lines"] if it["name"] == "can_use_tool" and it["took"])
+    assert (answer["line"], answer["answers"], answer["took"]) == (7, 6, 2.0)
+
+
+def test_show_html_writes_a_page(run: Runner, file: Path, tmp_path: Path) -> None:
+    done = run("show", str(file), "--html", "page.html")
+    assert (done.status, done.out) == (0, "")
+    assert "Wrote page.html" in done.err
+    assert (tmp_path / "page.html").read_text("utf-8") == run("show", str(file), "--html", "-").out
+
+
+def test_a_page_that_cannot_be_written_is_an_error_with_advice(run: Runner, file: Path) -> None:
+    done = run("show", str(file), "--html", "nowhere/page.html")
+    assert done.status == 2
+    assert "nowhere/page.html cannot be written: No such file or directory" in done.err
+    assert "Name a file in a folder that exists" in done.err
+
+
+@pytest.mark.parametrize("command", ["show", "replay"])
+def test_what_is_no_recording_is_an_error_with_advice(run: Runner, command: str) -> None:
+    (run.folder / "x.txt").write_text("hello", encoding="utf-8")
+    done = run(command, "x.txt")
+    assert (done.status, done.out) == (2, "")
+    assert done.err.startswith("error: x.txt is not a recording, or is damaged.")
+    assert "claudewire record" in done.err
+
+
+def test_an_empty_recording_is_shown(run: Runner, tmp_path: Path) -> None:
+    assert "0 lines" in run("show", saved(tmp_path, "none.jsonl", Recording())).out
+
+
+@pytest.mark.parametrize("command", [["show", "--raw"], ["replay", "--speed", "0"], ["lint"]])
+def test_hostile_text_is_printed_and_steers_nothing(
+    run: Runner, tmp_path: Path, command: list[str]
+) -> None:
+    name, *options = command
+    out = run(name, saved(tmp_path, "hostile.jsonl", hostile()), *options).out
+    assert not STEERS.search(out)
+    if name != "lint":
+        assert r"\x1b]0;broken\x07\x1b[2J" in out
+
+
+def test_hostile_text_in_a_comparison_steers_nothing(run: Runner, tmp_path: Path) -> None:
+    before = saved(
+        tmp_path, "a.jsonl", written((0, "<", {**result(), **dict.fromkeys(HOSTILE, 1)}))
+    )
+    after = saved(tmp_path, "b.jsonl", written((0, "<", result("".join(HOSTILE)))))
+    done = run("diff", before, after, "--values", "--latencies")
+    assert done.status == 1
+    assert not STEERS.search(done.out)
+    assert r"\u202egnp.exe\u2066" in done.out
+
+
+# --- diff ----------------------------------------------------------------------------------------
+
+
+def test_diff_of_the_same_says_so_and_exits_with_0(run: Runner, file: Path) -> None:
+    done = run("diff", str(file), str(file))
+    assert (done.status, done.out) == (0, "Nothing differs but ids and times.\n")
+
+
+def test_diff_of_two_versions_names_new_fields_and_lines(run: Runner) -> None:
+    done = run("diff", OLD, NEW)
+    assert done.status == 1
+    assert "    + $.mcp_servers[].source  string" in done.out.splitlines()
+    assert "    ~ $.message.content  array -> array|string" in done.out.splitlines()
+    assert "+ < system/status  0 -> 1" in done.out.splitlines()
+    assert "Add --values to see them." in done.out
+
+
+def test_diff_can_show_values_and_latencies(run: Runner, tmp_path: Path) -> None:
+    before = saved(tmp_path, "a.jsonl", written((0, "<", result("One", a=1)), (0, ">", prompt(""))))
+    after = saved(tmp_path, "b.jsonl", written((0, "<", result("Two", b=1)), (0, "!", "new")))
+    out = run("diff", before, after, "--values", "--latencies").out
+    assert '    $.result\n      - "One"\n      + "Two"\n' in out
+    assert "- line 3: > user" in out
+    assert "+ line 3: ! stderr   new" in out
+    assert "  turn turn: never -> -\n" in out
+
+
+def test_diff_json_fits_its_schema(run: Runner) -> None:
+    done = run("diff", OLD, NEW, "--json")
+    report = checked(done.out, "diff")
+    assert (done.status, report["same"]) == (1, False)
+    assert any(it["name"] == "system/status" and it["before"] == 0 for it in report["kinds"])
+    assert any(it["values"] for it in report["lines"])
+
+
+# --- lint ----------------------------------------------------------------------------------------
+
+
+def test_lint_exits_with_1_if_something_is_wrong(run: Runner, tmp_path: Path) -> None:
+    noisy = saved(tmp_path, "a.jsonl", written((0, ">", "not JSON")))
+    assert run("lint", noisy).status == 1
+    fine = saved(tmp_path, "b.jsonl", written((0, ">", prompt("x", uuid="u")), (0, "<", result())))
+    done = run("lint", fine)
+    assert (done.status, done.out, done.err) == (0, "", "Nothing to complain about.\n")
+
+
+def test_lint_strict_fails_for_what_is_suspicious_too(run: Runner, tmp_path: Path) -> None:
+    file = saved(tmp_path, "a.jsonl", written((0, ">", asked("1", "initialize"))))
+    assert run("lint", file).status == 0
+    done = run("lint", file, "--strict")
+    assert done.status == 1
+    assert done.out.startswith("2: suspicious: the CLI never answers this request [unanswered]")
+    assert done.err == "1 suspicious\n"
+
+
+def test_lint_json_fits_its_schema(run: Runner) -> None:
+    report = checked(run("lint", OLD, "--json").out, "lint")
+    assert {it["code"] for it in report["findings"]} == {"no-uuid", "duplicate-answer"}
+
+
+def test_lint_takes_plain_lines_of_a_direction(run: Runner) -> None:
+    (run.folder / "sent.jsonl").write_text(json.dumps(said(text("Hi"))) + "\n", encoding="utf-8")
+    assert run("lint", "sent.jsonl", "--from-cli").status == 0
+    assert run("lint", "sent.jsonl", "--to-cli", "--strict").status == 1
+
+
+def test_lint_of_a_file_that_is_not_there_is_an_error(run: Runner) -> None:
+    done = run("lint", "nowhere.jsonl")
+    assert done.status == 2
+    assert "nowhere.jsonl cannot be read: No such file or directory" in done.err
+
+
+# --- schema --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["result", "system/init", "can_use_tool", "ResultMessage"])
+def test_schema_of_anything_on_the_wire_can_be_named(run: Runner, name: str) -> None:
+    schema = json.loads(run("schema", name).out)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert name in run("schema", "--list").out.split()
+
+
+def test_schema_describes_every_line(run: Runner) -> None:
+    validator = jsonschema.Draft202012Validator(json.loads(run("schema").out))
+    validator.validate(result())
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"), [("resul", "Did you mean result?"), ("zzzzz", "--list prints all names.")]
+)
+def test_a_name_that_is_unknown_is_an_error_with_advice(
+    run: Runner, name: str, advice: str
+) -> None:
+    done = run("schema", name)
+    assert done.status == 2
+    assert f"There is nothing called '{name}' on the wire." in done.err
+    assert advice in done.err
+
+
+# --- schemas of what is printed ------------------------------------------------------------------
+
+
+def checked(out: str, name: str) -> dict[str, Any]:
+    """Check that JSON fits the schema that is committed for it."""
+    from tests.cli.wire.printed import SCHEMAS
+
+    report: dict[str, Any] = json.loads(out)
+    schema = json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(report)
+    return report

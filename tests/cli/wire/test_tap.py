@@ -1,0 +1,280 @@
+"""`record` and `replay`: between an SDK and its CLI, nothing is changed and all is recorded."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from tests.cli.running import Runner
+from tests.timelines.test_page import talk
+from tests.timelines.written import answered, asked, prompt, result, written
+
+import claudewire
+from claudewire.cli.wire import replay
+from claudewire.cli.wire.record import Sink
+from claudewire.recordings import Timeline, read
+from claudewire.transport import Recording
+
+SOON = 60
+COMMAND = [sys.executable, "-m", "claudewire.cli"]
+SIM = [sys.executable, "-m", "claudewire.simulator"]
+
+ECHO = """
+import os, signal, sys
+signal.signal(signal.SIGTERM, lambda *_: (print('{"type":"terminated"}', flush=True), os._exit(9)))
+print('{"type":"ready"}', flush=True)
+for line in sys.stdin.buffer:
+    sys.stdout.buffer.write(line); sys.stdout.buffer.flush()
+sys.stderr.write("bye"); sys.stderr.flush()
+sys.exit(5)
+"""
+
+
+@contextmanager
+def started(*arguments: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stdin=pipe, stdout=pipe, stderr=pipe, cwd=folder
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(SOON)
+        for stream in (process.stdin, process.stdout, process.stderr):
+            assert stream is not None
+            stream.close()
+
+
+# --- record --------------------------------------------------------------------------------------
+
+
+def test_everything_passes_through_unchanged_and_is_recorded(tmp_path: Path) -> None:
+    script = tmp_path / "echo.py"
+    script.write_text(ECHO, encoding="utf-8")
+    words = ["record", "-o", "talk.jsonl", "--", sys.executable, str(script)]
+    with started(*words, folder=tmp_path) as process:
+        out, err = process.communicate(b'{"a": 1}\nno JSON \xff\nhalf', timeout=SOON)
+    assert out == b'{"type":"ready"}\n{"a": 1}\nno JSON \xff\nhalf'
+    assert (err, process.returncode) == (b"bye", 5)
+    recording = Recording.load(tmp_path / "talk.jsonl")
+    assert recording.lines(">") == [b'{"a": 1}', b"no JSON \xff", b"half"]
+    assert recording.lines("<") == [b'{"type":"ready"}', b'{"a": 1}', b"no JSON \xff", b"half"]
+    assert recording.lines("!") == [b"bye"]
+    assert recording.entries[-1].exit == 5
+    assert recording.header["argv"][1:] == [str(script)]
+    assert stat.S_IMODE((tmp_path / "talk.jsonl").stat().st_mode) == 0o600
+
+
+def test_a_signal_reaches_the_cli_and_its_exit_status_comes_back(tmp_path: Path) -> None:
+    script = tmp_path / "echo.py"
+    script.write_text(ECHO, encoding="utf-8")
+    words = ["record", "-o", "talk.jsonl", "--", sys.executable, str(script)]
+    with started(*words, folder=tmp_path) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b'{"type":"ready"}\n'
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.read() == b'{"type":"terminated"}\n'
+        assert process.wait(SOON) == 9
+
+
+def test_a_cli_that_was_killed_looks_killed_from_outside(tmp_path: Path) -> None:
+    kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    with started("record", "--", sys.executable, "-c", kill, folder=tmp_path) as process:
+        assert process.wait(SOON) == -signal.SIGKILL
+    (file,) = tmp_path.glob("recording-*.jsonl")
+    assert Recording.load(file).entries[-1].exit == -signal.SIGKILL
+
+
+@pytest.mark.anyio
+async def test_a_session_of_this_library_is_recorded_by_a_script_in_the_place_of_its_cli(
+    run: Runner, tmp_path: Path
+) -> None:
+    done = run("record", "-o", "talks/", "--script", "claude-recorded", "--", *SIM)
+    assert (done.status, done.out) == (0, "")
+    assert f"Wrote {tmp_path / 'claude-recorded'}." in done.err
+    with anyio.fail_after(SOON):
+        for _ in range(2):
+            await claudewire.run("hello", cli=str(tmp_path / "claude-recorded"), cwd=str(tmp_path))
+    files = sorted((tmp_path / "talks").iterdir())
+    assert len(files) == 2
+    for file in files:
+        timeline = Timeline.of(read(file))
+        assert [it.name for it in timeline.exchanges if it.end][:2] == ["initialize", "turn"]
+        assert timeline.steps[-1].kind == "exit"
+
+
+def test_a_recording_that_exists_is_not_overwritten(run: Runner, tmp_path: Path) -> None:
+    for _ in range(3):
+        words = [*COMMAND, "record", "-o", "x.jsonl", "--", "true"]
+        subprocess.run(words, cwd=tmp_path, check=True, stdin=subprocess.DEVNULL)
+    assert sorted(it.name for it in tmp_path.iterdir()) == ["x-2.jsonl", "x-3.jsonl", "x.jsonl"]
+
+
+def test_a_script_that_is_not_ours_is_not_overwritten(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "claude").write_text("#!/bin/sh\n", encoding="utf-8")
+    done = run("record", "--script", "claude", "--", "true")
+    assert done.status == 2
+    assert "claude exists and was not made by this command" in done.err
+    assert (tmp_path / "claude").read_text("utf-8") == "#!/bin/sh\n"
+    assert run("record", "--script", "new", "--keep-secrets", "--", "true").status == 0
+    assert run("record", "--script", "new", "--", "true").status == 0  # ours, so it is replaced
+    assert run("record", "--script", "no/new", "--", "true").status == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["record", "--", "no-such-program"], "There is no program 'no-such-program'."),
+        (["record", "-o", "file/x.jsonl", "--", "true"], "No recording can be written to file/x"),
+        (["record"], "Missing argument 'CMD...'"),
+    ],
+)
+def test_what_cannot_be_recorded_is_an_error_with_advice(
+    run: Runner, words: list[str], message: str
+) -> None:
+    (run.folder / "file").write_text("", encoding="utf-8")
+    done = run(*words)
+    assert done.status == 2
+    assert message in done.err
+    assert len(done.err.splitlines()) > 1
+
+
+def test_a_full_disk_ends_the_recording_and_not_the_conversation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.jsonl"
+    sink = Sink((path, os.open("/dev/full", os.O_WRONLY)))
+    assert sink.write(b"a line\n") == 7
+    assert sink.write(b"another\n") == 8
+    sink.report()
+    words = f"claudewire record: the recording {path} is not whole: No space left on device\n"
+    assert capsys.readouterr().err == words
+
+
+def test_a_person_is_told_where_the_recording_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    Sink((tmp_path / "x.jsonl", os.open(os.devnull, os.O_WRONLY))).report()
+    assert "Look at it: claudewire show" in screen.getvalue()
+
+
+# --- replay --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "talk.jsonl"
+    path.write_bytes(talk().dump())
+    return path
+
+
+def test_replay_waits_as_long_as_it_took_but_not_too_long(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waited: list[float] = []
+    given = {"step": False, "longest_wait": 0.5, "grep": None}
+    replay._show(read(file), 2.0, given, sleep=waited.append)
+    assert waited[:5] == pytest.approx([0.125, 0.025, 0.35, 0.05, 0.5])
+    assert len(capsys.readouterr().out.splitlines()) == 12
+
+
+def test_replay_goes_on_with_enter_and_ends_with_q(run: Runner, file: Path) -> None:
+    assert len(run("replay", str(file), "--step", stdin="\n\nq\n").out.splitlines()) == 2
+    assert len(run("replay", str(file), "--step", stdin="\n").out.splitlines()) == 1
+
+
+def test_replay_takes_no_flags_of_a_cli_for_a_person(run: Runner, file: Path) -> None:
+    done = run("replay", str(file), "--verbose")
+    assert done.status == 2
+    assert "No such option or argument: --verbose" in done.err
+
+
+def conversation(folder: Path) -> Path:
+    path = folder / "recorded.jsonl"
+    recording = written(
+        (0, ">", asked("1", "initialize")),
+        (0, "<", answered("1", commands=[])),
+        (0, ">", prompt("Hello")),
+        (0, "<", result("Hello yourself.")),
+    )
+    header = {"cli_version": "2.1.99", "argv": ["claude", "--session-id", "old"]}
+    path.write_bytes(Recording(recording.entries, header).dump())
+    return path
+
+
+@pytest.mark.anyio
+async def test_a_recording_can_be_the_cli_of_a_session(run: Runner, tmp_path: Path) -> None:
+    file = conversation(tmp_path)
+    words = ["replay", str(file), "--script", "claude", "--speed", "0", "--match", "none"]
+    assert run(*words).status == 0
+    with anyio.fail_after(SOON):
+        async with claudewire.open(cli=str(tmp_path / "claude"), cwd=str(tmp_path)) as session:
+            assert (await session.send("Hello")).text == "Hello yourself."
+
+
+def sent(*lines: dict[str, Any]) -> bytes:
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def test_a_recording_serves_an_sdk_over_stdin_and_stdout(tmp_path: Path) -> None:
+    file = conversation(tmp_path)
+    given = sent(asked("9", "initialize"), prompt("Hello"))
+    words = ["replay", str(file), "--as-cli", "--output-format", "stream-json", "--session-id=new"]
+    with started(*words, folder=tmp_path) as process:
+        out, _ = process.communicate(given, timeout=SOON)
+    first, second = (json.loads(line) for line in out.splitlines())
+    assert first["response"]["request_id"] == "9"
+    assert second["result"] == "Hello yourself."
+
+
+def test_an_sdk_that_says_something_else_is_told_what_differs(tmp_path: Path) -> None:
+    file = conversation(tmp_path)
+    given = sent(asked("9", "initialize"), prompt("Goodbye"))
+    with started("replay", str(file), "--as-cli", folder=tmp_path) as process:
+        _, err = process.communicate(given, timeout=SOON)
+    assert process.returncode == 1
+    assert b'"Hello" was recorded, "Goodbye" was sent' in err
+    assert b"--match loose or --match none" in err
+
+
+def test_an_sdk_learns_the_recorded_version(run: Runner, tmp_path: Path) -> None:
+    file = conversation(tmp_path)
+    assert run("replay", str(file), "--as-cli", "--version").out == "2.1.99 (Claude Code)\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [(["--x", "1"], "1"), (["--x=2"], "2"), (["--y", "--x"], ""), (["--y"], None), ([], None)],
+)
+def test_the_value_of_a_flag_is_found_however_it_is_written(
+    words: list[str], value: str | None
+) -> None:
+    assert replay._value(words, "--x") == value
+
+
+# --- sim -----------------------------------------------------------------------------------------
+
+
+def test_sim_is_the_simulated_cli(tmp_path: Path) -> None:
+    with started("sim", "--version", folder=tmp_path) as process:
+        out, _ = process.communicate(timeout=SOON)
+    assert b"(Claude Code" in out or b"claudewire" in out
+    assert process.returncode == 0
