@@ -9,6 +9,7 @@ import stat
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,8 @@ def test_without_a_cli_it_says_where_it_looked_and_what_to_do(place: Surrounding
 def test_the_cli_is_named_with_those_that_it_hides(place: Surroundings, tmp_path: Path) -> None:
     used = program(tmp_path / "bin" / "claude", "echo 2.1.325 '(Claude Code)'")
     other = program(tmp_path / "other" / "claude", "echo 1.0.0")
-    place.env = {**place.env, "PATH": f"{tmp_path / 'bin'}:{tmp_path / 'other'}:/bin:/usr/bin"}
+    path = f"{tmp_path / 'bin'}:{tmp_path / 'other'}:/bin:/usr/bin"
+    place = replace(place, env={**place.env, "PATH": path})
     cli, version = place.program()
     assert (cli.status, cli.message, cli.facts["others"]) == ("ok", used, [other])
     assert (version.status, version.message) == ("ok", "2.1.325 (Claude Code)")
@@ -88,14 +90,14 @@ def test_the_cli_is_named_with_those_that_it_hides(place: Surroundings, tmp_path
 def test_the_version_is_judged(
     place: Surroundings, tmp_path: Path, script: str, status: str, words: str
 ) -> None:
-    place.cli = program(tmp_path / "claude", script)
+    place = replace(place, cli=program(tmp_path / "claude", script))
     check = place.version()
     assert check.status == status
     assert words in check.message
 
 
 def test_a_cli_that_cannot_be_run_is_a_problem(place: Surroundings, tmp_path: Path) -> None:
-    place.cli = str(tmp_path / "claude")
+    place = replace(place, cli=str(tmp_path / "claude"))
     write(tmp_path / "claude", "#!/no/such/interpreter\n")
     (tmp_path / "claude").chmod(0o755)
     assert place.version().status == "problem"
@@ -305,8 +307,8 @@ def tried(place: Surroundings) -> list[Check]:
 
 
 def test_the_handshake_is_timed_step_by_step(place: Surroundings, tmp_path: Path) -> None:
-    place.env = {**os.environ, **place.env, "PATH": os.environ["PATH"]}
-    place.cli = simulated(tmp_path)
+    place = replace(place, env={**os.environ, **place.env, "PATH": os.environ["PATH"]})
+    place = replace(place, cli=simulated(tmp_path))
     handshake, trial = tried(place)
     assert handshake.status == "ok"
     assert [*handshake.facts["steps"]] == [
@@ -323,7 +325,7 @@ def test_the_handshake_is_timed_step_by_step(place: Surroundings, tmp_path: Path
 def test_a_cli_that_dies_is_a_problem_with_its_last_words(
     place: Surroundings, tmp_path: Path
 ) -> None:
-    place.cli = program(tmp_path / "claude", "echo I cannot >&2; exit 3")
+    place = replace(place, cli=program(tmp_path / "claude", "echo I cannot >&2; exit 3"))
     (handshake,) = tried(place)
     assert handshake.status == "problem"
     assert "stderr: I cannot" in handshake.details
@@ -334,7 +336,7 @@ def test_a_cli_that_says_nothing_is_a_problem_after_a_while(
     place: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(probing, "LONGEST", 0.2)
-    place.cli = program(tmp_path / "claude", "exec cat >/dev/null")
+    place = replace(place, cli=program(tmp_path / "claude", "exec cat >/dev/null"))
     (handshake,) = tried(place)
     assert (handshake.status, handshake.message) == (
         "problem",
@@ -363,7 +365,8 @@ ASKED = ["hook Bash", "permission Bash", "hook mcp__doctor__repeat"]
     ],
 )
 def test_what_was_seen_is_judged(order: list[str], called: str, statuses: list[str]) -> None:
-    seen = Seen(order=order, called=called, api=3)
+    seen = Seen()
+    seen.order, seen.called, seen.api = order, called, 3
     seen.recording.write(b'{"claudewire": 1}\n')
     handshake, *rest = probing._judge(seen)
     assert handshake.status == "info"  # there was no initialize in this recording
@@ -391,7 +394,7 @@ def turned(place: Surroundings, longest: float = SOON) -> Check:
 
 
 def test_a_real_turn_says_what_the_model_said_and_what_it_cost(place: Surroundings) -> None:
-    place.cli = "simulated"
+    place = replace(place, cli="simulated")
     check = turned(place)
     assert check.status == "ok"
     assert check.message.startswith("the model answered '")
@@ -399,7 +402,7 @@ def test_a_real_turn_says_what_the_model_said_and_what_it_cost(place: Surroundin
 
 
 def test_a_real_turn_that_fails_is_a_problem(place: Surroundings, tmp_path: Path) -> None:
-    place.cli = program(tmp_path / "claude", "exit 1")
+    place = replace(place, cli=program(tmp_path / "claude", "exit 1"))
     assert turned(place).status == "problem"
 
 

@@ -6,3 +6,5 @@ user's configuration is neither used nor changed. Start with `command`.
 """
 
 from __future__ import annotations
+
+__all__: list[str] = []

@@ -10,7 +10,6 @@ import io
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
@@ -45,7 +44,6 @@ _FAKE_KEY = "sk-ant-api03-this-key-is-fake-and-opens-nothing"
 _ELSEWHERE = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
 
 
-@dataclass
 class Seen:
     """What happened while the CLI ran.
 
@@ -59,13 +57,14 @@ class Seen:
         error: what went wrong.
     """
 
-    order: list[str] = field(default_factory=list)
-    called: str = ""
-    api: int = 0
-    recording: io.BytesIO = field(default_factory=io.BytesIO)
-    started: float | None = None
-    closed: float | None = None
-    error: Exception | None = None
+    def __init__(self) -> None:
+        self.order: list[str] = []
+        self.called = ""
+        self.api = 0
+        self.recording = io.BytesIO()
+        self.started: float | None = None
+        self.closed: float | None = None
+        self.error: Exception | None = None
 
     def timeline(self) -> Timeline:
         """Read the recording."""

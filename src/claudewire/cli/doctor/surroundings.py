@@ -55,7 +55,7 @@ def isolated(folder: str) -> dict[str, str | None]:
     }
 
 
-@dataclass
+@dataclass(frozen=True)
 class Settings:
     """One settings file of the CLI.
 
@@ -95,7 +95,7 @@ class Settings:
         return [it for it in value if isinstance(it, str)] if isinstance(value, list) else []
 
 
-@dataclass
+@dataclass(frozen=True)
 class Surroundings:
     """Where a session would be started.
 

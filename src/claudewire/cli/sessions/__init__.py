@@ -4,3 +4,5 @@ The work is done by `claudewire.store`; here is what is printed. Start with `com
 """
 
 from __future__ import annotations
+
+__all__: list[str] = []

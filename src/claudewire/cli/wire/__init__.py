@@ -5,3 +5,5 @@ one command. Start with `show`.
 """
 
 from __future__ import annotations
+
+__all__: list[str] = []

@@ -7,8 +7,8 @@ import shutil
 import sys
 import time
 from collections.abc import Sequence
-from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import anyio
 import click
@@ -23,7 +23,20 @@ __all__ = ["command"]
 _SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
-@click.command(context_settings=_SETTINGS, options_metavar="[OPTIONS] --")
+HELP = """\
+Run CMD, a claude CLI, and record what it and the program that started this say to each other.
+
+\b
+Everything passes through unchanged, also signals and the exit status:
+  claudewire record -o talk.jsonl -- claude -p --output-format stream-json ...
+An SDK that wants the path of its CLI gets a program that does this:
+  claudewire record -o talks/ --script ./claude-recorded -- claude
+
+A file that exists is never overwritten: the next one gets a number.
+"""
+
+
+@click.command(help=HELP, context_settings=_SETTINGS, options_metavar="[OPTIONS] --")
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="CMD...")
 @click.option("-o", "--output", metavar="PATH", help="A file, or a folder for a file each time.")
 @click.option("--keep-secrets", is_flag=True, help="Do not remove keys and tokens.")
@@ -31,16 +44,7 @@ _SETTINGS = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 def command(
     words: tuple[str, ...], output: str | None, keep_secrets: bool, script: str | None
 ) -> int:
-    """Run CMD, a claude CLI, and record what it and the program that started this say.
-
-    \b
-    Everything passes through unchanged, also signals and the exit status:
-      claudewire record -o talk.jsonl -- claude -p --output-format stream-json …
-    An SDK that wants the path of its CLI gets a program that does this:
-      claudewire record -o talks/ --script ./claude-recorded -- claude
-
-    A file that exists is never overwritten: the next one gets a number.
-    """
+    """Record what an SDK and its CLI say."""
     if script is not None:
         keep = ["--keep-secrets"] if keep_secrets else []
         place = [] if output is None else ["-o", _absolute(output)]
@@ -54,7 +58,8 @@ def command(
 
 async def _record(argv: Sequence[str], sink: Sink, redacted: bool) -> int | None:
     process = await spawn(Launch(tuple(argv), dict(os.environ)))
-    tapped = RecordingTransport(process, sink, header={"argv": [*argv]}, redactor=redacted)
+    file = cast("BinaryIO", sink)  # of which only this much is used
+    tapped = RecordingTransport(process, file, header={"argv": [*argv]}, redactor=redacted)
     try:
         return await relay(tapped, signals=pass_signals_to(process))
     finally:
@@ -74,7 +79,7 @@ def _found(words: Sequence[str]) -> list[str]:
 # --- where it is written -------------------------------------------------------------------------
 
 
-class Sink(BytesIO):
+class Sink:
     """A file whose failure does not end the conversation that is recorded.
 
     Args:
@@ -82,11 +87,10 @@ class Sink(BytesIO):
     """
 
     def __init__(self, file: tuple[Path, int]) -> None:
-        super().__init__()
         self.path, self._fd = file
         self._error: OSError | None = None
 
-    def write(self, data: bytes) -> int:  # type: ignore[override]
+    def write(self, data: bytes) -> int:
         """Write a line; none after one that could not be written."""
         view = memoryview(data)
         while view and self._error is None:
@@ -95,6 +99,9 @@ class Sink(BytesIO):
             except OSError as error:
                 self._error = error
         return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: every line is written at once."""
 
     def report(self) -> None:
         """Say where the recording is, if a person reads that; or that it is not whole."""
