@@ -20,6 +20,7 @@ from tests.cli.running import Done, Runner
 from tests.cli.wire.printed import SCHEMAS
 
 from claudewire.cli.doctor import probe as probing
+from claudewire.cli.doctor.command import _View as View
 from claudewire.cli.doctor.leftovers import leftovers
 from claudewire.cli.doctor.probe import Seen, probe, real_turn
 from claudewire.cli.doctor.report import Check
@@ -322,6 +323,32 @@ def test_the_handshake_is_timed_step_by_step(place: Surroundings, tmp_path: Path
     assert (trial.status, trial.name) == ("skipped", "trial")
 
 
+SCENARIO = """
+async def trial(chat):
+    await chat.use("Bash", {"command": "python3 -c 'print(1)'"})
+    await chat.use("mcp__doctor__repeat", {"word": "hello"})
+    await chat.say("Done.")
+"""
+
+
+def test_the_trial_answers_hooks_permissions_and_calls_of_tools(
+    place: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "trial.py", SCENARIO)
+    monkeypatch.setenv("CLAUDEWIRE_SIM_SCENARIO", f"{tmp_path / 'trial.py'}:trial")
+    seen = Seen()
+    place = replace(place, cli=simulated(tmp_path))
+
+    async def watched() -> None:
+        with anyio.fail_after(SOON):
+            await probing._watch(place, str(tmp_path), "http://127.0.0.1:1", seen)
+
+    anyio.run(watched)
+    assert seen.error is None
+    assert seen.called == "hello"
+    assert seen.order[:2] == ["hook Bash", "permission Bash"]
+
+
 def test_a_cli_that_dies_is_a_problem_with_its_last_words(
     place: Surroundings, tmp_path: Path
 ) -> None:
@@ -474,6 +501,19 @@ def test_doctor_json_fits_its_schema(doctor: Callable[..., Done]) -> None:
     jsonschema.Draft202012Validator(schema).validate(report)
     assert report["ok"] is True
     assert report["checks"][-1]["name"] == "real turn"
+
+
+@pytest.mark.parametrize("width", [44, 60, 100])
+def test_doctor_fits_into_a_narrow_window(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("claudewire.cli.doctor.command.width_of", lambda: width)
+    view = View(verbose=True)
+    long = "a message with several words, and a/path/" + "x" * 50
+    view.show(Check(name="cli", status="problem", message=long, advice=long, details=[long]))
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) < width
+    assert "".join(shown.split()).count("x" * 10) >= 3
 
 
 def test_doctor_looks_at_files_only_if_told_so(doctor: Callable[..., Done]) -> None:

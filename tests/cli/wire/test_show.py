@@ -13,6 +13,10 @@ from tests.cli.running import Runner
 from tests.timelines.test_page import HOSTILE, hostile, talk
 from tests.timelines.written import asked, prompt, result, said, text, written
 
+from claudewire.cli.styles import Paint
+from claudewire.cli.text import cells
+from claudewire.cli.wire.lines import LineView, duration, latency_table
+from claudewire.recordings import Timeline
 from claudewire.transport import Recording
 
 FOLDER = Path(__file__).resolve().parents[2] / "recordings"
@@ -121,6 +125,24 @@ def test_hostile_text_in_a_comparison_steers_nothing(run: Runner, tmp_path: Path
     assert done.status == 1
     assert not STEERS.search(done.out)
     assert r"\u202egnp.exe\u2066" in done.out
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 200])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    for recording in (talk(), hostile(), Recording.load(OLD)):
+        timeline = Timeline.of(recording)
+        view = LineView(timeline, Paint(attributes=False), width)
+        lines = [view.line(step) for step in timeline.steps]
+        lines += latency_table(timeline.latencies(), Paint(attributes=False), width)
+        assert max(map(cells, lines)) <= width
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(None, "never"), (0.0004, "0.4 ms"), (0.05, "50 ms"), (1.234, "1.23 s"), (61.5, "1 min 1 s")],
+)
+def test_how_long_it_took_is_said_briefly(seconds: float | None, words: str) -> None:
+    assert duration(seconds) == words
 
 
 # --- diff ----------------------------------------------------------------------------------------

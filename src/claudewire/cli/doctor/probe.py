@@ -59,9 +59,9 @@ class Seen:
 
     def __init__(self) -> None:
         self.order: list[str] = []
-        self.called = ""
-        self.api = 0
-        self.recording = io.BytesIO()
+        self.called: str = ""
+        self.api: int = 0
+        self.recording: io.BytesIO = io.BytesIO()
         self.started: float | None = None
         self.closed: float | None = None
         self.error: Exception | None = None

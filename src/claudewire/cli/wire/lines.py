@@ -16,6 +16,9 @@ __all__ = ["UNLIMITED", "LineView", "counted", "duration", "latency_table", "put
 UNLIMITED = 10_000
 """Columns of what is no terminal: nothing is cut, so that it can be searched."""
 
+_LEAST_FOR_TIMES = 32
+"""Columns below which there is no room to say how long something took."""
+
 _ARROWS = {">": ("→", "->"), "<": ("←", "<-"), "!": ("!", "!"), None: ("=", "=")}
 _STYLES = {">": "code", "<": "ok", "!": "bad", None: "dim"}
 _PREFIXED = {"answer", "failure"}
@@ -66,7 +69,7 @@ class LineView:
         self._width = width
         self._endings = timeline.endings()
         self._start = timeline.steps[0].t if timeline.steps else 0.0
-        self._name = min(28, max(12, width // 4))
+        self._name = min(28, max(8, width // 3))
 
     def line(self, step: Step) -> str:
         """Return one line: when, which way, what it is, what it says, and how long it took."""
@@ -74,6 +77,8 @@ class LineView:
         time = f"{step.t - self._start:8.3f}"
         arrow = _ARROWS[step.dir][0 if self._paint.mark("dot") == "·" else 1]
         name = clip(safe(title_of(step)), self._name)
+        if self._width < _LEAST_FOR_TIMES:
+            took = ""
         left = self._width - len(time) - cells(arrow) - self._name - cells(took) - 5
         says = one_line(step.summary, max(left, 0)) if left > 3 else ""
         if self._width < UNLIMITED:

@@ -87,7 +87,8 @@ class Sink:
     """
 
     def __init__(self, file: tuple[Path, int]) -> None:
-        self.path, self._fd = file
+        self.path: Path = file[0]
+        self._fd = file[1]
         self._error: OSError | None = None
 
     def write(self, data: bytes) -> int:
