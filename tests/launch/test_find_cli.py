@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from claudewire.errors import Cause, CLINotFoundError, OptionsError
-from claudewire.launch import find_cli as locating
-from claudewire.launch.find_cli import find_cli
+from claudewire.launch import find_cli
+
+LOCATING = sys.modules[find_cli.__module__]
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(locating, "_SYSTEM", [f"{tmp_path}{it}" for it in locating._SYSTEM])
+    monkeypatch.setattr(LOCATING, "_SYSTEM", [f"{tmp_path}{it}" for it in LOCATING._SYSTEM])
     monkeypatch.chdir(tmp_path)
 
 
