@@ -340,7 +340,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"skills": ["pdf"], "disable_slash_commands": True}, "takes away all skills"),
     ({"skills": "all", "builtin_tools": ["Read"]}, "Skill, which builtin_tools does not name"),
     # servers, agents, plugins
-    ({"mcp_servers": "servers.json"}, r"a file goes to mcp_config=\['servers.json'\]"),
+    ({"mcp_servers": "servers.json"}, r"a file goes to mcp_config=\[…\]"),
     ({"mcp_servers": {"a": {}}}, r"mcp_servers\['a'\] needs a command .* or its url"),
     (
         {"mcp_servers": {"a": {"type": "sdk", "name": "a"}}},
@@ -374,7 +374,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"settings": {"sandbox": {}}, "sandbox": {}}, "the sandbox is described twice"),
     ({"settings": "s.json", "sandbox": {}, "remote": True}, "a file that is not here"),
     # the environment and the command line
-    ({"env": {"A=B": "x"}}, "the name of a variable cannot hold '=': 'A=B'"),
+    ({"env": {"A=B": "x"}}, "the name of a variable cannot hold '=': 'A=…'"),
     ({"env": {"": "x"}}, "the name '' in env is empty"),
     ({"env": {"A": 1}}, r"env\['A'\] must be a string, or None"),
     ({"env": {"A": "x\0"}}, r"env\['A'\] contains a NUL"),
@@ -590,9 +590,57 @@ def test_repr_shows_what_was_given_and_no_secrets() -> None:
 
 def test_the_home_directory_stays_readable_in_options(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/ann")
-    shown = repr(options(cwd="/home/ann", system_prompt="In /home/ann. " * 50))
+    shown = repr(options(cwd="/home/ann", fallback_model="In /home/ann. " * 50))
     assert "cwd='/home/ann'" in shown
-    assert "system_prompt='In /home/ann. In" in shown
+    assert "fallback_model='In /home/ann. In" in shown
+
+
+VALUE = "hunter2-and-more"
+HELD: list[dict[str, Any]] = [
+    {"env": {"NAME": VALUE}},
+    {"extra_args": {"name": VALUE}},
+    {"mcp_servers": {"name": {"type": "http", "url": "http://x", "headers": {"X": VALUE}}}},
+    {"mcp_servers": {"name": {"command": "x", "args": [VALUE], "env": {"X": VALUE}}}},
+    {"settings": {"env": {"NAME": VALUE}}},
+    {"managed_settings": {"env": {"NAME": VALUE}}},
+    {"agents": {"name": {"description": "d", "prompt": VALUE}}},
+    {"system_prompt": VALUE},
+    {"system_prompt": [VALUE]},
+    {"append_system_prompt": VALUE},
+    {"append_subagent_system_prompt": VALUE},
+]
+
+
+@pytest.mark.parametrize("given", HELD, ids=lambda given: next(iter(given)))
+def test_values_that_may_be_secret_are_not_shown(given: dict[str, Any]) -> None:
+    shown = repr(options(**given))
+    assert VALUE not in shown
+    (name,) = given
+    assert f"{name}=" in shown
+
+
+REFUSED: list[dict[str, Any]] = [
+    *({name: VALUE} for name in ("env", "extra_args", "mcp_servers", "managed_settings", "agents")),
+    *({name: [VALUE]} for name in ("env", "extra_args", "mcp_servers", "settings", "agents")),
+    *({name: {"a": [VALUE, object()]}} for name in ("env", "mcp_servers", "settings", "agents")),
+    *({name: {"a": VALUE}} for name in ("mcp_servers", "agents", "system_prompt")),
+    {"env": {f"A={VALUE}": "x"}},
+    {"extra_args": {f"--flag={VALUE}": None}},
+    {"extra_args": {"flag": {VALUE: VALUE}}},
+    {"mcp_servers": {"a": {"type": "http", "url": [VALUE]}}},
+    {"mcp_servers": {"a": {"type": VALUE}}},
+    {"append_system_prompt": {VALUE: VALUE}},
+    {"agents": {"a": {"description": "d", "prompt": [VALUE]}}},
+]
+
+
+@pytest.mark.parametrize("given", REFUSED, ids=lambda given: next(iter(given)))
+def test_an_error_does_not_show_values_that_may_be_secret(given: dict[str, Any]) -> None:
+    with pytest.raises(OptionsError) as caught:
+        options(**given)
+    assert VALUE not in str(caught.value)
+    (name,) = given
+    assert name in str(caught.value)
 
 
 # --- changes, keyword arguments and files --------------------------------------------------------

@@ -10,7 +10,9 @@ import math
 import os
 import re
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, get_args
 
@@ -27,6 +29,8 @@ __all__ = [
     "autocompact",
     "boolean",
     "budgets",
+    "described",
+    "hidden_values",
     "builtin_tools",
     "choice",
     "command",
@@ -88,8 +92,36 @@ _QUOTED = 80
 """Characters of a wrong value that are quoted: enough to find it."""
 
 
+_hides: ContextVar[bool] = ContextVar("_hides", default=False)
+
+
+@contextmanager
+def hidden_values() -> Iterator[None]:
+    """While this lasts, errors say of what type a value is, and do not quote it."""
+    token = _hides.set(True)
+    try:
+        yield
+    finally:
+        _hides.reset(token)
+
+
+def described(value: object) -> str:
+    """Say what a value is, without showing it."""
+    if isinstance(value, str | bytes):
+        return f"{type(value).__name__} of length {len(value)}"
+    return type(value).__name__
+
+
+def _name(key: object) -> str:
+    """Return a name without a value that was given with it by mistake."""
+    name, equals, value = str(key).partition("=")
+    return f"{name}=…" if value else name + equals
+
+
 def quoted(value: object) -> str:
-    """Quote a value in an error, cut short if it is long."""
+    """Quote a value in an error, cut short if it is long; or only describe it, see above."""
+    if _hides.get():
+        return f"<{described(value)}, which is not shown>"
     words = repr(value)
     return words if len(words) <= _QUOTED else f"{words[:_QUOTED]}…"
 
@@ -441,7 +473,7 @@ def environment(name: str, value: Any) -> Any:
     variables = mapping_of(lambda _, item: item)(name, value)
     for key, item in variables.items():
         if "=" in key:
-            raise OptionsError(f"{name}: the name of a variable cannot hold '=': {quoted(key)}")
+            raise OptionsError(f"{name}: the name of a variable cannot hold '=': {_name(key)!r}")
         if item is not None and not isinstance(item, str):
             raise OptionsError(f"{name}[{key!r}] must be a string, or None to remove it")
         if item is not None and ("\0" in item or not encodable(item)):
@@ -455,7 +487,7 @@ def extra_arguments(name: str, value: Any) -> Any:
     for key in extra:
         if not _FLAG.fullmatch(key):
             form = "written without its dashes and without a value: {'flag': 'value'}"
-            raise OptionsError(f"{name}: {quoted(key)} is not a flag; it is {form}")
+            raise OptionsError(f"{name}: {_name(key)!r} is not a flag; it is {form}")
     return extra
 
 
@@ -491,7 +523,7 @@ def prompt_blocks(name: str, value: Any) -> Any:
 def mcp_servers(name: str, value: Any) -> Any:
     """Take MCP servers by name: configurations, and servers inside this process."""
     if isinstance(value, str | os.PathLike):
-        raise OptionsError(f"{name} must be a mapping; a file goes to mcp_config=[{quoted(value)}]")
+        raise OptionsError(f"{name} must be a mapping; a file goes to mcp_config=[…]")
     if isinstance(value, list | tuple):
         value = _by_name(name, value)
     return mapping_of(_server)(name, value)

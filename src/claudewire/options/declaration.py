@@ -6,10 +6,11 @@ and the `initialize` request follow from the declarations.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from .checks import Check, absolute
+from .checks import Check, absolute, hidden_values
 
 __all__ = ["Declaration", "declarations", "option"]
 
@@ -31,7 +32,8 @@ class Declaration:
         place: what its paths lead to: a `directory`, a `file`, a `new file` or `any` of them, on
             the machine of the CLI but for `cwd`; or a `prompt`, which is a path only if it is a
             `Path`, to a file on this machine.
-        is_secret: whether it may hold secrets, so that `repr` shows only the keys of a mapping.
+        is_secret: whether it may hold secrets, or prompts: `repr` and errors show no values then,
+            only the keys of a mapping.
     """
 
     default: Any = None
@@ -57,7 +59,8 @@ class Declaration:
         """
         if self.check is None or (value is None and self.default is None):
             return value
-        checked = self.check(name, value)
+        with hidden_values() if self.is_secret else nullcontext():
+            checked = self.check(name, value)
         has_path = self.place not in (None, "prompt")
         return absolute(checked) if has_path and (name == "cwd" or not remote) else checked
 

@@ -159,6 +159,7 @@ class Options:
         checks.prompt_blocks,
         flags=("--system-prompt-file", "--system-prompt"),
         place="prompt",
+        is_secret=True,
     )
     """Replaces the CLI's own prompt: a string, a `Path` to a file, or several blocks, which only
     CLIs as new as 2.1.325 take. An empty string is an empty prompt."""
@@ -168,6 +169,7 @@ class Options:
         flags=("--append-system-prompt-file", "--append-system-prompt"),
         since="2.1.17",
         place="prompt",
+        is_secret=True,
     )
     """Is added to the system prompt: a string, or a `Path` to a file."""
     append_subagent_system_prompt: str | os.PathLike[str] | None = option(
@@ -176,6 +178,7 @@ class Options:
         flags=("--append-subagent-system-prompt-file", "--append-subagent-system-prompt"),
         since="2.1.325",
         place="prompt",
+        is_secret=True,
     )
     """Is added to the system prompts of subagents: a string, or a `Path` to a file."""
     exclude_dynamic_sections: bool = option(
@@ -537,8 +540,11 @@ def given_options(options: Options) -> Iterator[tuple[str, Any]]:
 def _shown(name: str, value: Any) -> str:
     from ..errors import redact
 
-    if DECLARATIONS[name].is_secret and isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key!r}: …" for key in value) + "}"
+    if DECLARATIONS[name].is_secret:
+        if isinstance(value, Mapping):
+            return "{" + ", ".join(f"{key!r}: …" for key in value) + "}"
+        if not isinstance(value, os.PathLike):
+            return f"<{checks.described(value)}>"
     if isinstance(value, str) and len(value) > _SHOWN:
         return redact(f"{value[:_SHOWN]!r}…", home="")
     return redact(repr(value), home="")
