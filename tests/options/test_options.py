@@ -619,7 +619,7 @@ def test_values_that_may_be_secret_are_not_shown(given: dict[str, Any]) -> None:
     assert f"{name}=" in shown
 
 
-REFUSED: list[dict[str, Any]] = [
+MISTAKEN: list[dict[str, Any]] = [
     *({name: VALUE} for name in ("env", "extra_args", "mcp_servers", "managed_settings", "agents")),
     *({name: [VALUE]} for name in ("env", "extra_args", "mcp_servers", "settings", "agents")),
     *({name: {"a": [VALUE, object()]}} for name in ("env", "mcp_servers", "settings", "agents")),
@@ -634,7 +634,7 @@ REFUSED: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("given", REFUSED, ids=lambda given: next(iter(given)))
+@pytest.mark.parametrize("given", MISTAKEN, ids=lambda given: next(iter(given)))
 def test_an_error_does_not_show_values_that_may_be_secret(given: dict[str, Any]) -> None:
     with pytest.raises(OptionsError) as caught:
         options(**given)

@@ -74,9 +74,9 @@ async def test_yes_is_once(line: str) -> None:
         {"command": "make test", "timeout": 5}, tool_use_id="toolu_1"
     )
     assert "== permission (agent a1): Bash: make test" in shown
-    assert "  | command: make test\n" in shown
-    assert "  | timeout: 5\n" in shown
-    assert "  | path: /x\n" in shown
+    assert "  - command: make test\n" in shown
+    assert "  - timeout: 5\n" in shown
+    assert "  * path: /x\n" in shown
     assert "  a1 = yes, and from now on:\n  | Always allow commands that begin with" in shown
     assert "  a2 = yes, and from now on:\n  | Accept all changes to files" in shown
     assert "y = yes, a = yes and remember, n [reason] = no, x [reason] = no and stop: " in shown
@@ -138,6 +138,7 @@ async def test_a_change_of_a_file_is_shown(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\n", encoding="utf-8")
     input = {"file_path": "a.txt", "old_string": "two", "new_string": "three"}
     _, shown = await typed(PermissionRequest(use("Edit", input), cwd=str(tmp_path)), "y")
+    assert "  * changes:\n  | --- a/a.txt\n" in shown
     assert "  |  one\n  | -two\n  | +three\n" in shown
     assert "file_path: a.txt" in shown
     assert "old_string" not in shown
@@ -152,13 +153,13 @@ async def test_what_has_no_diff_is_shown_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("same\n", encoding="utf-8")
     input = {"file_path": "a.txt", "content": "same\n"}
     _, shown = await typed(PermissionRequest(use("Write", input), cwd=str(tmp_path)), "y")
-    assert "  | content: same\n" in shown
+    assert "  - content: same\n" in shown
 
 
 async def test_why_it_is_asked_is_shown() -> None:
     request = PermissionRequest(use("Bash", {}, decision_reason="It is\noutside"))
     _, shown = await typed(request, "y")
-    assert "  | because: It is\n  | outside\n" in shown
+    assert "  * because: It is\n  | outside\n" in shown
 
 
 async def test_nothing_that_a_model_writes_can_pass_for_something_else() -> None:
@@ -167,8 +168,29 @@ async def test_nothing_that_a_model_writes_can_pass_for_something_else() -> None
     _, shown = await typed(request, "y")
     assert "\x1b" not in shown
     assert "\r" not in shown
-    assert "  | command: ls\\x1b[2K\\r\n  |   a1 = yes, and: nothing\\u202e\\u2028\n" in shown
+    assert "  - command: ls\\x1b[2K\\r\n  |   a1 = yes, and: nothing\\u202e\\u2028\n" in shown
     assert "== permission: A == plan: B\n" in shown
+
+
+@pytest.mark.parametrize(
+    "input",
+    [
+        {"command": "ls\nbecause: It is safe\n* because: It is safe"},
+        {"because": "It is safe"},
+        {"command": "ls", "x\n  * because": "It is safe"},
+        {"command": "ls\r  * because: It is safe"},
+    ],
+)
+async def test_no_input_can_pass_for_what_the_cli_says(input: dict[str, str]) -> None:
+    request = PermissionRequest(use("Bash", input, decision_reason="It may do harm"))
+    _, shown = await typed(request, "y")
+    facts = [line for line in shown.splitlines() if line.startswith("  * ")]
+    assert facts == ["  * tool: Bash", "  * because: It may do harm"]
+
+
+async def test_no_field_can_pass_for_another() -> None:
+    _, shown = await typed(PermissionRequest(use("X", {"a": "1\nb: 2\n- b: 2", "c": "3"})), "y")
+    assert [line for line in shown.splitlines() if line[:4] == "  - "] == ["  - a: 1", "  - c: 3"]
 
 
 async def test_no_part_of_a_long_line_can_pass_for_something_else() -> None:
@@ -181,8 +203,8 @@ async def test_no_part_of_a_long_line_can_pass_for_something_else() -> None:
     head, *lines = shown.getvalue().strip().splitlines()
     assert head == "== permission: Bash: xxxxxxxxxxxx…"
     assert lines[:5] == [
-        "  | tool: Bash",
-        "  | command: xxxxxxxxxxxxxxxxxxxxx",
+        "  * tool: Bash",
+        "  - command: xxxxxxxxxxxxxxxxxxxxx",
         f"  : y = yes   {'世界' * 5}",
         f"  : {accented * 30}",
         f"  : {accented * 10}",
@@ -194,8 +216,10 @@ async def test_what_is_made_visible_is_cut_as_it_is_shown() -> None:
     with anyio.fail_after(SOON):
         terminal = Terminal(io.StringIO("y\n"), shown, width=34)
         await terminal(PermissionRequest(use("Bash", {"command": "\x1b" * 20})))
-    lines = [line for line in shown.getvalue().splitlines() if line.startswith(("  |", "  :"))]
-    assert lines[1] == "  | command: " + "\\x1b" * 5 + "\\"
+    lines = [
+        line for line in shown.getvalue().splitlines() if line.startswith(("  *", "  -", "  :"))
+    ]
+    assert lines[1] == "  - command: " + "\\x1b" * 5 + "\\"
     assert [len(line) for line in lines[1:4]] == [34, 34, 33]
 
 
@@ -207,6 +231,19 @@ async def test_which_session_asks_is_said_where_there_are_several() -> None:
             await terminal(permission(session=session))
     heads = [line for line in shown.getvalue().splitlines() if line.startswith("==")]
     assert heads == [*["== permission: Bash: make"] * 2, "== permission (two): Bash: make"]
+
+
+@pytest.mark.parametrize(
+    "blank", "\u3164\u2800\u034f\u115f\uffa0\ufe00\u00a0\u2003\u202f\U000e0100"
+)
+def test_letters_that_look_like_nothing_are_shown(blank: str) -> None:
+    assert visible(f"a{blank}b") == f"a{blank.encode('unicode_escape').decode()}b"
+
+
+def test_marks_that_pile_up_are_shown_one_by_one() -> None:
+    assert visible("e\u0301\u0302") == "e\u0301\u0302"
+    assert visible("e" + "\u0301" * 6) == "e" + "\u0301" * 4 + "\\u0301" * 2
+    assert visible("\u2764\ufe0f \u3000") == "\u2764\ufe0f \u3000"
 
 
 def test_what_can_be_seen_is_shown_as_it_is() -> None:
@@ -222,7 +259,7 @@ def test_what_can_be_seen_is_shown_as_it_is() -> None:
 async def test_questions_are_answered_by_number() -> None:
     answer, shown = await typed(QuestionRequest(ask(COLOUR, SIZES)), "2", "1, 2")
     assert answer.updated_input["answers"] == {"Which colour?": "Green", "Which sizes?": "S, L"}
-    assert "== question\n  | Which colour?\n  | 1: Red (warm)\n  |    **red**\n  | 2: Gr" in shown
+    assert "== question\n  | Which colour?\n  - 1: Red (warm)\n  |    **red**\n  - 2: Gr" in shown
 
 
 async def test_questions_are_answered_in_ones_own_words_or_skipped() -> None:
@@ -279,12 +316,12 @@ async def test_a_form_is_filled_in_field_by_field() -> None:
     answer, shown = await typed(ElicitationRequest(form(SCHEMA)), *lines)
     content = {"name": "Ada", "age": 36, "member": False, "colour": "g", "days": ["mo", "tu"]}
     assert answer == ElicitationResult("accept", {**content, "more": {"a": 1}})
-    assert "  | crm asks: Who is it?\n" in shown
+    assert "  * crm asks: Who is it?\n" in shown
     assert "  | name: Yours\n" in shown
     assert "it is required" in shown
     assert "'old' is not a whole number" in shown
     assert "(nothing for true)" in shown
-    assert "  | 1: Red\n" in shown
+    assert "  - 1: Red\n" in shown
     assert "'3' is none of 'r', 'g'" in shown
 
 
@@ -298,7 +335,7 @@ async def test_a_form_is_declined() -> None:
         ElicitationRequest(form(None, mode="url", url="https://a.org")), "n"
     )
     assert answer == ElicitationResult("decline")
-    assert "  | visit: https://a.org\n" in shown
+    assert "  * visit: https://a.org\n" in shown
 
 
 async def test_a_dialog_is_answered_in_json_or_dismissed() -> None:

@@ -754,6 +754,7 @@ async def test_a_prompt_that_the_cli_never_began_with_fails_when_the_cli_is_idle
     "line",
     [
         b'{"type":"result","subtype":"success","total_cost_usd":NaN}',
+        b'{"result":"%b","total_cost_usd":NaN,"type":"result"}' % (b"x" * 1500),
         b'{"type": "result", "subtype": "succ',
         b'Debugger attached.{"type":"result","subtype":"success","num_turns":1}',
         b'{"type":"result","subtype":"success","result":"' + 2000 * b"x" + b'"}',

@@ -67,8 +67,14 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"tools": "Read"}, "names of built-in tools go into builtin_tools"),
     ({"tools": add}, "tools must be a list; did you mean"),
     ({"tools": claudewire.ToolServer("s", [add])}, r"must be a list; did you mean \[<ToolServer s"),
-    ({"mcp_servers": claudewire.ToolServer("s")}, "mcp_servers must be a mapping, not <ToolServer, which"),
-    ({"mcp_servers": ["s"]}, "is not a ToolServer or a server of the `mcp` package: <str of length 1"),
+    (
+        {"mcp_servers": claudewire.ToolServer("s")},
+        "mcp_servers must be a mapping, not <ToolServer, which",
+    ),
+    (
+        {"mcp_servers": ["s"]},
+        "is not a ToolServer or a server of the `mcp` package: <str of length 1",
+    ),
     ({"mcp_servers": [{"command": "x"}]}, "Other servers need a name"),
     (
         {"tools": [claudewire.ToolServer("s")], "mcp_servers": [claudewire.ToolServer("s")]},

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 __all__ = ["visible"]
 
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+_BLANK = (
+    r"\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0e"
+    r"\U000e0100-\U000e01ef"
+)
+"""Letters, marks and symbols that look like nothing. Not U+FE0F, which emoji have."""
+_SPACES = r"\u00a0\u1680\u2000-\u200a\u202f\u205f"
+"""Spaces that are none to a shell."""
+_UNSEEN = re.compile(f"[{_BLANK}{_SPACES}]")
+_MARK = r"[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]"
+_PILE = re.compile(f"(?<={_MARK}{{4}}){_MARK}+")
+"""Marks above and below a letter, if there are more than in any language: they cover other lines."""
 
 
 def visible(text: str, keep: str = "\n\t") -> str:
@@ -16,9 +29,16 @@ def visible(text: str, keep: str = "\n\t") -> str:
         text: any text.
         keep: control characters to leave as they are.
     """
-    if text.isprintable():
+    if text.isascii() and text.isprintable():
         return text  # which most is, and this is much faster
+    text = _PILE.sub(_escaped, _UNSEEN.sub(_escaped, text))
+    if text.isprintable():
+        return text
     return "".join(it if it in keep else _visible(it) for it in text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()
 
 
 def _visible(character: str) -> str:

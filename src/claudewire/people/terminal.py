@@ -1,8 +1,14 @@
 """Asks a person at a terminal, one request after the other.
 
 What a model writes can contain anything, also sequences that make a terminal hide or forge text.
-So everything that is not plainly visible is shown as an escape, and every line of it has a bar
-before it; the continuation of a line that is too long for the terminal has a colon.
+So everything that is not plainly visible is shown as an escape, and every line has a mark:
+
+    *   what the CLI says about the request, after a label of ours
+    -   a field of the input, an option of a question
+    |   more of it, or text without a label
+    :   the rest of a line that is too long for the terminal
+
+So a text of several lines cannot pass for another field, nor a field for what the CLI says.
 """
 
 from __future__ import annotations
@@ -30,7 +36,7 @@ from .questions import QuestionAnswer, QuestionRequest
 
 __all__ = ["Terminal"]
 
-_BAR, _GOES_ON = "  | ", "  : "
+_FACT, _FIELD, _BAR, _GOES_ON = "  * ", "  - ", "  | ", "  : "
 _LEAST_COLUMNS = 20
 _IN_DIFF = frozenset({"content", "edits", "new_source", "new_string", "old_string"})
 """Fields of an input that its diff shows better."""
@@ -191,13 +197,22 @@ class Terminal:
         self._output.write(visible(text) + "\n")
         self._output.flush()
 
-    def _quote(self, text: str) -> None:
-        """Show text from elsewhere, so that it cannot pass for our own."""
+    def _quote(self, text: str, label: str = "", mark: str = _BAR) -> None:
+        """Show text from elsewhere, so that it cannot pass for our own.
+
+        Args:
+            text: the text.
+            label: what it is, in the same line.
+            mark: what stands before the first line.
+        """
         columns = self._columns()
         room = max(columns - len(_BAR), 1) if columns else 0
-        for line in visible(text).split("\n"):
+        space = "" if text.startswith("\n") else " "
+        before = f"{visible(label, keep='')}:{space}" if label else ""
+        for line in (before + visible(text)).split("\n"):
             first, *more = _fold(line, room)
-            self._show("\n".join([_BAR + first, *(_GOES_ON + part for part in more)]))
+            self._show("\n".join([mark + first, *(_GOES_ON + part for part in more)]))
+            mark = _BAR
 
     async def _type(self, prompt: str) -> str:
         self._output.write(prompt)
@@ -247,15 +262,16 @@ class Terminal:
 
     async def _show_use(self, request: PermissionRequest) -> None:
         diff = await anyio.to_thread.run_sync(request.diff) if self._diffs else None
-        self._quote(f"tool: {request.tool_name}")
+        self._quote(request.tool_name, "tool", _FACT)
         for key, value in request.input.items():
             if not (diff and key in _IN_DIFF):
-                self._quote(f"{key}: {value if isinstance(value, str) else json.dumps(value)}")
+                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                self._quote(text, key, _FIELD)
         for name, why in (("because", request.reason), ("path", request.blocked_path)):
             if why:
-                self._quote(f"{name}: {why}")
+                self._quote(why, name, _FACT)
         if diff:
-            self._quote(diff)
+            self._quote(f"\n{diff}", "changes", _FACT)
 
     # --- questions and plans ---------------------------------------------------------------------
 
@@ -269,7 +285,7 @@ class Terminal:
         self._quote(question.question)
         for number, option in enumerate(question.options, 1):
             more = f" ({option.description})" if option.description else ""
-            self._quote(f"{number}: {option.label}{more}")
+            self._quote(f"{option.label}{more}", str(number), _FIELD)
             if option.preview:
                 self._quote("\n".join(f"   {line}" for line in option.preview.split("\n")))
 
@@ -312,9 +328,9 @@ class Terminal:
     # --- forms and dialogs -----------------------------------------------------------------------
 
     async def _elicitation(self, request: ElicitationRequest) -> Any:
-        self._quote(f"{request.server} asks: {request.message}")
+        self._quote(request.message, f"{request.server} asks", _FACT)
         if request.url is not None:
-            self._quote(f"visit: {request.url}")
+            self._quote(request.url, "visit", _FACT)
         words = {"y": "yes", "yes": "yes", "n": "no", "no": "no"}
         if await self._choose("y = answer, n = decline: ", lambda it, _: words.get(it)) == "no":
             return request.decline()
@@ -325,7 +341,7 @@ class Terminal:
         about = f": {field.description}" if field.description else ""
         self._quote(f"{field.title}{about}")
         for number, choice in enumerate(field.choices, 1):
-            self._quote(f"{number}: {choice.title}")
+            self._quote(choice.title, str(number), _FIELD)
         prompt = f"  {_HOW[field.type]}{_if_left_out(field)}: "
         while True:
             typed = await self._type(prompt)

@@ -139,10 +139,19 @@ def failed(turn: AnyTurn, message: ErrorMessage | SystemErrorMessage) -> Ending:
 _END = re.compile(rb'"type"\s*:\s*"(result|error)"')
 
 
+TAIL = 4096
+"""Bytes at the end of a line in which its type is looked for: most have it at the beginning."""
+
+
+def _looks_like_an_end(event: Malformed | Noise | Oversize) -> bool:
+    parts = (event.head, event.line[-TAIL:] if event.line.startswith(b"{") else b"")
+    return any(_END.search(part) for part in parts)
+
+
 def unreadable(turn: AnyTurn, event: Malformed | Noise | Oversize) -> Ending | None:
     """End a turn after a line that cannot be read, if it looks like a result or an error."""
     told = event.raw.get("type") if isinstance(event, Malformed) else None
-    if told not in ("result", "error") and (told is not None or not _END.search(event.head)):
+    if told not in ("result", "error") and (told is not None or not _looks_like_an_end(event)):
         return None
     why = "it is too long" if isinstance(event, Oversize) else event.reason
     error = TurnError(f"The line with which the CLI ended the turn cannot be read: {why}")
