@@ -54,6 +54,7 @@ PAGES = (
     "faq.md",
     "people.md",
     "policies.md",
+    "security.md",
     "inbox.md",
     "tools.md",
     "architecture.md",

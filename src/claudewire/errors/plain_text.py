@@ -19,7 +19,7 @@ _SPACES = r"\u00a0\u1680\u2000-\u200a\u202f\u205f"
 _UNSEEN = re.compile(f"[{_BLANK}{_SPACES}]")
 _MARK = r"[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]"
 _PILE = re.compile(f"(?<={_MARK}{{4}}){_MARK}+")
-"""Marks above and below a letter, if there are more than in any language: they cover other lines."""
+"""Marks above and below a letter, if there are more than any language has; they cover lines."""
 
 
 def visible(text: str, keep: str = "\n\t") -> str:
