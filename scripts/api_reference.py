@@ -73,10 +73,15 @@ class Package(NamedTuple):
 PACKAGES = {
     "sync": Package(
         "The same API without async; see [sessions.md](sessions.md#without-async).",
-        "open run Session Turn Pool Reader Subscription",
+        "open run Session Turn Pool Reader Subscription Sessions",
     ),
     "session": Package(
         "Sessions and pools.", "PooledSession PoolStats TasksAtEnd Priority Queued Timeout"
+    ),
+    "store": Package(
+        "Conversations on disk, and stores elsewhere; see [conversations.md](conversations.md).",
+        "Sessions Transcript SessionInfo Hit AgentInfo BranchInfo Finding Trashed Entry UserEntry "
+        "AssistantEntry SessionStore SqliteStore DirectoryStore store_mirrored",
     ),
     "people": Package(
         "Requests for a person, and the types of handlers.",

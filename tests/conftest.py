@@ -40,6 +40,7 @@ UNMEASURED = (
     "reliability",
     "seeds",
     "session/test_unread.py",
+    "store/test_chromium.py",
     "test_benchmarks.py",
     "test_conformance_check.py",
     "test_demo.py",

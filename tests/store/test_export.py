@@ -130,7 +130,7 @@ def test_html_shows_everything_and_is_well_formed(rich: BlockingSessions, tmp_pa
         assert shown in text, shown
     assert "<strong>bold</strong>" in html
     assert '<a href="https://example.org" rel="noreferrer noopener">link</a>' in html
-    assert "<ins>+three\n</ins>" in html
+    assert "<ins>+three</ins>" in html
     assert f"data:image/png;base64,{PIXEL}" in html
     assert "Content-Security-Policy" in html
     assert SECRET not in html

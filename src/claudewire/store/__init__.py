@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from .export import ExportFormat
     from .facts import SessionInfo, SessionStatus, TitleSource
     from .files import StoreError, project_folder
+    from .mirroring import fetch_session, push_session, store_mirrored
     from .sessions import Sessions, Transcript
+    from .stores import DirectoryStore, SessionStore, SqliteStore, StoredSession, StoreKey
     from .transcript import AgentInfo, BlockingTranscript, BranchInfo, Finding
 
 __all__ = [
@@ -37,22 +39,30 @@ __all__ = [
     "BlockingSessions",
     "BlockingTranscript",
     "BranchInfo",
+    "DirectoryStore",
     "Entry",
     "ExportFormat",
     "Finding",
     "Hit",
     "SessionInfo",
     "SessionStatus",
+    "SessionStore",
     "Sessions",
+    "SqliteStore",
     "StoreError",
+    "StoreKey",
+    "StoredSession",
     "SystemEntry",
     "TitleSource",
     "Transcript",
     "Trashed",
     "UnknownEntry",
     "UserEntry",
+    "fetch_session",
     "project_folder",
+    "push_session",
     "read_entry",
+    "store_mirrored",
 ]
 
 if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
@@ -67,7 +77,9 @@ if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
             ".export": "ExportFormat",
             ".facts": "SessionInfo SessionStatus TitleSource",
             ".files": "StoreError project_folder",
+            ".mirroring": "fetch_session push_session store_mirrored",
             ".sessions": "Sessions Transcript",
+            ".stores": "DirectoryStore SessionStore SqliteStore StoreKey StoredSession",
             ".transcript": "AgentInfo BlockingTranscript BranchInfo Finding",
         },
     )

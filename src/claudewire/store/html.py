@@ -19,9 +19,6 @@ __all__ = ["html_pages"]
 
 Change = Callable[[str], str]
 
-SHORT = 12
-"""Lines of a tool's output that are shown without being asked for."""
-
 LABEL = 120
 """Characters of what a tool was given that are shown in its line."""
 
@@ -52,7 +49,7 @@ def html_pages(
     title = escape(change(info.title or "A conversation"))
     yield _HEAD.format(title=title, style=STYLE)
     yield f"<header>\n<h1>{title}</h1>\n{_facts(info, change)}</header>\n<main>\n"
-    writer = _Writer(change, tool_output)
+    writer = _Writer(change, tool_output, info.cwd)
     prompts: list[tuple[str, str]] = []
     for number, section in enumerate(sections, 1):
         anchor = f"s{number}"
@@ -90,13 +87,11 @@ def _number(count: int) -> str:
 def _span(begin: datetime | None, end: datetime | None) -> str:
     if begin is None:
         return ""
-    begin = begin.astimezone(UTC)
-    text = f"{begin:%Y-%m-%d %H:%M}"
-    if end is not None and end.astimezone(UTC).date() == begin.date():
-        text += f" to {end.astimezone(UTC):%H:%M}"
-    elif end is not None:
-        text += f" to {end.astimezone(UTC):%Y-%m-%d %H:%M}"
-    return f"{text} UTC"
+    first = f"{begin.astimezone(UTC):%Y-%m-%d %H:%M}"
+    last = first if end is None else f"{end.astimezone(UTC):%Y-%m-%d %H:%M}"
+    if last[:10] == first[:10]:
+        last = last[11:]
+    return f"{first} UTC" if first.endswith(last) else f"{first} to {last} UTC"
 
 
 def _contents(prompts: list[tuple[str, str]]) -> str:
@@ -119,13 +114,15 @@ class _Writer:
     Args:
         change: takes the secrets out of a text.
         tool_output: whether the output of tools is shown.
+        cwd: the directory of the project.
     """
 
-    def __init__(self, change: Change, tool_output: bool) -> None:
+    def __init__(self, change: Change, tool_output: bool, cwd: str | None) -> None:
         self._change = change
         self._tool_output = tool_output
+        self._cwd = cwd
 
-    def section(self, section: Section, anchor: str = "") -> str:
+    def section(self, section: Section, anchor: str = "", speaker: str = "User") -> str:
         """Write a prompt and what came of it."""
         id = f' id="{anchor}"' if anchor else ""
         parts = [f"<section{id}>\n"]
@@ -134,7 +131,9 @@ class _Writer:
             when = "" if time is None else _time(time)
             text = markdown_to_html(self._change(section.prompt))
             images = "".join(map(self._picture, section.pictures))
-            parts.append(f'<article class="user"><h2>User{when}</h2>{text}{images}</article>\n')
+            parts.append(
+                f'<article class="user"><h2>{speaker}{when}</h2>{text}{images}</article>\n'
+            )
         parts += [self._item(item) for item in section.items]
         return "".join(parts) + "</section>\n"
 
@@ -166,10 +165,10 @@ class _Writer:
 
     def _call(self, call: ToolCall) -> str:
         failed = " failed" if call.is_error else ""
-        label = escape(_short(self._change(_label(call.input)), LABEL))
+        label = escape(_short(self._change(self._relative(_label(call.input))), LABEL))
         inside = [self._given(call), *map(self._picture, call.pictures)]
         if call.sections:
-            agent = "".join(self.section(section) for section in call.sections)
+            agent = "".join(self.section(it, speaker="Task") for it in call.sections)
             inside.append(f'<div class="agent">{agent}</div>')
         inside.append(self._output(call))
         return (
@@ -179,14 +178,22 @@ class _Writer:
 
     def _given(self, call: ToolCall) -> str:
         given = call.input
+        if call.sections:
+            return ""  # the subagent's conversation begins with it
         if isinstance(given.get("command"), str) and len(given) <= 5:
             return f"<pre class=given>{escape(self._change(given['command']))}</pre>"
         if isinstance(given.get("old_string"), str) and isinstance(given.get("new_string"), str):
             return self._diff(given["old_string"], given["new_string"])
         if isinstance(given.get("content"), str) and "file_path" in given:
             return self._diff("", given["content"])
+        if list(given) in (["file_path"], ["path"], ["pattern"], ["query"], ["url"]):
+            return ""  # it is in the line above
         text = self._change(json.dumps(given, ensure_ascii=False, indent=2))
         return f"<pre class=given>{escape(text)}</pre>"
+
+    def _relative(self, path: str) -> str:
+        """Shorten a path inside the project."""
+        return path.removeprefix(f"{self._cwd}/") if self._cwd else path
 
     def _diff(self, old: str, new: str) -> str:
         lines = difflib.unified_diff(
@@ -218,9 +225,9 @@ def _label(given: dict[str, Any]) -> str:
         "description",
         "command",
         "file_path",
-        "path",
         "pattern",
         "query",
+        "path",
         "url",
         "prompt",
     ):
@@ -230,6 +237,5 @@ def _label(given: dict[str, Any]) -> str:
 
 
 def _diff_line(line: str) -> str:
-    kind = {"+": "ins", "-": "del"}.get(line[:1])
-    text = escape(line) + "\n"
-    return f"<{kind}>{text}</{kind}>" if kind else text
+    kind = {"+": "ins", "-": "del"}.get(line[:1], "span")
+    return f"<{kind}>{escape(line)}</{kind}>"

@@ -26,6 +26,8 @@ from .entries import Entry
 from .export import ExportFormat
 from .facts import SessionInfo
 from .follow import Follower
+from .mirroring import Mirror, fetch_session, push_session
+from .stores import SessionStore
 from .transcript import AgentInfo, BlockingTranscript, BranchInfo, Finding
 
 __all__ = ["Sessions", "Transcript"]
@@ -387,6 +389,63 @@ class Sessions:
             StoreError: the file is not what it should be, or there is a session with its id.
         """
         return await in_thread(self._blocking.import_, path, cwd=cwd)
+
+    # --- stores elsewhere ------------------------------------------------------------------------
+
+    async def push(self, id: str, store: SessionStore, *, project_key: str | None = None) -> int:
+        """Copy a session with its subagents into a store; return how many entries were new.
+
+        Args:
+            id: the session.
+            store: any store for the official SDK, or one of `claudewire.store`.
+            project_key: the name of the project in the store; that of the session's folder unless
+                given.
+
+        Raises:
+            StoreError: there is no such session, or the store has another one with its id.
+        """
+        return await push_session(self._blocking, id, store, project_key=project_key)
+
+    async def mirror(
+        self, id: str, store: SessionStore, *, project_key: str | None = None, poll: float = 0.5
+    ) -> None:
+        """Copy a session into a store while it runs, until this call is cancelled.
+
+        What is new then is still copied. What the store refuses is logged, and given again later.
+
+        Args:
+            id: the session. It need not exist yet.
+            store: any store for the official SDK, or one of `claudewire.store`.
+            project_key: the name of the project in the store; that of the session's folder unless
+                given.
+            poll: seconds between two looks at the files.
+        """
+        await Mirror(self._blocking, id, store, project_key=project_key).run(poll=poll)
+
+    async def pull(
+        self,
+        id: str,
+        store: SessionStore,
+        *,
+        cwd: str | os.PathLike[str],
+        project_key: str | None = None,
+    ) -> SessionInfo:
+        """Write a session that is in a store to this disk, so that it can be resumed here.
+
+        If it is here already, what it lacks is added.
+
+        Args:
+            id: the session.
+            store: any store for the official SDK, or one of `claudewire.store`.
+            cwd: the directory to work in here.
+            project_key: the name of the project in the store; that of the folder of `cwd` unless
+                given.
+
+        Raises:
+            StoreError: the store has no such session, or the one here has gone another way.
+            CLIError: a process has the session open here.
+        """
+        return await fetch_session(self._blocking, store, id, cwd=cwd, project_key=project_key)
 
     # --- the sweep -------------------------------------------------------------------------------
 

@@ -47,6 +47,7 @@ h3, h4, h5, h6 { line-height: 1.3; margin: 1.4rem 0 .5rem; }
 h3 { font-size: 1.15rem; } h4 { font-size: 1.05rem; } h5, h6 { font-size: 1rem; }
 ul, ol { padding-left: 1.5rem; }
 li { margin: .2rem 0; }
+li > ul, li > ol { margin: .2rem 0; }
 a { color: var(--accent); }
 blockquote {
   border-left: 3px solid var(--line); color: var(--soft); margin-left: 0; padding-left: 1rem;
@@ -81,9 +82,7 @@ summary { cursor: pointer; }
 .agent { border-left: 3px solid var(--line); padding-left: 1rem; }
 .agent section { margin-bottom: 1rem; }
 .diff { padding-left: 0; padding-right: 0; }
-.diff ins, .diff del {
-  display: block; margin-bottom: -1.45em; padding: 0 .9rem; text-decoration: none;
-}
+.diff > * { display: block; min-height: 1.45em; padding: 0 .9rem; text-decoration: none; }
 .diff ins { background: var(--added); } .diff del { background: var(--removed); }
 .note { color: var(--soft); font-size: .88rem; }
 p.note { align-items: center; display: flex; gap: .8rem; margin: 1.2rem 0; }

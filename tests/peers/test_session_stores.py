@@ -1,0 +1,40 @@
+"""The official SDK judges our stores: all 14 contracts of its test kit."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import claudewire
+from claudewire.testing.cage import Cage
+
+HERE = Path(__file__).parent
+PEER = HERE.parents[1] / ".tools" / "peers" / "python"
+PATIENCE = 120
+
+
+def test_our_stores_keep_the_contracts_of_the_official_sdk() -> None:
+    if (reason := Cage.unavailable()) is not None:
+        pytest.skip(f"No cage: {reason}")
+    if not (PEER / ".installed").exists():
+        pytest.skip("the official SDK (python) is not installed; scripts/peers does it")
+    # The peer's packages go first, and only what it does not have comes from here.
+    places = [*PEER.glob("lib/python*/site-packages"), Path(claudewire.__file__).parents[1]]
+    with Cage(env={"PYTHONPATH": os.pathsep.join(map(str, places))}) as cage:
+        done = subprocess.run(
+            cage.command([sys.executable, HERE / "check_stores.py", cage.work]),
+            capture_output=True,
+            encoding="utf-8",
+            timeout=PATIENCE,
+        )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "SqliteStore True",
+        "DirectoryStore True",
+        "SqliteStore without summaries False",
+        "DirectoryStore without summaries False",
+    ]

@@ -1,0 +1,268 @@
+"""Stores elsewhere: ours, and any that follows the protocol of the official SDK."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from claudewire import sync
+from claudewire.store import (
+    DirectoryStore,
+    SessionInfo,
+    Sessions,
+    SessionStore,
+    SqliteStore,
+    StoreError,
+    StoreKey,
+    mirroring,
+    project_folder,
+    store_mirrored,
+)
+from claudewire.wire import TranscriptMirrorMessage
+
+from .made import MAIN, Writer, conversation
+
+pytestmark = pytest.mark.anyio
+
+KEY: StoreKey = {"project_key": "-project", "session_id": MAIN}
+
+
+class Plain:
+    """A store as an application may write it: nothing but the two methods that are needed."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, list[Any]] = {}
+        self.fails = 0
+
+    async def append(self, key: Any, entries: list[Any]) -> None:
+        if self.fails:
+            self.fails -= 1
+            raise ConnectionError("The store is away")
+        self.kept.setdefault("/".join(key.values()), []).extend(entries)
+
+    async def load(self, key: Any) -> list[Any] | None:
+        return self.kept.get("/".join(key.values()))
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.fixture(params=["sqlite", "directory"])
+def store(tmp_path: Path, request: pytest.FixtureRequest) -> SqliteStore | DirectoryStore:
+    if request.param == "sqlite":
+        return SqliteStore(tmp_path / "deep" / "store.db")
+    return DirectoryStore(tmp_path / "store")
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "config"
+
+
+def with_agent(config: Path, cwd: str = "/project") -> Writer:
+    writer = conversation(config, cwd=cwd)
+    side = Writer(config, "agent-a", cwd)
+    side.user("Look", sessionId=MAIN, isSidechain=True)
+    folder = writer.path.with_suffix("") / "subagents"
+    folder.mkdir(parents=True)
+    side.path.rename(folder / "agent-a.jsonl")
+    return writer
+
+
+def lines_in(info: SessionInfo) -> list[Any]:
+    return [json.loads(line) for line in Path(info.path).read_bytes().splitlines()]
+
+
+def replaced(info: SessionInfo, content: bytes) -> None:
+    Path(info.path).write_bytes(content)
+
+
+async def test_a_store_keeps_what_it_is_given_once_and_in_order(store: SessionStore) -> None:
+    first = [{"type": "user", "uuid": "b"}, {"type": "mode"}, {"type": "user", "uuid": "a"}]
+    await store.append(KEY, first)
+    await store.append(KEY, [{"type": "user", "uuid": "b", "again": 1}, {"type": "mode"}])
+    await store.append(KEY, [])
+    assert await store.load(KEY) == [*first, {"type": "mode"}]
+    assert await store.load({**KEY, "session_id": "other"}) is None
+
+
+async def test_keys_of_any_form_stay_apart(store: SqliteStore | DirectoryStore) -> None:
+    odd: list[StoreKey] = [
+        {"project_key": "../a", "session_id": ".."},
+        {"project_key": "..", "session_id": "a/.."},
+        {"project_key": "ä b", "session_id": "x.jsonl", "subpath": "../../y"},
+    ]
+    for number, key in enumerate(odd):
+        await store.append(key, [{"type": "x", "n": number}])
+    assert [await store.load(key) for key in odd] == [[{"type": "x", "n": n}] for n in range(3)]
+    assert await store.list_subkeys({"project_key": "ä b", "session_id": "x.jsonl"}) == ["../../y"]
+    for key in odd:
+        await store.delete(key)
+        assert await store.load(key) is None
+
+
+async def test_a_key_without_a_session_is_refused(store: SessionStore) -> None:
+    with pytest.raises(StoreError, match="needs a project_key and a session_id"):
+        await store.append({"project_key": "p", "session_id": ""}, [{"type": "x"}])
+
+
+async def test_a_store_survives_the_process(tmp_path: Path) -> None:
+    first = SqliteStore(tmp_path / "s.db")
+    await first.append(KEY, [{"type": "x"}])
+    first.close()
+    assert await SqliteStore(tmp_path / "s.db").load(KEY) == [{"type": "x"}]
+
+
+async def test_entries_that_cannot_be_written_leave_the_store_as_it_was() -> None:
+    store = SqliteStore(":memory:", fold=lambda before, key, entries: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        await store.append(KEY, [{"type": "x"}])
+    assert await store.load(KEY) is None
+
+
+async def test_a_session_is_pushed_to_a_store_and_only_what_is_new_the_next_time(
+    config: Path, store: SqliteStore | DirectoryStore
+) -> None:
+    writer = with_agent(config)
+    writer.raw(b"broken\n")
+    async with Sessions(config) as sessions:
+        assert await sessions.push(MAIN, store) == 7
+        assert await sessions.push(MAIN, store) == 0
+        writer.user("More")
+        assert await sessions.push(MAIN, store) == 1
+        loaded = await store.load(KEY)
+        assert loaded is not None
+        assert [it["uuid"] for it in loaded] == [f"u{number}" for number in range(1, 8)]
+        assert await store.list_subkeys(KEY) == ["subagents/agent-a"]
+        await store.append({**KEY, "project_key": "p"}, [{"type": "other"}])
+        with pytest.raises(StoreError, match="has another session"):
+            await sessions.push(MAIN, store, project_key="p")
+
+
+async def test_a_session_in_a_store_is_resumed_on_another_machine(
+    config: Path, tmp_path: Path, store: SqliteStore | DirectoryStore
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    writer = with_agent(config, str(here))
+    key = project_folder(here)
+    async with Sessions(config) as sessions:
+        await sessions.push(MAIN, store)
+        writer.user("One more")
+    async with Sessions(tmp_path / "there") as there:
+        info = await there.pull(MAIN, store, cwd=here)
+        assert (info.prompts, info.agents) == (2, 1)
+        assert (await there.resume(MAIN)).resume == MAIN
+        assert lines_in(info) == await store.load({"project_key": key, "session_id": MAIN})
+        async with Sessions(config) as sessions:
+            await sessions.push(MAIN, store)
+        for _ in range(2):
+            assert (await there.pull(MAIN, store, cwd=here)).prompts == 3
+        assert len(lines_in(info)) == 7
+        replaced(info, b'{"type":"user","uuid":"other"}\n')
+        with pytest.raises(StoreError, match="has gone another way"):
+            await there.pull(MAIN, store, cwd=here)
+        with pytest.raises(StoreError, match="has no session x"):
+            await there.pull("x", store, cwd=here)
+        with pytest.raises(StoreError, match="cannot be the id"):
+            await there.pull("../x", store, cwd=here)
+
+
+async def test_a_store_without_subkeys_gives_the_main_conversation(
+    config: Path, tmp_path: Path
+) -> None:
+    with_agent(config)
+    store = Plain()
+    async with Sessions(config) as sessions:
+        await sessions.push(MAIN, store)
+    async with Sessions(tmp_path / "there") as there:
+        info = await there.pull(MAIN, store, cwd="/project")
+        assert (info.prompts, info.agents) == (2, 0)
+
+
+async def test_a_session_is_mirrored_while_it_runs(
+    config: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Plain()
+    store.fails = 1
+    place = f"-project/{MAIN}"
+
+    def kept() -> int:
+        return len(store.kept.get(place, ()))
+
+    async def until(test: Callable[[], bool]) -> None:
+        with anyio.fail_after(30):
+            while not test():  # noqa: ASYNC110 - a store knows no events
+                await anyio.sleep(0.01)
+
+    async with Sessions(config) as sessions, anyio.create_task_group() as tasks:
+
+        async def mirror() -> None:
+            await sessions.mirror(MAIN, store, poll=0.01)
+
+        tasks.start_soon(mirror)
+        writer = conversation(config)
+        await until(lambda: kept() == 6)
+        writer.raw(b'{"type": "user", ')
+        writer.raw(b'"uuid": "late"}\n')
+        await until(lambda: kept() == 7)
+        writer.user("The end")
+        tasks.cancel_scope.cancel()
+    assert kept() == 8
+    assert "The store is away" in caplog.text
+
+
+async def test_a_mirror_of_no_session_is_refused(config: Path) -> None:
+    async with Sessions(config) as sessions:
+        with pytest.raises(StoreError, match="cannot be the id of a session"):
+            await sessions.mirror("../*", Plain())
+
+
+async def test_what_a_cli_reports_is_stored() -> None:
+    store = Plain()
+    path = f"/cage/config/projects/-project/{MAIN}"
+    entries = [{"type": "user", "uuid": "a"}]
+    for name in (f"{path}.jsonl", f"{path}/subagents/deep/agent-1.jsonl"):
+        await store_mirrored(TranscriptMirrorMessage(file_path=name, entries=entries), store)
+    assert list(store.kept) == [
+        f"-project/{MAIN}",
+        f"-project/{MAIN}/subagents/deep/agent-1",
+    ]
+    await store_mirrored(TranscriptMirrorMessage(file_path="/x"), store)
+    with pytest.raises(StoreError, match="is no transcript"):
+        await store_mirrored(TranscriptMirrorMessage(file_path="/x", entries=entries), store)
+    with pytest.raises(StoreError, match="is no transcript"):
+        mirroring.key_of(Path("/elsewhere/x.jsonl"), Path("/projects"))
+
+
+def test_the_blocking_face_pushes_and_pulls(config: Path, tmp_path: Path) -> None:
+    conversation(config)
+    store = SqliteStore(":memory:")
+    with sync.Sessions(config) as here, sync.Sessions(tmp_path / "there") as there:
+        assert here.push(MAIN, store) == 6
+        assert there.pull(MAIN, store, cwd="/project").prompts == 2
+        assert there.open(MAIN).id == MAIN
+
+
+def test_several_processes_can_add_to_a_directory(tmp_path: Path) -> None:
+    async def add(name: str) -> None:
+        store = DirectoryStore(tmp_path)
+        for number in range(20):
+            await store.append(KEY, [{"type": "x", "uuid": f"{name}{number}"}])
+
+    threads = [threading.Thread(target=anyio.run, args=(add, name)) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    kept = anyio.run(DirectoryStore(tmp_path).load, KEY)
+    assert kept is not None
+    assert len({it["uuid"] for it in kept}) == len(kept) == 40
