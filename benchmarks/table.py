@@ -51,6 +51,7 @@ OFFICIAL = "official SDK"
 FLOOR = "the floor"
 BARE = "bare pipe, typed decode"
 ITSELF = "itself"
+READ = "json.loads of each line"
 OURS = "claudewire"
 
 
@@ -339,6 +340,33 @@ def _floods() -> Group:
     return Group("floods", "Floods", about, 3, {OURS: run}, rows)
 
 
+def _conversations() -> Group:
+    runs = {OURS: Run("store", "sessions 10000 200000", "sessions 20 20000")}
+    json = Figure(OURS, "json")
+    rows = [
+        Row("list, nothing indexed", Figure(OURS, "cold"), json, READ, 3),
+        Row("list, indexed", Figure(OURS, "warm"), json, READ, 0.05),
+        Row("search, the median of ten", Figure(OURS, "search"), json, READ, 0.01),
+        Row("search, the slowest", Figure(OURS, "slowest search"), json, READ),
+        Row("indexing the texts, once", Figure(OURS, "indexing"), json, READ),
+    ]
+    about = (
+        "10,000 generated conversations, 2 GB, most of it output of tools; `json.loads` decodes "
+        "each of their lines and keeps nothing. Searches follow each other."
+    )
+    return Group("conversations", "Conversations on disk", about, 1, runs, rows)
+
+
+def _transcript() -> Group:
+    runs = {OURS: Run("store", "reading 1000", "reading 1")}
+    rows = [Row("the most", Figure(OURS, "ours"), Figure(OURS, "json"), READ, 3)]
+    about = (
+        "The most resident memory while the 1 GB of one conversation is listed and then read "
+        "entry by entry, and while each line is decoded by `json.loads`."
+    )
+    return Group("transcript", "Memory of a long transcript", about, 1, runs, rows, "B")
+
+
 GROUPS = [
     _permissions(),
     _stream(),
@@ -350,6 +378,8 @@ GROUPS = [
     _many(),
     _memory(),
     _turns(),
+    _conversations(),
+    _transcript(),
     _pool(),
     _floods(),
 ]

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from claude_agent_sdk import fold_session_summary
-from claude_agent_sdk.testing import run_session_store_conformance
+from claude_agent_sdk import fold_session_summary  # type: ignore[import-not-found]
+from claude_agent_sdk.testing import (  # type: ignore[import-not-found]
+    run_session_store_conformance,
+)
 
 from claudewire.store import DirectoryStore, SqliteStore
 

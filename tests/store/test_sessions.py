@@ -448,6 +448,18 @@ def test_what_was_removed_is_forgotten(config: Path, blocking: BlockingSessions)
     assert blocking.search("zebra") == []
 
 
+def test_a_search_bears_with_files_that_have_just_changed(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    writer = conversation(config)
+    assert blocking.search("zebra")
+    content = writer.path.read_bytes()
+    writer.path.write_bytes(content.replace(b"zebra", b"\xff{}[]"))
+    assert blocking.search("zebra") == []
+    writer.path.unlink()
+    assert blocking.search("retries") == []
+
+
 @pytest.mark.parametrize("damage", [b"not a database", b""])
 def test_a_damaged_index_is_made_anew(config: Path, tmp_path: Path, damage: bytes) -> None:
     conversation(config)

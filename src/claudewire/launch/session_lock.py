@@ -49,7 +49,7 @@ class SessionLock:
     def __init__(self, session_id: str, place: str) -> None:
         self.session_id = session_id
         self._file = -1
-        self._path = _path(session_id, place)
+        self._path = _folder() / _name(session_id, place)
         with _mutex:
             if self._path in _held:
                 raise _in_use(session_id, str(os.getpid()))
@@ -81,9 +81,8 @@ class SessionLock:
             self.release()
 
 
-def _path(session_id: str, place: str) -> Path:
-    name = hashlib.sha256(f"{place}\0{session_id}".encode()).hexdigest()[:32]
-    return _folder() / f"{name}.lock"
+def _name(session_id: str, place: str) -> str:
+    return hashlib.sha256(f"{place}\0{session_id}".encode()).hexdigest()[:32] + ".lock"
 
 
 def lock_holders(session_ids: Iterable[str], place: str) -> dict[str, int]:
@@ -91,12 +90,13 @@ def lock_holders(session_ids: Iterable[str], place: str) -> dict[str, int]:
 
     The locks themselves are not touched: to try one would make a session fail that starts just now.
     """
-    names = set(os.listdir(_folder()))
-    if not names:
+    folder = _folder()
+    there = set(os.listdir(folder))
+    if not there:
         return {}
-    paths = ((id, _path(id, place)) for id in session_ids)
     locked = _locked_files()
-    owners = ((id, _owner(path, locked)) for id, path in paths if path.name in names)
+    names = ((id, _name(id, place)) for id in session_ids)
+    owners = ((id, _owner(folder / name, locked)) for id, name in names if name in there)
     return {id: owner for id, owner in owners if owner is not None}
 
 

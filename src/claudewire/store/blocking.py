@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 from msgspec import Struct
@@ -130,7 +130,7 @@ class BlockingSessions:
         """Close the index."""
         self._index.close()
 
-    def __enter__(self) -> BlockingSessions:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -229,23 +229,21 @@ class BlockingSessions:
             StoreError: the query is not valid.
         """
         parsed = parse_query(query)
-        places = self._index.search(parsed, limit)
-        infos = {info.path: info for info in self._index.sessions()} if places else {}
-        hits = (self._hit(place, parsed, infos) for place in places)
+        hits = (self._hit(place, parsed) for place in self._index.search(parsed, limit))
         return [hit for hit in hits if hit is not None]
 
-    def _hit(self, place: Place, query: Query, infos: Mapping[str, SessionInfo]) -> Hit | None:
-        info = infos.get(place.session)
-        if info is None:
-            return None
-        with open_inside(place.path, self.root) as file:
-            file.seek(place.offset)
-            line = file.read(place.length)
+    def _hit(self, place: Place, query: Query) -> Hit | None:
+        try:
+            with open_inside(place.path, self.root) as file:
+                file.seek(place.offset)
+                line = file.read(place.length)
+            raw = msgspec.json.decode(line, type=dict[str, Any])
+        except (StoreError, msgspec.MsgspecError):
+            return None  # the file has changed since
         texts = texts_of(line)
         snippet, spans = _snippet(shown_texts(line), query)
-        raw = msgspec.json.decode(line)
         return Hit(
-            session=info,
+            session=place.session,
             uuid=raw.get("uuid"),
             role="tool" if texts is None else ("user", "assistant", "tool")[texts.role],
             time=raw.get("timestamp"),

@@ -18,6 +18,7 @@ import logging
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -47,6 +48,9 @@ BUSY = 10.0
 
 AT_ONCE = 64
 """Files that are indexed in one transaction: what is lost if the work is cancelled."""
+
+FRESH = 2.0
+"""Seconds for which a search does not look again what has changed: someone types, perhaps."""
 
 MARK = 64
 """Bytes before the place where reading ended; if they are others, the file was rewritten."""
@@ -98,8 +102,7 @@ class Place(NamedTuple):
     """Where a text was found."""
 
     path: str
-    session: str
-    """The transcript of its session."""
+    session: SessionInfo
     offset: int
     length: int
     rank: float
@@ -129,6 +132,8 @@ class Index:
         self._tool_output = tool_output
         self._mutex = threading.RLock()
         self._database: sqlite3.Connection | None = None
+        self._known: dict[str, tuple[bytes, SessionInfo]] = {}
+        self._looked = -FRESH
         self.has_fts: bool = True
         """Whether SQLite was built with FTS5; if not, searching reads the transcripts."""
 
@@ -208,6 +213,7 @@ class Index:
 
     def _remove(self) -> None:
         self.close()
+        self._known = {}
         if self._path is not None:
             for end in ("", "-wal", "-shm"):
                 Path(f"{self._path}{end}").unlink(missing_ok=True)
@@ -217,16 +223,20 @@ class Index:
     def sessions(self) -> list[SessionInfo]:
         """Return what is known about all sessions on disk, after reading what is new."""
         found, loose = find_sessions(self._root)
-        return self._with(lambda database: self._update(database, found, loose))
+        self._with(lambda database: self._update(database, found, loose))
+        self._looked = time.monotonic()
+        return [info for _, info in self._known.values()]
 
     def _update(
         self, database: sqlite3.Connection, found: Sequence[Found], loose: Sequence[Stamp]
-    ) -> list[SessionInfo]:
-        rows = database.execute("SELECT path, stamps, info FROM sessions")
-        known = {path: (stamps, info) for path, stamps, info in rows}
-        found = self._with_loose(database, found, loose)
-        changed = [it for it in found if known.get(it.main.path, (None,))[0] != _encode(it.stamps)]
-        gone = known.keys() - {it.main.path for it in found}
+    ) -> None:
+        if loose:
+            found = self._with_loose(database, found, loose)
+        if not self._known:
+            self._load(database)
+        stamps = {it.main.path: _encode(it.stamps) for it in found}
+        changed = [it for it in found if self._stamps_of(it) != stamps[it.main.path]]
+        gone = self._known.keys() - stamps.keys()
         for batch in _batches(changed):
             check_cancelled()
             with _transaction(database):
@@ -241,9 +251,16 @@ class Index:
                 self._find_parents(database, changed)
                 self._give_titles(database)
         if changed or gone:
-            rows = database.execute("SELECT path, info FROM sessions")
-            return [_info(info) for _, info in rows]
-        return [_info(info) for _, info in known.values()]
+            self._load(database)
+
+    def _stamps_of(self, found: Found) -> bytes | None:
+        known = self._known.get(found.main.path)
+        return None if known is None else known[0]
+
+    def _load(self, database: sqlite3.Connection) -> None:
+        """Take over what the database has."""
+        rows = database.execute("SELECT path, stamps, info FROM sessions")
+        self._known = {path: (stamps, _info(info)) for path, stamps, info in rows}
 
     def _with_loose(
         self, database: sqlite3.Connection, found: Sequence[Found], loose: Sequence[Stamp]
@@ -370,7 +387,9 @@ class Index:
 
     def search(self, query: Query, limit: int) -> list[Place]:
         """Find the places that fit best, after reading what is new."""
-        infos = self.sessions()
+        if time.monotonic() - self._looked >= FRESH:
+            self.sessions()
+        infos = [info for _, info in self._known.values()]
         files = _projects(infos, query.project)
         if not self.has_fts:
             return self._scan(query, limit, infos if files is None else files)
@@ -404,7 +423,12 @@ class Index:
             f" WHERE {' AND '.join(conditions)} ORDER BY score LIMIT ?",
             (*values, limit),
         )
-        return [Place(*row) for row in rows]
+        known = self._known
+        return [
+            Place(path, known[session][1], *place)
+            for path, session, *place in rows
+            if session in known
+        ]
 
     def _read_texts(self, database: sqlite3.Connection) -> None:
         rows = database.execute(
@@ -449,13 +473,13 @@ class Index:
             session = found.get(info.path)
             for stamp in session.stamps if session is not None else ():
                 check_cancelled()
-                places += self._scan_file(stamp.path, info.path, query, matches)
+                places += self._scan_file(stamp.path, info, query, matches)
                 if len(places) >= limit:
                     return places[:limit]
         return places
 
     def _scan_file(
-        self, path: str, session: str, query: Query, matches: Callable[[str], bool]
+        self, path: str, session: SessionInfo, query: Query, matches: Callable[[str], bool]
     ) -> Iterator[Place]:
         with contextlib.suppress(StoreError), open_inside(path, self._root) as file:
             for line in lines_of(file):
