@@ -22,6 +22,7 @@ from ..errors import Cause, CLIError
 from ..options import Options
 from ..tracking import Price, PriceTable, Totals
 from .bundle import read_bundle, write_bundle
+from .entries import read_entry
 from .export import ExportFormat, export_transcript, format_of
 from .facts import SessionInfo, totals_of
 from .files import (
@@ -36,7 +37,7 @@ from .forking import forked_lines
 from .index import Index, Place, default_index
 from .query import Query, fold, parse_query
 from .running import Running, who_runs
-from .texts import shown_texts, texts_of
+from .texts import ROLES, shown_text, texts_of
 from .transcript import BlockingTranscript
 from .writing import add_line, check_idle, encode_line, exclusive, new_file
 
@@ -237,20 +238,21 @@ class BlockingSessions:
             with open_inside(place.path, self.root) as file:
                 file.seek(place.offset)
                 line = file.read(place.length)
-            raw = msgspec.json.decode(line, type=dict[str, Any])
-        except (StoreError, msgspec.MsgspecError):
-            return None  # the file has changed since
-        texts = texts_of(line)
-        snippet, spans = _snippet(shown_texts(line), query)
+        except StoreError:
+            return None  # it was removed since
+        entry, texts = read_entry(line), texts_of(line, tool_output=True)
+        if texts is None:
+            return None  # it was rewritten since
+        snippet, spans = _snippet(shown_text(texts), query)
         return Hit(
             session=place.session,
-            uuid=raw.get("uuid"),
-            role="tool" if texts is None else ("user", "assistant", "tool")[texts.role],
-            time=raw.get("timestamp"),
+            uuid=entry.uuid,
+            role=ROLES[texts.role],
+            time=entry.timestamp,
             snippet=snippet,
             spans=spans,
             rank=place.rank,
-            agent=raw.get("agentId"),
+            agent=entry.agent_id,
         )
 
     def totals(self, infos: Iterable[SessionInfo] | None = None) -> dict[str, Totals]:

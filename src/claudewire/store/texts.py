@@ -15,7 +15,7 @@ from msgspec import Struct
 from ..wire import Oversize
 from .entries import UserEntry, read_entry
 
-__all__ = ["ROLES", "Texts", "shown_texts", "texts_of"]
+__all__ = ["ROLES", "Texts", "shown_text", "texts_of"]
 
 ROLES = ("user", "assistant", "tool")
 
@@ -123,9 +123,6 @@ def _cut(text: str, length: int) -> str:
     return text[:length]
 
 
-def shown_texts(line: bytes) -> str:
-    """Return the text of a line in which words are shown, tools' output included."""
-    texts = texts_of(line, tool_output=True)
-    if texts is None:
-        return ""
+def shown_text(texts: Texts) -> str:
+    """Return the text in which the words of a search are shown."""
     return "\n".join(filter(None, (texts.user, texts.model, texts.tool)))
