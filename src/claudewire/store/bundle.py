@@ -148,16 +148,17 @@ def _unzipped(path: Path, name: str) -> Iterator[bytes]:
 
 
 def _read_lines(path: Path) -> Bundle:
-    id, cwd = None, None
+    id, cwd = "", None
     with path.open("rb") as file:
         for line in lines_of(file):
             entry = line.read()
-            id, cwd = id or entry.session_id, cwd or entry.cwd
-            if id is not None and cwd is not None:
+            if not id and entry.session_id is not None and is_session_id(entry.session_id):
+                id = entry.session_id
+            cwd = cwd or entry.cwd
+            if id and cwd is not None:
                 break
-    _check(id or "", path)
-    folder = "imported"
-    return Bundle(id or "", folder, cwd, lambda: _copied(path), lambda: iter(()))
+    _check(id, path)
+    return Bundle(id, "imported", cwd, lambda: _copied(path), lambda: iter(()))
 
 
 def _copied(path: Path) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import islice
@@ -45,7 +45,7 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
     return await anyio.to_thread.run_sync(partial(function, *args, **kwargs))
 
 
-async def iterated(iterator: Iterator[T]) -> AsyncIterator[T]:
+async def iterated(iterator: Iterator[T]) -> AsyncGenerator[T, None]:
     """Go through what a blocking iterator gives, in threads."""
     try:
         while batch := await in_thread(_batch, iterator):
@@ -86,7 +86,7 @@ class Transcript:
         """Its file."""
         return self._blocking.path
 
-    def entries(self, *, agent: str | None = None) -> AsyncIterator[Entry]:
+    def entries(self, *, agent: str | None = None) -> AsyncGenerator[Entry, None]:
         """Read all lines, from the first to the last; one that cannot be read is a `BadLine`.
 
         Args:
@@ -97,7 +97,7 @@ class Transcript:
         """
         return iterated(self._blocking.entries(agent=agent))
 
-    def conversation(self, branch: str | None = None) -> AsyncIterator[Entry]:
+    def conversation(self, branch: str | None = None) -> AsyncGenerator[Entry, None]:
         """Read the lines of the main conversation, in its order and with what compaction left out.
 
         Args:
@@ -109,7 +109,7 @@ class Transcript:
         """
         return iterated(self._blocking.conversation(branch))
 
-    def blocks(self) -> AsyncIterator[Block]:
+    def blocks(self) -> AsyncGenerator[Block, None]:
         """Read the blocks of the conversation: the same objects that live turns consist of."""
         return iterated(self._blocking.blocks())
 
@@ -125,8 +125,12 @@ class Transcript:
         """Read everything and tell what is not as it should be. Nothing of it stops reading."""
         return await in_thread(lambda: list(self._blocking.findings()))
 
-    async def tail(self, *, from_start: bool = False, poll: float = 0.2) -> AsyncIterator[Entry]:
+    async def tail(
+        self, *, from_start: bool = False, poll: float = 0.2
+    ) -> AsyncGenerator[Entry, None]:
         """Wait for lines that are added, and give them; it never ends by itself.
+
+        With trio, leave it by `contextlib.aclosing`, as any async generator.
 
         Args:
             from_start: give the lines first that are there already.
