@@ -377,6 +377,24 @@ def test_a_process_that_has_ended_runs_nothing(config: Path, blocking: BlockingS
     assert blocking.info(MAIN).status == "ended"
 
 
+def test_without_a_list_of_processes_they_are_asked_for_by_a_signal(
+    config: Path, blocking: BlockingSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation(config)
+    answers: list[BaseException | None] = [None, PermissionError(), ProcessLookupError()]
+
+    def kill(pid: int, signal: int) -> None:
+        answer = answers.pop(0)
+        if answer is not None:
+            raise answer
+
+    register(config, pid=2**22 + 1)
+    monkeypatch.setattr(os, "kill", kill)
+    monkeypatch.setattr(os.path, "isdir", lambda path: path != "/proc/self")
+    found = [blocking.info(MAIN).status for _ in range(3)]
+    assert found == ["running", "running", "ended"]
+
+
 def test_a_session_of_this_library_is_seen_by_its_lock(
     config: Path, blocking: BlockingSessions
 ) -> None:
@@ -512,6 +530,17 @@ def test_an_index_that_another_process_holds_is_an_error(
     assert len(sessions.list()) == 2
 
 
+def test_an_error_while_reading_leaves_the_index_as_it_was(
+    config: Path, blocking: BlockingSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation(config)
+    with monkeypatch.context() as patch:
+        patch.setattr(index_module, "combine", lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            blocking.list()
+    assert [info.id for info in blocking.list()] == [MAIN]
+
+
 async def test_a_cancelled_search_ends_soon_and_the_next_goes_on(
     config: Path, sessions: Sessions
 ) -> None:
@@ -560,6 +589,7 @@ def searched(
         ("zebra project:SHOP", {"u2 shop"}),
         ("dead since:2026-11-01", {"u3"}),
         ("dead until:2026-11-01", {"u1 shop"}),
+        ("dead until:300w", set()),
         ("zebra tool:Bash", {"u4"}),
         ("tool:mcp__store__query", {"u2 shop"}),
         ("queue.py", {"u6"}),
@@ -710,6 +740,18 @@ async def test_a_fork_has_the_conversation_up_to_a_line(config: Path, sessions: 
     with pytest.raises(StoreError, match="has no line zz"):
         await sessions.fork(MAIN, at="zz")
     assert len(await sessions.list()) == 3
+
+
+async def test_everything_works_without_blocking_the_event_loop(
+    config: Path, sessions: Sessions, tmp_path: Path
+) -> None:
+    conversation(config)
+    path = await sessions.export(MAIN, tmp_path / "out.zip")
+    await sessions.delete(MAIN)
+    assert (await sessions.import_(path, cwd="/project")).id == MAIN
+    (totals,) = (await sessions.totals()).values()
+    assert totals.calls == 3
+    assert (await sessions.totals(await sessions.list(limit=0))) == {}
 
 
 async def test_resuming_gives_options(config: Path, sessions: Sessions, tmp_path: Path) -> None:

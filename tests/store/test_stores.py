@@ -128,6 +128,38 @@ async def test_entries_that_cannot_be_written_leave_the_store_as_it_was() -> Non
     assert await store.load(KEY) is None
 
 
+def fold(before: Any, key: Any, entries: Any) -> dict[str, Any]:
+    """As the official SDK's: what a summary is, only it knows."""
+    count = len(entries) + (0 if before is None else before["data"]["count"])
+    return {"session_id": key["session_id"], "mtime": 0, "data": {"count": count}}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "directory"])
+async def test_summaries_are_kept_for_the_official_sdk_if_it_gives_its_function(
+    tmp_path: Path, kind: str
+) -> None:
+    is_sqlite = kind == "sqlite"
+    place = tmp_path / "place"
+    store: Any = SqliteStore(place, fold=fold) if is_sqlite else DirectoryStore(place, fold=fold)
+    for number in range(3):
+        await store.append(KEY, [{"type": "x", "n": number}])
+    await store.append({**KEY, "subpath": "subagents/agent-a"}, [{"type": "x"}])
+    (summary,) = await store.list_session_summaries("-project")
+    (listed,) = await store.list_sessions("-project")
+    assert summary["data"] == {"count": 3}
+    assert summary["mtime"] >= listed["mtime"] > 1e12
+    await store.delete({**KEY, "subpath": "subagents/agent-a"})
+    assert await store.list_subkeys(KEY) == []
+    assert len(await store.load(KEY)) == 3
+    await store.delete(KEY)
+    assert await store.list_session_summaries("-project") == []
+    assert await store.list_sessions("-project") == []
+
+
+async def test_a_store_without_the_function_has_no_summaries(store: SessionStore) -> None:
+    assert not hasattr(store, "list_session_summaries")
+
+
 async def test_a_session_is_pushed_to_a_store_and_only_what_is_new_the_next_time(
     config: Path, store: SqliteStore | DirectoryStore
 ) -> None:
