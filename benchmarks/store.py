@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -63,18 +63,24 @@ class Maker:
     def _said(self, number: int, place: int) -> dict[str, object]:
         if place % 3 == 2:
             text = self._random.choice(self._outputs)
-            block = {"type": "tool_result", "tool_use_id": f"t{place}", "content": text}
-            return {"type": "user", "message": {"role": "user", "content": [block]}}
+            result = {"type": "tool_result", "tool_use_id": f"t{place}", "content": text}
+            return {"type": "user", "message": {"role": "user", "content": [result]}}
         if place % 12 == 0:
             needle = " needle" if number % 1000 == 3 else ""
             return {"type": "user", "message": {"role": "user", "content": self.text(30) + needle}}
-        block = {"type": "text", "text": self.text(40)}
+        block: dict[str, object] = {"type": "text", "text": self.text(40)}
         if place % 3 == 1:
             given = {"command": self.text(6), "description": self.text(4)}
-            block = {"type": "tool_use", "id": f"t{place + 1}", "name": "Bash", "input": given}  # type: ignore[dict-item]
+            block = {"type": "tool_use", "id": f"t{place + 1}", "name": "Bash", "input": given}
         usage = {"input_tokens": 900, "output_tokens": 80, "cache_read_input_tokens": 20_000}
-        message = {"id": f"msg_{number}_{place // 2}", "role": "assistant", "usage": usage}
-        message |= {"model": "claude-opus-5-5", "stop_reason": "end_turn", "content": [block]}
+        message = {
+            "id": f"msg_{number}_{place // 2}",
+            "role": "assistant",
+            "model": "claude-opus-5-5",
+            "content": [block],
+            "stop_reason": "end_turn",
+            "usage": usage,
+        }
         return {"type": "assistant", "message": message}
 
 
@@ -99,9 +105,9 @@ def conversations(count: int, size: int) -> Iterator[Path]:
         shutil.rmtree(config)
 
 
-def seconds(work: object, *args: object) -> float:
+def seconds(work: Callable[..., object], *args: object) -> float:
     began = time.perf_counter()
-    work(*args)  # type: ignore[operator]
+    work(*args)
     return time.perf_counter() - began
 
 

@@ -175,7 +175,7 @@ async def test_reading_can_be_broken_off(config: Path, sessions: Sessions) -> No
     async for entry in entries:
         assert entry.uuid == "u1"
         break
-    await entries.aclose()  # type: ignore[attr-defined]
+    await entries.aclose()
 
 
 def test_subagents_are_found_at_any_depth_with_those_who_started_them(

@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NotRequired, ParamSpec, Protocol, TypedDict, TypeVar
@@ -86,6 +86,7 @@ class _ThreadedStore(ABC):
         self._mutex = threading.Lock()
         if fold is not None:
             # It is there only if it works: the official SDK looks whether a store has it.
+            self.list_session_summaries: Callable[[str], Awaitable[list[Summary]]]
             self.list_session_summaries = self._list_session_summaries
 
     async def append(self, key: StoreKey, entries: list[StoredEntry]) -> None:
