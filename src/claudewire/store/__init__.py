@@ -28,7 +28,14 @@ if TYPE_CHECKING:
     from .files import StoreError, project_folder
     from .mirroring import fetch_session, push_session, store_mirrored
     from .sessions import Sessions, Transcript
-    from .stores import DirectoryStore, SessionStore, SqliteStore, StoredSession, StoreKey
+    from .stores import (
+        DirectoryStore,
+        FoldSummary,
+        SessionStore,
+        SqliteStore,
+        StoredSession,
+        StoreKey,
+    )
     from .transcript import AgentInfo, BlockingTranscript, BranchInfo, Finding
 
 __all__ = [
@@ -43,6 +50,7 @@ __all__ = [
     "Entry",
     "ExportFormat",
     "Finding",
+    "FoldSummary",
     "Hit",
     "SessionInfo",
     "SessionStatus",
@@ -79,7 +87,9 @@ if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
             ".files": "StoreError project_folder",
             ".mirroring": "fetch_session push_session store_mirrored",
             ".sessions": "Sessions Transcript",
-            ".stores": "DirectoryStore SessionStore SqliteStore StoreKey StoredSession",
+            ".stores": """
+                DirectoryStore FoldSummary SessionStore SqliteStore StoreKey StoredSession
+                """,
             ".transcript": "AgentInfo BlockingTranscript BranchInfo Finding",
         },
     )

@@ -28,6 +28,7 @@ from .writing import add_line, encode_line
 
 __all__ = [
     "DirectoryStore",
+    "FoldSummary",
     "SessionStore",
     "SqliteStore",
     "StoreKey",
@@ -74,14 +75,14 @@ class SessionStore(Protocol):
         """Return all entries of a transcript; None if there is none."""
 
 
-Fold = Callable[[Any, Any, Any], Any]
+FoldSummary = Callable[[Any, Any, Any], Any]
 """The official SDK's `fold_session_summary`: puts new entries into a summary."""
 
 
 class _ThreadedStore(ABC):
     """What both stores have in common: their work is done in threads, one call at a time."""
 
-    def __init__(self, fold: Fold | None) -> None:
+    def __init__(self, fold: FoldSummary | None) -> None:
         self._fold = fold
         self._mutex = threading.Lock()
         if fold is not None:
@@ -160,7 +161,7 @@ class SqliteStore(_ThreadedStore):
         fold: the official SDK's `fold_session_summary`, if that SDK shall list the sessions fast.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, fold: Fold | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, fold: FoldSummary | None = None) -> None:
         super().__init__(fold)
         name = os.fspath(path)
         if name != ":memory:":
@@ -270,7 +271,7 @@ class DirectoryStore(_ThreadedStore):
         fold: the official SDK's `fold_session_summary`, if that SDK shall list the sessions fast.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], *, fold: Fold | None = None) -> None:
+    def __init__(self, folder: str | os.PathLike[str], *, fold: FoldSummary | None = None) -> None:
         super().__init__(fold)
         self._folder = Path(folder).expanduser()
 
@@ -373,5 +374,7 @@ def _is_new(entry: StoredEntry, seen: set[str | None]) -> bool:
     return is_new
 
 
-def _called(fold: Fold | None, before: Any, key: StoreKey, entries: list[StoredEntry]) -> Summary:
+def _called(
+    fold: FoldSummary | None, before: Any, key: StoreKey, entries: list[StoredEntry]
+) -> Summary:
     return {} if fold is None else dict(fold(before, key, entries))
