@@ -162,7 +162,5 @@ def test_the_table_of_fixtures_is_complete() -> None:
 def test_every_variable_of_the_executable_is_told() -> None:
     told = {names(row[0])[0] for row in table(GUIDE, "| variable | |")}
     folder = Path(inspect.getfile(simulator)).parent
-    code = "".join(
-        (folder / f"{name}.py").read_text("utf-8") for name in ("__main__", "simulation")
-    )
+    code = "".join((folder / f"{name}.py").read_text("utf-8") for name in ("process", "simulation"))
     assert told == set(re.findall(r'"(CLAUDEWIRE_SIM_\w+)"', code))

@@ -47,6 +47,8 @@ ALLOWED = (
     Allowed("There is no Chromium", ("store/test_chromium.py",), most=4),
     Allowed("There is no node", ("docs/test_testing_guide.py",), most=1, in_ci=False),
     Allowed("There is no Chromium", ("timelines/test_page.py",), most=6, in_ci=False),
+    Allowed("There is no node", ("docs/test_your_tool_page.py",), most=1, in_ci=False),
+    Allowed("There is no go", ("docs/test_your_tool_page.py",), most=1),
     Allowed("there can be a sandbox here", ("real/test_options_real.py",)),
     # As root:
     Allowed("root may read everything", ("launch/test_argv.py",), most=1),

@@ -45,6 +45,7 @@ from claudewire.wire import (
     TaskNotificationMessage,
     TaskStartedMessage,
     ThinkingBlock,
+    ToolUseBlock,
     UnknownMessage,
 )
 
@@ -332,7 +333,10 @@ async def test_no_steps_are_an_empty_turn() -> None:
         ("default = 1", "my.toml: default must be a string"),
         ("turn = 1", "my.toml: turn must be a list of tables"),
         ("turn = [1]", "my.toml: turn 1 must be a table"),
-        ("[[turn]]\nmach = 'x'", "my.toml: turn 1: unknown mach; there are match, regex, steps"),
+        (
+            "[[turn]]\nmach = 'x'",
+            "my.toml: turn 1: unknown mach; there are match, number, regex, steps",
+        ),
         ("[[turn]]\nmatch = 1", "my.toml: turn 1: match must be a string"),
         ("[[turn]]\nmatch = 'x'\nregex = 'x'", "my.toml: turn 1: match and regex exclude"),
         ("[[turn]]\n[[turn]]\nregex = '('", "my.toml: turn 2: '(' is not a regular expression"),
@@ -377,3 +381,52 @@ async def test_no_steps_are_an_empty_turn() -> None:
 def test_a_mistake_is_told_with_its_place(text: str, message: str) -> None:
     with pytest.raises(ScriptError, match=re.escape(message)):
         script_from_toml(text, "my.toml")
+
+
+# --- captures, numbers, files ---------------------------------------------------------------------
+
+
+async def test_what_a_regex_captures_is_inserted_everywhere() -> None:
+    script = script_from_toml(
+        """
+        [[turn]]
+        regex = "(?i)read (?P<file>\\\\S+)( twice)?"
+        steps = [
+            { use = "Read", input = { file_path = "/a/{file}", note = ["{1}", "{prompt}"] } },
+            { say = "{file}{2}{other}" },
+        ]
+        """
+    )
+    talk = Talk(SimulatedCLI(script))
+    events = await talk.turn("read b.txt")
+    (use,) = only(events, AssistantMessage)[0].content
+    assert isinstance(use, ToolUseBlock)
+    assert use.input == {"file_path": "/a/b.txt", "note": ["b.txt", "read b.txt"]}
+    assert said(events) == ["b.txt{other}"]
+
+
+async def test_a_turn_can_be_chosen_by_its_number() -> None:
+    turns = 'turn = [{ number = 2, steps = [{ say = "Second." }] }, { steps = [{ say = "Any." }] }]'
+    talk = Talk(SimulatedCLI(script_from_toml(turns)))
+    assert [said(await talk.turn("go")) for _ in range(3)] == [["Any."], ["Second."], ["Any."]]
+
+
+async def test_the_result_of_a_tool_can_come_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "out.txt").write_text("from a file", encoding="utf-8")
+    text = 'turn = [{ steps = [{ use = "Bash", result_file = "out.txt" }] }]'
+    script = script_from_toml(text, str(tmp_path / "scenario.toml"))
+    talk = Talk(SimulatedCLI(script), {CanUseTool: allow})
+    assert told(await talk.turn("go")) == ["from a file"]
+
+
+@pytest.mark.parametrize(
+    ("turn", "wrong"),
+    [
+        ('steps = [{ use = "Bash", result_file = "gone.txt" }]', "gone.txt cannot be read"),
+        ('steps = [{ use = "Bash", result_file = "x", result = "y" }]', "exclude each other"),
+        ("number = 0\nsteps = []", "number must be a number from 1 on"),
+    ],
+)
+def test_turns_with_such_mistakes_are_refused(turn: str, wrong: str) -> None:
+    with pytest.raises(ScriptError, match=wrong):
+        script_from_toml(f"[[turn]]\n{turn}")

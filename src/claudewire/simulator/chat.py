@@ -96,6 +96,8 @@ class Chat:
         self.taken: list[UserMessage] = [] if prompt is None else [prompt]
         self.api_error_status: int | None = None
         self.command: str | None = None
+        self.captures: dict[str, str] = {}
+        """What a pattern of a script has captured, by number and by name."""
 
     # --- speaking --------------------------------------------------------------------------------
 

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from .. import wire
 from .chat import end_task
-from .demo_agent import list_files
 from .engine import Engine, Refused, StreamClosed, TimedOut
 from .mcp import abandon, call_tool, connect, connect_all, connect_program, read_resource
 from .permissions import rules, set_mode
@@ -348,6 +347,8 @@ def _hooks(engine: Engine, body: wire.GetHooksListing) -> Any:
 
 
 def _suggest_files(engine: Engine, body: wire.FileSuggestions) -> Any:
+    from .demo_agent import list_files  # not before it is needed: the program starts fast
+
     names = [it for it in list_files(engine.session.cwd) if body.query.lower() in it.lower()]
     found = [wire.FileSuggestion(name, score=1) for name in names[:MOST_SUGGESTIONS]]
     return wire.FileSuggestionsResult(found, engine.session.cwd)

@@ -13,12 +13,16 @@ chooses one by the user's words. A TOML file says the same without Python:
         { say = "It is {result}, and sunny." },
     ]
 
-A step has one verb and the fields of that verb. In a string, `{prompt}` stands for the user's words
-and `{result}` for the result of the last tool.
+A step has one verb and the fields of that verb. In a string, also in the input of a tool,
+`{prompt}` stands for the user's words and `{result}` for the result of the last tool. A regex can
+capture more: `{1}` is its first group, `{name}` its group of that name. A turn with `number = 2` is
+played as the second turn, if its words match. `result_file` takes the result of a tool from a file,
+relative to that of the scenario.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
@@ -48,30 +52,45 @@ class Script:
 
     def __init__(self, default: str = NOTHING) -> None:
         self.default = default
-        self._rules: list[tuple[re.Pattern[str], Scenario]] = []
+        self._rules: list[tuple[re.Pattern[str], int | None, Scenario]] = []
 
-    def on(self, words: str | re.Pattern[str]) -> Callable[[Scenario], Scenario]:
-        """Add a rule, as a decorator. Plain words match in any case."""
+    def on(
+        self, words: str | re.Pattern[str], *, number: int | None = None
+    ) -> Callable[[Scenario], Scenario]:
+        """Add a rule, as a decorator. Plain words match in any case.
+
+        Args:
+            words: what the prompt has to contain. What a pattern captures is in `chat.captures`.
+            number: which turn of the session it has to be, counted from 1; None for any.
+        """
         pattern = re.compile(re.escape(words), re.IGNORECASE) if isinstance(words, str) else words
 
         def add(scenario: Scenario) -> Scenario:
-            self._rules.append((pattern, scenario))
+            self._rules.append((pattern, number, scenario))
             return scenario
 
         return add
 
     async def __call__(self, chat: Chat) -> None:
         """Play the turn."""
-        for pattern, scenario in self._rules:
-            if pattern.search(chat.text):
+        for pattern, number, scenario in self._rules:
+            found = pattern.search(chat.text)
+            if found is not None and number in (None, chat.session.turns):
+                chat.captures = _captured(found)
                 await scenario(chat)
                 return
         await chat.say(filled(self.default, chat, ""))
 
 
+def _captured(found: re.Match[str]) -> dict[str, str]:
+    groups = enumerate(found.groups(default=""), 1)
+    return {**{str(at): text for at, text in groups}, **found.groupdict(default="")}
+
+
 def filled(text: str, chat: Chat, result: str) -> str:
-    """Insert the user's words and the last tool's result."""
-    return text.replace("{prompt}", chat.text).replace("{result}", result)
+    """Insert the user's words, what was captured of them, and the last tool's result."""
+    known = {**chat.captures, "prompt": chat.text, "result": result}
+    return re.sub(r"\{(\w+)\}", lambda found: known.get(found[1], found[0]), text)
 
 
 def load_scenario(where: str) -> Scenario:
@@ -119,10 +138,26 @@ def script_from_toml(text: str, where: str = "scenario") -> Script:
         raise ScriptError(f"{where}: turn must be {TABLES}")
     for number, turn in enumerate(turns, 1):
         place = f"{where}: turn {number}"
-        _only(turn, {"match", "regex", "steps"}, place)
+        _only(turn, {"match", "number", "regex", "steps"}, place)
         steps = _checked_steps(turn, f"{place}: steps", f"{place}, step ")
-        script.on(_pattern(turn, place))(_player(steps))
+        nth = _fits(turn["number"], COUNT, f"{place}: number") if "number" in turn else None
+        steps = [_with_file(step, where, place) for step in steps]
+        script.on(_pattern(turn, place), number=nth)(_player(steps))
     return script
+
+
+def _with_file(step: Mapping[str, Any], where: str, place: str) -> Mapping[str, Any]:
+    """Take the result of a tool from the file that a step names."""
+    if "result_file" not in step:
+        return step
+    if "result" in step or "error" in step:
+        raise ScriptError(f"{place}: result_file, result and error exclude each other")
+    path = os.path.join(os.path.dirname(where), step["result_file"])
+    try:
+        with open(path, encoding="utf-8") as file:
+            return {**step, "result": file.read()}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScriptError(f"{place}: {path} cannot be read: {error}") from None
 
 
 def _pattern(turn: Mapping[str, Any], place: str) -> str | re.Pattern[str]:
@@ -205,7 +240,7 @@ async def _use(chat: Chat, step: Mapping[str, Any], result: str) -> str:
 
     outcome = await chat.use(
         step["use"],
-        step.get("input", {}),
+        _filled_in(step.get("input", {}), chat, result),
         run=fail if "error" in step else None,
         result=step.get("result", "ok"),
         seconds=step.get("seconds", 0.0),
@@ -222,7 +257,8 @@ async def _plan(chat: Chat, step: Mapping[str, Any], result: str) -> str:
 
 
 async def _call(chat: Chat, step: Mapping[str, Any], result: str) -> str:
-    return (await chat.call(step["call"], step["tool"], step.get("arguments", {}))).text
+    arguments = _filled_in(step.get("arguments", {}), chat, result)
+    return (await chat.call(step["call"], step["tool"], arguments)).text
 
 
 async def _hook(chat: Chat, step: Mapping[str, Any], result: str) -> str:
@@ -285,6 +321,7 @@ async def _emit(chat: Chat, step: Mapping[str, Any], result: str) -> None:
 
 TEXT, NUMBER, FLAG, ANYTHING = "a string", "a number", "true or false", "anything"
 TABLE, TABLES, LIMIT = "a table", "a list of tables", "max_turns or budget"
+COUNT = "a number from 1 on"
 
 _KINDS: dict[str, Callable[[Any], bool]] = {
     TEXT: lambda it: isinstance(it, str),
@@ -292,6 +329,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     FLAG: lambda it: isinstance(it, bool),
     TABLE: lambda it: isinstance(it, dict),
     TABLES: lambda it: isinstance(it, list) and all(isinstance(each, dict) for each in it),
+    COUNT: lambda it: isinstance(it, int) and not isinstance(it, bool) and it > 0,
     LIMIT: lambda it: it in ("max_turns", "budget"),
     ANYTHING: lambda it: True,
 }
@@ -306,7 +344,13 @@ _VERBS: dict[str, tuple[_Play, _Fields, _Fields]] = {
     "use": (
         _use,
         {"use": TEXT},
-        {"input": TABLE, "result": ANYTHING, "error": TEXT, "seconds": NUMBER},
+        {
+            "input": TABLE,
+            "result": ANYTHING,
+            "result_file": TEXT,
+            "error": TEXT,
+            "seconds": NUMBER,
+        },
     ),
     "ask": (_ask, {"ask": TABLES}, {}),
     "plan": (_plan, {"plan": TEXT}, {}),

@@ -27,14 +27,13 @@ from ..wire import (
     UserMessage,
 )
 from .actions import Write
-from .chat import Scenario
+from .chat import Chat, Scenario
 from .configuration import Configuration, is_configured, read_configuration
-from .demo_agent import demo_agent
 from .engine import Engine, Fault, Wait
-from .flags import EarlyExit, Flags, is_uuid, parse
+from .flags import COMMANDS, EarlyExit, Flags, is_uuid, parse
 from .mcp import connect_configured
 from .model_output import turn_usage
-from .personas import LATEST, persona
+from .personas import LATEST, Persona, persona
 from .requests import handle
 from .session import SimulatedSession
 from .stored import SessionStore
@@ -203,7 +202,8 @@ class Simulation(NamedTuple):
     def from_env(cls, env: Mapping[str, str]) -> Simulation:
         """Read the configuration of the program from its environment.
 
-        `CLAUDEWIRE_SIM_SCENARIO` a TOML file, or `file.py:function`; `CLAUDEWIRE_SIM_VERSION`;
+        `CLAUDEWIRE_SIM_SCENARIO` a TOML file, or `file.py:function`; without it, the file
+        `claudewire-sim.toml` in the CLI's own folder, if there is one; `CLAUDEWIRE_SIM_VERSION`;
         `CLAUDEWIRE_SIM_DIALECT`; `CLAUDEWIRE_SIM_FAULTS` as `parse_faults` understands it;
         `CLAUDEWIRE_SIM_STRICT`, which counts if it is not empty.
 
@@ -212,10 +212,10 @@ class Simulation(NamedTuple):
         """
         scenario: Scenario | None = None
         faults: tuple[Fault, ...] = ()
-        if env.get("CLAUDEWIRE_SIM_SCENARIO"):
+        if where := env.get("CLAUDEWIRE_SIM_SCENARIO") or _scenario_file(env):
             from .scenario import load_scenario
 
-            scenario = load_scenario(env["CLAUDEWIRE_SIM_SCENARIO"])
+            scenario = load_scenario(where)
         if env.get("CLAUDEWIRE_SIM_FAULTS"):
             from .faults import parse_faults
 
@@ -238,6 +238,8 @@ class Simulation(NamedTuple):
     ) -> SimulatedProcess | EarlyExit:
         """Create a process; an `EarlyExit` if the command line is not accepted."""
         plays = persona(self.version)
+        if argv and argv[0] in COMMANDS and (done := _subcommand(argv, cwd, env, plays)):
+            return done
         may_be_session = self.dialect in (AUTO, SESSION.name)
         flags = parse(argv, version=plays.version, sessions=may_be_session)
         if isinstance(flags, EarlyExit):
@@ -269,7 +271,7 @@ class Simulation(NamedTuple):
         kind = _text_process() if self._reads_text(flags) else SimulatedProcess
         return kind(
             session,
-            self.scenario or demo_agent,
+            self.scenario or _demo_agent,
             dialect=self.dialect,
             clock=clock,
             faults=_fresh(self.faults),
@@ -278,6 +280,12 @@ class Simulation(NamedTuple):
     def _reads_text(self, flags: Flags) -> bool:
         """Whether the prompt is text; the documents of other dialects have no such mode."""
         return flags.input_format == "text" and self.dialect in (AUTO, MODERN.name)
+
+
+async def _demo_agent(chat: Chat) -> None:
+    from .demo_agent import demo_agent  # not before it is needed: the program starts fast
+
+    await demo_agent(chat)
 
 
 def _text_process() -> type[SimulatedProcess]:
@@ -292,6 +300,22 @@ def _config_dir(env: Mapping[str, str]) -> str | None:
     if not folder and env.get("HOME"):
         folder = os.path.join(env["HOME"], ".claude")
     return folder or None
+
+
+def _subcommand(
+    argv: Sequence[str], cwd: str, env: Mapping[str, str], plays: Persona
+) -> EarlyExit | None:
+    from .subcommands import run_subcommand  # not before it is needed: the program starts fast
+
+    return run_subcommand(
+        argv, cwd=cwd, config_dir=_config_dir(env), env=env, version=plays.version
+    )
+
+
+def _scenario_file(env: Mapping[str, str]) -> str | None:
+    """The scenario in the CLI's own folder, for where the environment is filtered."""
+    path = os.path.join(_config_dir(env) or "", "claudewire-sim.toml")
+    return path if _config_dir(env) and os.path.exists(path) else None
 
 
 def _configuration(flags: Flags, cwd: str, config_dir: str | None) -> Configuration | None:

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from claudewire.simulator import LATEST
+from claudewire.simulator.__main__ import VERSION
+
+SIM = [sys.executable, "-m", "claudewire.simulator"]
+SCENARIO = """
+[[turn]]
+steps = [{ say = "From the wrapper: {prompt}" }]
+"""
+PATIENCE = 30
+
+
+def run(*command: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, env=env, capture_output=True, encoding="utf-8", input="", timeout=PATIENCE
+    )
+
+
+def test_a_wrapper_plays_its_scenario_in_an_empty_environment(tmp_path: Path) -> None:
+    scenario, wrapper = tmp_path / "it's.toml", tmp_path / "claude"
+    scenario.write_text(SCENARIO, encoding="utf-8")
+    for _ in range(2):  # it can be made again
+        assert run(*SIM, "--make-wrapper", str(scenario), str(wrapper)).returncode == 0
+    assert run(str(wrapper), "-p", "hi").stdout == "From the wrapper: hi\n"
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["a.toml"], ["missing.toml", "claude"], ["{here}", "{here}"]]
+)
+def test_a_wrapper_that_cannot_be_made_is_refused(tmp_path: Path, words: list[str]) -> None:
+    scenario = tmp_path / "s.toml"
+    scenario.write_text(SCENARIO, encoding="utf-8")
+    done = run(*SIM, "--make-wrapper", *(word.format(here=scenario) for word in words))
+    assert done.returncode == 2
+    assert done.stderr
+    assert scenario.read_text(encoding="utf-8") == SCENARIO
+
+
+def test_a_scenario_in_the_folder_of_the_cli_is_played(tmp_path: Path) -> None:
+    (tmp_path / "claudewire-sim.toml").write_text(SCENARIO, encoding="utf-8")
+    done = run(*SIM, "-p", "hi", CLAUDE_CONFIG_DIR=str(tmp_path))
+    assert done.stdout == "From the wrapper: hi\n"
+
+
+def test_the_version_is_said_without_anything_being_loaded() -> None:
+    script = (
+        "import sys; sys.argv = ['claude', '--version']; "
+        "from claudewire.simulator.__main__ import main; main(); "
+        "print('msgspec' in sys.modules, 'claudewire.wire' in sys.modules)"
+    )
+    done = run(sys.executable, "-c", script)
+    assert done.stdout == f"{LATEST.version} (Claude Code)\nFalse False\n"
+    assert LATEST.version == VERSION
+    assert run(*SIM, "-v", CLAUDEWIRE_SIM_VERSION="2.1.17").stdout == "2.1.17 (Claude Code)\n"
+
+
+def test_a_scenario_can_import_what_the_program_does_without(tmp_path: Path) -> None:
+    play = "from typing_extensions import NamedTuple\nasync def play(chat): await chat.say('ok')\n"
+    (tmp_path / "play.py").write_text(play, encoding="utf-8")
+    where = f"{tmp_path}/play.py:play"
+    assert run(*SIM, "-p", "hi", CLAUDEWIRE_SIM_SCENARIO=where).stdout == "ok\n"
