@@ -73,7 +73,7 @@ each start takes a second."""
 MEASURED_ON_TRIO = ("concurrency", "transport")
 """Whose code depends on the event loop. Elsewhere the tests on asyncio run the same lines."""
 
-MEASURED_PROGRAMS = ("simulator", "testing")
+MEASURED_PROGRAMS = ("cli", "simulator", "testing")
 """Whose tests start programs of ours that are to be measured as well."""
 
 _MEASURE = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}

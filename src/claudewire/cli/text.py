@@ -13,8 +13,6 @@ from collections.abc import Iterator
 
 __all__ = ["cells", "clip", "fold", "one_line", "safe", "wrap"]
 
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_KEPT = frozenset("\n\t")
 _OURS = "❯"
 """The mark before what a person types: text from elsewhere must not look like that."""
 _PLAIN = re.compile(r"[\n\t -~]*")
@@ -26,20 +24,17 @@ def safe(text: str) -> str:
     """Return text with everything escaped that a terminal would act upon or hide."""
     if _PLAIN.fullmatch(text):
         return text
-    return "".join(_shown(text))
+    from ..errors import visible  # not for the help, which has none of it
+
+    return "".join(_shown(visible(text)))
 
 
 def _shown(text: str) -> Iterator[str]:
     marks = 0
     for character in text:
-        category = unicodedata.category(character)
-        marks = marks + 1 if category in ("Mn", "Me") else 0
-        hidden = character == _OURS or (category in _HIDDEN and character not in _KEPT)
-        yield _escaped(character) if hidden or marks > _MOST_MARKS else character
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode()
+        marks = marks + 1 if unicodedata.category(character) in ("Mn", "Me") else 0
+        hidden = marks > _MOST_MARKS or character == _OURS
+        yield character.encode("unicode_escape").decode() if hidden else character
 
 
 def one_line(text: str, width: int) -> str:
