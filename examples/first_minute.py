@@ -45,14 +45,14 @@ EDIT = "Replace an old with a new in haiku.txt"
 STEPS = (
     Step("One task. The answer is on stdout, everything else on stderr.", ["run", "Look around"]),
     Step(
-        "What no rule allows is not done behind your back: without a person it is denied,\n"
-        "and the exit status says so (3).",
+        "What no rule allows is not done behind your back: without a person\n"
+        "it is denied, and the exit status says so (3).",
         ["run", "--no-input", EDIT],
         frozenset({3}),
     ),
     Step(
-        "At a terminal you are asked, and see what would change. Type y and Enter to allow it,\n"
-        "or n and a reason.",
+        "At a terminal you are asked, and see what would change.\n"
+        "Type y and Enter to allow it, or n and a reason.",
         ["run", EDIT],
         frozenset({0, 3}),
         alone=False,
@@ -83,7 +83,8 @@ def main() -> int:
         for number, step in enumerate(steps, 1):
             if not show(step, f"{number} of {len(steps)}", cli, folder):
                 return 1
-    say("\nThat was it. `claudewire --help` lists the commands; docs/command.md has the rest.")
+    say("\nThat was it. `claudewire --help` lists the commands,")
+    say("and docs/command.md has the rest.")
     return 0
 
 

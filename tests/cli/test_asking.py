@@ -33,7 +33,8 @@ from claudewire.wire import (
 
 pytestmark = pytest.mark.anyio
 
-SUGGESTED = [AddRules([PermissionRule("Bash", "make:*")], "allow", "session"), SetMode("plan")]
+MAKE = PermissionRule("Bash", "make:*")
+SUGGESTED = [AddRules([MAKE], "allow", "session"), SetMode("plan")]
 
 
 class Script:
@@ -102,7 +103,7 @@ async def test_what_the_cli_suggests_is_remembered() -> None:
     request = make(permission_suggestions=SUGGESTED)
     answer, script = await answered(request, "a", "a3", "ax", "a1 forever", "a1 project")
     (update,) = answer.updated_permissions
-    assert (update.rules, update.destination) == (SUGGESTED[0].rules, "projectSettings")  # type: ignore[union-attr]
+    assert (update.rules, update.destination) == ([MAKE], "projectSettings")
     assert script.words.count("Which of them: a1 to a2?") == 2
     assert "For how long: session, project, local, user?" in script.words
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -164,3 +165,47 @@ def test_a_dumb_terminal_gets_plain_lines(sim: str, tmp_path: Path) -> None:
         assert terminal.wait_end() == 0
         assert b"\x1b" not in terminal.written
         assert "# A heading" in terminal.text
+
+
+def test_an_answer_that_goes_elsewhere_is_not_drawn_over(sim: str, tmp_path: Path) -> None:
+    line = f"echo 'shell ls' | {sys.executable} -m claudewire.cli run --cli {sim} - | cat"
+    with opened("-c", line, cwd=tmp_path, argv=["bash"]) as terminal:
+        terminal.wait_for("and stop ❯")
+        terminal.enter("y")
+        assert terminal.wait_end() == 0
+        assert "I'll run it." in terminal.text
+        assert "Allowed: True. ran ls." in terminal.text
+        assert "✓ Bash ls · ran ls" in terminal.text
+
+
+def test_only_the_answer_is_in_a_file(sim: str, tmp_path: Path) -> None:
+    line = f"{sys.executable} -m claudewire.cli run --cli {sim} --allow Bash shell ls > answer.txt"
+    with opened("-c", line, cwd=tmp_path, argv=["bash"]) as terminal:
+        assert terminal.wait_end() == 0
+        assert "✓ Bash ls · ran ls" in terminal.text
+        answer = (tmp_path / "answer.txt").read_text(encoding="utf-8")
+        assert answer == "I'll run it.\n\nAllowed: True. ran ls.\n"
+
+
+def test_progress_can_go_to_a_file(sim: str, tmp_path: Path) -> None:
+    line = f"{sys.executable} -m claudewire.cli run --cli {sim} --allow Bash shell ls 2> log.txt"
+    with opened("-c", line, cwd=tmp_path, argv=["bash"]) as terminal:
+        assert terminal.wait_end() == 0
+        assert "Allowed: True. ran ls." in terminal.text
+        assert "✓" not in terminal.text
+        log = (tmp_path / "log.txt").read_text(encoding="utf-8")
+        assert log.startswith("+ Bash ls: ran ls")
+
+
+def test_structured_output_is_shown_at_the_end(sim: str, tmp_path: Path) -> None:
+    schema = '{"type": "object", "properties": {"total": {"type": "integer"}}}'
+    arguments = ("run", "--cli", sim, "--output", schema, "output")
+    with opened(*arguments, cwd=tmp_path) as terminal:
+        assert terminal.wait_end() == 0
+        assert '{ "total": 3 }' in terminal.words
+
+
+def test_an_error_is_wrapped(tmp_path: Path) -> None:
+    with opened("run", "--cli", "/no/such", "hello", cwd=tmp_path, columns=40) as terminal:
+        assert terminal.wait_end() == 7
+        assert all(len(line) <= 40 for line in terminal.text.splitlines())

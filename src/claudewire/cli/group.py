@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -15,7 +16,7 @@ from .._package import __version__
 from .commands import COMMANDS
 from .errors import CommandError, describe_error, exit_for
 from .exits import Exit
-from .text import safe
+from .text import cells, safe, wrap
 
 __all__ = ["command", "execute"]
 
@@ -113,6 +114,16 @@ def _failed(error: Exception) -> int:
 
 def report(lines: Sequence[str]) -> None:
     """Show an error: what happened, then why and what to do about it."""
-    first, *more = [safe(line) for line in lines if line] or ["It failed."]
+    first, *more = [part for line in lines if line for part in _fitted(safe(line))] or [
+        "It failed."
+    ]
     mark = click.style("error:", fg="red", bold=True)
     click.echo("\n".join([f"{mark} {first}", *(f"       {line}" for line in more)]), err=True)
+
+
+def _fitted(line: str) -> list[str]:
+    """Wrap a line that is too long for the terminal."""
+    if not sys.stderr.isatty():
+        return [line]
+    room = shutil.get_terminal_size().columns - 8
+    return wrap(line, max(room, 20)) if cells(line) > room else [line]

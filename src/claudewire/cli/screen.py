@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from .styles import clip_painted, painted_cells
 
-__all__ = ["Screen", "size_of"]
+__all__ = ["Screen", "is_pipe", "size_of"]
 
 _LEAST_COLUMNS = 20
 
@@ -27,6 +28,15 @@ def size_of(stream: TextIO) -> tuple[int, int]:
             return max(columns, _LEAST_COLUMNS), rows
     columns, rows = shutil.get_terminal_size()
     return max(columns, _LEAST_COLUMNS), rows
+
+
+def is_pipe(stream: TextIO) -> bool:
+    """Whether what is written to a stream goes to another program."""
+    try:
+        mode = os.fstat(stream.fileno()).st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 class Screen:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from time import monotonic
@@ -12,10 +12,10 @@ import anyio
 
 from .markdown import MarkdownStream
 from .reports import Activity, Decided, Notice, RunReport, TextPiece, ToolEnded, ToolStarted
-from .screen import Screen, size_of
+from .screen import Screen, is_pipe, size_of
 from .styles import Paint, is_rich
 from .text import cells, clip, one_line, safe, wrap
-from .views import View, answer_of, line_of, seconds_of, summary_of
+from .views import ProgressLines, TextWriter, View, answer_of, seconds_of, summary_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -200,19 +200,20 @@ class TerminalView(View):
         self._watched = self.err if is_rich(self.err) else self.out
         self._structured = structured
         self.paint: Paint = Paint.for_stream(self._watched)
-        self.screen: Screen = Screen(self._watched)
+        # What comes out of a pipe may be shown on this terminal, and must not be drawn over.
+        self.screen: Screen = Screen(self._watched, live=not is_pipe(self.out))
         self.drawing: Drawing = Drawing(self.paint, lambda: size_of(self._watched)[0])
-        self._ended_with = "\n"
+        self._raw = TextWriter(self.out)
+        # If only stdout is a terminal, what is not the answer goes to a file, as plain lines.
+        self._plain = None if self._watched is self.err else ProgressLines(self.err)
 
     def show(self, activity: Activity, depth: int = 0) -> None:
         """Show it."""
         if isinstance(activity, TextPiece):
             if activity.agent is None and not self._structured:
                 self._text(activity)
-        elif self._watched is self.err:
-            self._tell(self.drawing.activity(activity, depth))
-        elif (line := line_of(activity)) is not None:
-            self._to_a_file(line)
+        else:
+            self._progress(activity, depth)
         self._refresh()
 
     def _text(self, piece: TextPiece) -> None:
@@ -220,19 +221,20 @@ class TerminalView(View):
             self.screen.print(self.drawing.text(piece), self.out)
             return
         self.drawing.since = monotonic()
-        self._ended_with = piece.text[-1:]
-        self._write(piece.text)
+        self._raw.write(piece)
 
-    def _tell(self, lines: Sequence[str]) -> None:
-        self.screen.print(lines)
-
-    def _to_a_file(self, line: str) -> None:
-        self.err.write(f"{line}\n")
-        self.err.flush()
+    def _progress(self, activity: Activity, depth: int) -> None:
+        if isinstance(activity, ToolStarted):
+            self._raw.end_line()
+            self.screen.print(self.drawing.end_text(), self.out)
+        if self._plain is None:
+            self.screen.print(self.drawing.activity(activity, depth))
+        else:
+            self._plain.show(activity, depth)
 
     def note(self, text: str) -> None:
         """Tell the person."""
-        self._tell(self.drawing.notice(text))
+        self.screen.print(self.drawing.notice(text))
 
     def _refresh(self) -> None:
         self.screen.change(self.drawing.changing(self.doing()))
@@ -247,7 +249,7 @@ class TerminalView(View):
     @asynccontextmanager
     async def asking(self) -> AsyncIterator[None]:
         """Leave the terminal to a question."""
-        self._tell(self.drawing.end_text() if self._pretty else [])
+        self.screen.print(self.drawing.end_text(), self.out)
         with self.screen.held():
             yield
         self.drawing.since = monotonic()
@@ -257,7 +259,9 @@ class TerminalView(View):
         self.screen.change([])
         if self._structured and report.output is not None:
             self._write(f"{answer_of(report)}\n")
-        elif not self._pretty and self._ended_with != "\n":
-            self._write("\n")
+        self._raw.end_line()
         self.screen.print(self.drawing.end_text(), self.out)
-        self._tell(self.drawing.summary(report))
+        if self._plain is None:
+            self.screen.print(self.drawing.summary(report))
+        elif report.turns:
+            self._plain.say(summary_of(report))

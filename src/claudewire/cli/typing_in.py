@@ -27,6 +27,7 @@ class TerminalDialog:
         self._view = view
         self._interrupt = interrupt
         self._prompts: Any = None
+        self._is_new = True
 
     @property
     def width(self) -> int:
@@ -35,6 +36,7 @@ class TerminalDialog:
 
     def asking(self) -> AbstractAsyncContextManager[None]:
         """Stop drawing."""
+        self._is_new = True
         return self._view.asking()
 
     def show(self, lines: Sequence[str]) -> None:
@@ -55,9 +57,9 @@ class TerminalDialog:
 
         if self._prompts is None:
             output = create_output(self._view.screen.stream)
-            # What was typed before the question was there is no answer to it.
             self._prompts = PromptSession(input=create_input(always_prefer_tty=True), output=output)
-        self._forget()
+        if self._is_new:
+            self._forget()
         try:
             typed: str = await self._prompts.prompt_async(prompt, default=text, multiline=several)
         except KeyboardInterrupt:
@@ -66,7 +68,8 @@ class TerminalDialog:
         return typed
 
     def _forget(self) -> None:
-        """Drop what was typed ahead."""
+        """Drop what was typed before the question was there: it is no answer to it."""
+        self._is_new = False
         self._prompts.input.flush_keys()
         import termios
 

@@ -18,7 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
 
-__all__ = ["JsonView", "PlainView", "QuietView", "StreamJsonView", "View", "summary_of"]
+__all__ = [
+    "JsonView",
+    "PlainView",
+    "ProgressLines",
+    "QuietView",
+    "StreamJsonView",
+    "TextWriter",
+    "View",
+    "answer_of",
+    "seconds_of",
+    "summary_of",
+]
 
 
 class View:
@@ -84,6 +95,61 @@ class StreamJsonView(JsonView):
         self._write(as_json(activity))
 
 
+class TextWriter:
+    """Writes the text of the model as it is; a blank line stands between two blocks.
+
+    Args:
+        out: where to.
+    """
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._block = ""
+        self._ended_with = "\n"
+
+    def write(self, piece: TextPiece) -> None:
+        """Write a piece."""
+        if piece.block != self._block and self._block:
+            self._put("\n" if self._ended_with == "\n" else "\n\n")
+        self._block, self._ended_with = piece.block, piece.text[-1:]
+        self._put(piece.text)
+
+    def end_line(self) -> None:
+        """End the last line: what comes next may be shown in the same place."""
+        if self._ended_with != "\n":
+            self._ended_with = "\n"
+            self._put("\n")
+
+    def _put(self, text: str) -> None:
+        self._out.write(text)
+        self._out.flush()
+
+
+class ProgressLines:
+    """Writes a plain line for each tool and notice.
+
+    Args:
+        err: where to.
+    """
+
+    def __init__(self, err: TextIO) -> None:
+        self._err = err
+        self._subjects: dict[str, str] = {}
+
+    def show(self, activity: Activity, depth: int) -> None:
+        """Write a line about something that happened, if there is one."""
+        if isinstance(activity, ToolStarted):
+            self._subjects[activity.id] = activity.subject
+        subject = self._subjects.pop(activity.id, "") if isinstance(activity, ToolEnded) else ""
+        if (line := line_of(activity, subject)) is not None:
+            self.say("  " * depth + line)
+
+    def say(self, line: str) -> None:
+        """Write a line."""
+        self._err.write(f"{line}\n")
+        self._err.flush()
+
+
 class PlainView(View):
     """Text as it comes to stdout, unchanged; a line for each tool, and the sum, to stderr."""
 
@@ -91,51 +157,30 @@ class PlainView(View):
         self, out: TextIO | None = None, err: TextIO | None = None, *, structured: bool = False
     ) -> None:
         super().__init__(out, err)
-        self._block = ""
-        self._ended_with = "\n"
+        self._text = TextWriter(self.out)
+        self._progress = ProgressLines(self.err)
         self._structured = structured
-        self._subjects: dict[str, str] = {}
 
     def show(self, activity: Activity, depth: int = 0) -> None:
         """Write text to stdout and all else to stderr."""
-        if isinstance(activity, TextPiece):
-            if activity.agent is None and not self._structured:
-                self._text(activity)
-            return
-        if isinstance(activity, ToolStarted):
-            self._subjects[activity.id] = activity.subject
-            self._end_line()
-        subject = self._subjects.pop(activity.id, "") if isinstance(activity, ToolEnded) else ""
-        if (line := line_of(activity, subject)) is not None:
-            self._line("  " * depth + line)
-
-    def _end_line(self) -> None:
-        """End the last line of the text: stderr may be the same file."""
-        if self._ended_with != "\n":
-            self._ended_with = "\n"
-            self._write("\n")
-
-    def _text(self, piece: TextPiece) -> None:
-        if piece.block != self._block and self._block:
-            self._write("\n" if self._ended_with == "\n" else "\n\n")
-        self._block, self._ended_with = piece.block, piece.text[-1:]
-        self._write(piece.text)
-
-    def _line(self, line: str) -> None:
-        self.err.write(f"{line}\n")
-        self.err.flush()
+        if not isinstance(activity, TextPiece):
+            if isinstance(activity, ToolStarted):
+                self._text.end_line()
+            self._progress.show(activity, depth)
+        elif activity.agent is None and not self._structured:
+            self._text.write(activity)
 
     def note(self, text: str) -> None:
         """Tell the person."""
-        self._line(safe(text))
+        self._progress.say(safe(text))
 
     def finish(self, report: RunReport) -> None:
         """End the answer with a newline, and tell what it took."""
         if self._structured and report.output is not None:
             self._write(f"{answer_of(report)}\n")
-        self._end_line()
+        self._text.end_line()
         if report.turns:
-            self._line(summary_of(report))
+            self._progress.say(summary_of(report))
 
 
 def line_of(activity: Activity, subject: str = "") -> str | None:
