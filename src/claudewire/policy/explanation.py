@@ -227,18 +227,26 @@ def _reach_of_policy(policy: Policy, tool: str) -> tuple[Reach, str]:
     allow = _whole(policy.allow, tool)
     if tool in NEEDS_PERSON and (allow or policy.default != "deny"):
         return "always", "it is a question to a person"
-    some = [rule for rule in (*policy.ask, *policy.deny) if _may_be_about(rule, tool)]
-    if allow is not None:
-        reach: Reach = "sometimes" if some or facts(tool).kind in ("edit", "command") else "never"
-        return reach, f"`{allow}` allows it" + (", but for some uses" if reach != "never" else "")
+    if allow is None:
+        return _reach_by_default(policy, tool)
+    limited = _any_about((*policy.ask, *policy.deny), tool)
+    if limited or facts(tool).kind in ("edit", "command"):
+        return "sometimes", f"`{allow}` allows it, but for some uses"
+    return "never", f"`{allow}` allows it"
+
+
+def _reach_by_default(policy: Policy, tool: str) -> tuple[Reach, str]:
     if policy.default == "ask" and policy.mode != "bypassPermissions":
-        scoped = any(_may_be_about(rule, tool) for rule in policy.allow) or some
-        return (
-            ("sometimes", "rules decide some uses") if scoped else ("always", "no rule is about it")
-        )
-    asking = any(_may_be_about(rule, tool) for rule in policy.ask)
-    otherwise = f"the policy will {policy.default if policy.default != 'ask' else 'allow'} it"
-    return ("sometimes", "rules ask for some uses") if asking else ("never", otherwise)
+        if _any_about((*policy.allow, *policy.ask, *policy.deny), tool):
+            return "sometimes", "rules decide some uses"
+        return "always", "no rule is about it"
+    if _any_about(policy.ask, tool):
+        return "sometimes", "rules ask for some uses"
+    return "never", f"the policy will {'allow' if policy.default == 'ask' else policy.default} it"
+
+
+def _any_about(rules: Sequence[Rule], tool: str) -> bool:
+    return any(_may_be_about(rule, tool) for rule in rules)
 
 
 def _whole(rules: Sequence[Rule], tool: str) -> Rule | None:

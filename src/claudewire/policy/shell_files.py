@@ -76,6 +76,8 @@ _PLAIN_GLOB = re.compile(r"[\w./*?\[\]@%+:,-]+")
 
 _MOST_FILES = 200
 """How many are looked at. Beyond that it is not certain what a command does."""
+_RECURSIVE = re.compile(r"-\w*[rR]|--(?:dereference-)?recursive")
+
 _MOST_LOOKS = 2000
 """How often a word is looked at, if there are many commands with many words."""
 
@@ -94,6 +96,14 @@ class Handling(NamedTuple):
     writes: Match = Match.NO
     searches: bool = False
     changes: bool = False
+
+    def about(self, rule: Rule) -> tuple[Match, bool]:
+        """Say whether it does what a rule is about, and whether to all that is in a folder."""
+        if rule.tool != "Read":
+            return self.writes, self.changes
+        # What must not be read must not be written either.
+        inside = self.searches or (self.changes and self.writes is Match.YES)
+        return max(self.reads, self.writes, key=lambda it: it.value), inside
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,24 +126,23 @@ class NamedFile:
 
     def match(self, rule: Rule, context: UseContext) -> Match:
         """Whether a rule that forbids or asks is about this file, or about one in this folder."""
-        pattern = rule.path
-        assert pattern is not None
-        reads, touched, searches, inside = self.handling
-        if rule.tool == "Read":  # What must not be read must not be written either.
-            inside = searches or (inside and touched is Match.YES)
-            touched = max(reads, touched, key=lambda it: it.value)
+        touched, inside = self.handling.about(rule)
         if touched is Match.NO:
             return Match.NO
-        roots = context.roots(rule, forbids=True)
         if context.matches(rule, self.forms, forbids=True):
             return touched if self.certain else Match.MAYBE
         if not self.forms or not self.clear:
             return Match.MAYBE
+        return Match.MAYBE if self._may_meet(rule, context, inside) else Match.NO
+
+    def _may_meet(self, rule: Rule, context: UseContext, inside: bool) -> bool:
+        """Whether it is a folder with such a file, or a pattern that may stand for one."""
+        pattern, roots = rule.path, context.roots(rule, forbids=True)
+        assert pattern is not None
         if inside and any(context.reaches_into(form, pattern, roots) for form in self.forms):
-            return Match.MAYBE
+            return True
         is_glob = not self.certain and any(re.search(r"[*?\[]", it) for it in self.forms)
-        met = is_glob and any(pattern.meets(form, roots, inside=inside) for form in self.forms)
-        return Match.MAYBE if met else Match.NO
+        return is_glob and any(pattern.meets(form, roots, inside=inside) for form in self.forms)
 
 
 def named_files(
@@ -307,23 +316,39 @@ def _keeps_contents(words: Words) -> bool:
 
 def _arguments(name: str, words: Words) -> Iterator[Word]:
     """Yield the words that may name files, and the folder that is searched if none is named."""
-    previous = ""
     only_known = name in _NAMES_TASKS or (name == "git" and _keeps_contents(words))
-    for word in words[1:]:
-        is_prose = name in ("git", "gh") and _PROSE.fullmatch(previous)
-        # What follows the options of these is a command of its own.
-        is_inner = name in _WRAPPERS and not any(it.startswith("-") for it in (previous, word.text))
-        is_file = not word.raw.startswith(("<(", ">("))  # else it is a command of its own
-        if is_file and not is_prose and not is_inner and (word.static or not only_known):
+    for before, word in itertools.pairwise((Word("", ""), *words[1:])):
+        if _may_name_file(name, before.text, word) and (word.static or not only_known):
             yield word
-        previous = word.text
-    operands = [word for word in words[1:] if not word.text.startswith("-")]
-    recursive = any(re.match(r"-\w*[rR]|--(?:dereference-)?recursive", it.text) for it in words[1:])
-    searches = name in _SEARCHES or (name in _GREPS and recursive)
-    of_git = name == "git" and (_lists_names(words) or (words[1:2] and words[1].text == "grep"))
-    lists = name in _LISTS and not any(it.text[:1] not in "-" for it in words[1:2])
-    if of_git or lists or (searches and len(operands) < 2):
+    if _looks_here(name, words):
         yield Word(".", ".")
+
+
+def _may_name_file(name: str, before: str, word: Word) -> bool:
+    """Whether a word may be a file, and not a message or a command of its own."""
+    if name in ("git", "gh") and _PROSE.fullmatch(before):
+        return False
+    if name in _WRAPPERS and not before.startswith("-") and not word.text.startswith("-"):
+        return False  # what follows the options of these is a command
+    return not word.raw.startswith(("<(", ">("))
+
+
+def _looks_here(name: str, words: Words) -> bool:
+    """Whether a command looks through its directory, because it is told no other."""
+    if name == "git" and (_lists_names(words) or [it.text for it in words[1:2]] == ["grep"]):
+        return True
+    if name in _LISTS and (len(words) == 1 or words[1].text[:1] in ("", "-")):
+        return True
+    return _searches_folders(name, words) and sum(_is_operand(word) for word in words[1:]) < 2
+
+
+def _searches_folders(name: str, words: Words) -> bool:
+    recursive = any(_RECURSIVE.match(word.text) for word in words[1:])
+    return name in _SEARCHES or (name in _GREPS and recursive)
+
+
+def _is_operand(word: Word) -> bool:
+    return not word.text.startswith("-")
 
 
 def _changes_here(name: str, words: Words) -> bool:

@@ -202,27 +202,31 @@ class _Search:
 
     def _look_behind(self, command: Command, depth: int) -> None:
         """Take whatever follows a program that runs others for a command."""
-        words = command.words
+        words = self._not_too_many(command.words)
         name = basename(words[0])
-        if len(words) > _MOST_WORDS:
-            self.add(_ANYTHING, sure=False)
-            words = words[:_MOST_WORDS]
         if name in ("xargs", "parallel"):
             words = (*words, UNKNOWN)
         self._suspect_arguments(command)
         for index in range(1, len(words)):
             self.add(words[index:], sure=True)
             self._look_at_code(replace(command, words=words[index:]), depth)
+        self._look_at_texts(name, words, depth)
+        if name in (".", "source") and len(words) > 1:
+            self._run_file(words[1])
+        if words[-1] is UNKNOWN or _may_read_commands(name, words):
+            self.add(_ANYTHING, sure=False)
+
+    def _not_too_many(self, words: Words) -> Words:
+        if len(words) > _MOST_WORDS:
+            self.add(_ANYTHING, sure=False)
+        return words[:_MOST_WORDS]
+
+    def _look_at_texts(self, name: str, words: Words, depth: int) -> None:
+        """Look into arguments that are evaluated: all of some programs, the indexes of others."""
         if name == "." or any(basename(word) in _TAKE_TEXT for word in words):
             self._evaluate(_texts(words[1:]), depth)
         elif any(basename(word) in _INDEXING for word in words):
             self._evaluate((word.text for word in words if "[" in word.text), depth)
-        if name in (".", "source") and len(words) > 1:
-            self._run_file(words[1])
-        operands = [word for word in words[1:] if not word.text.startswith("-")]
-        may_read = name in ("su", "ssh") and len(operands) < 2
-        if words[-1] is UNKNOWN or may_read or any(it.text in ("-s", "-i") for it in words[1:2]):
-            self.add(_ANYTHING, sure=False)
 
     def _look_at_arguments(self, command: Command, depth: int) -> None:
         """Suspect what a program is told that may run others, for all that is known."""
@@ -269,18 +273,22 @@ class _Search:
         words = command.words
         self._evaluate(_texts(words[1:]), depth)
         options, operands = _split(words[1:], valued="oO")
-        if any("c" in option and option[:2] != "--" for option in options):
+        if _has_letter(options, "c"):
             if not (operands and operands[0].static):
                 self.add(_ANYTHING, sure=False)
-        elif operands and not any("s" in option and option[:2] != "--" for option in options):
+        elif operands and not _has_letter(options, "s"):
             self._run_file(operands[0])
         elif not options or not set(options) <= _ASKS_VERSION:
-            here = [it for it in command.redirects if it.kind in ("here", "in")]
-            if here and here[-1].kind == "here" and here[-1].target.static:
-                self._evaluate((*self._script.heredocs, here[-1].target.text), depth)
-            else:
-                self._evaluate(self._spoken(), depth)
-                self.add(_ANYTHING, sure=False)
+            self._look_at_input(command, depth)
+
+    def _look_at_input(self, command: Command, depth: int) -> None:
+        """Look at what a shell reads: a here-document, or what the line writes into a pipe."""
+        here = [it for it in command.redirects if it.kind in ("here", "in")]
+        if here and here[-1].kind == "here" and here[-1].target.static:
+            self._evaluate((*self._script.heredocs, here[-1].target.text), depth)
+        else:
+            self._evaluate(self._spoken(), depth)
+            self.add(_ANYTHING, sure=False)
 
     def _spoken(self) -> Iterable[str]:
         """Yield what a line says that a shell may read from a pipe or a here-document."""
@@ -327,6 +335,13 @@ class _Search:
         return not names or names[0] in _PLAIN - {"cp", "mv", "ln", "tee"}
 
 
+def _may_read_commands(name: str, words: Words) -> bool:
+    """Whether a program that runs others may be told by its input what to run."""
+    operands = [word for word in words[1:] if not word.text.startswith("-")]
+    is_told_nothing = name in ("su", "ssh") and len(operands) < 2
+    return is_told_nothing or any(it.text in ("-s", "-i") for it in words[1:2])
+
+
 def _is_plain_git(words: Words) -> bool:
     return (
         basename(words[0]) == "git"
@@ -334,6 +349,11 @@ def _is_plain_git(words: Words) -> bool:
         and words[1].static
         and words[1].text in _PLAIN_OF_GIT
     )
+
+
+def _has_letter(options: Iterable[str], letter: str) -> bool:
+    """Whether one of several options with one dash has a letter."""
+    return any(letter in option and option[:2] != "--" for option in options)
 
 
 def _split(words: Words, valued: str) -> tuple[list[str], list[Word]]:
@@ -367,20 +387,26 @@ def _is_readable_filter(name: str, arguments: Words) -> bool:
     """Whether what `awk` or `sed` is told cannot run another program."""
     if not all(word.static for word in arguments):
         return False
+    texts = [word.text for word in arguments]
     if name.endswith("awk"):
-        texts = [word.text for word in arguments]
         return not (_AWK_RUNS.search(" ".join(texts)) or _STDIN & set(texts))
+    scripts = _scripts_of_sed(texts)
+    return scripts is not None and all(map(_is_readable_sed, scripts))
+
+
+def _scripts_of_sed(texts: Iterable[str]) -> list[str] | None:
+    """Return the scripts among the arguments of `sed`; None if an option is not known."""
     scripts: list[str] = []
     operands: list[str] = []
-    given = iter(word.text for word in arguments)
+    given = iter(texts)
     for text in given:
         if re.fullmatch(r"-[nErsuz]*e", text):
             scripts.append(next(given, ""))
         elif not text.startswith("-"):
             operands.append(text)
         elif not _SED_FLAGS.fullmatch(text):
-            return False
-    return all(_is_readable_sed(text) for text in scripts or operands[:1])
+            return None
+    return scripts or operands[:1]
 
 
 def _is_readable_sed(text: str) -> bool:

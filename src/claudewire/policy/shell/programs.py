@@ -11,7 +11,7 @@ to run others, and a rule that allows them with any argument allows that too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from .script import Assignment, Command, Word, names_in
 
@@ -125,32 +125,48 @@ _SET = re.compile(r"[-+](?:[eu]+|[eu]*o)|pipefail|errexit|nounset")
 def is_harmless(command: Command) -> bool:
     """Whether a command of the shell itself runs nothing, so that it needs no rule of its own."""
     words = command.words
-    name, arguments = words[0].text, words[1:]
     if not words[0].static:
         return False
-    if name in ("true", "false", ":", "exit", "break", "continue"):
-        return all(map(_is_number, arguments))
-    if name == "set":
-        return bool(arguments) and all(it.static and _SET.fullmatch(it.text) for it in arguments)
-    if name == "read":
-        plain = (it for it in arguments if not (it.static and it.text == "-r"))
-        return all(it.static and PLAIN_NAME.fullmatch(it.text) for it in plain)
-    if name == "command":
-        return len(arguments) == 2 and arguments[0].text in ("-v", "-V") and arguments[1].static
-    if name == "cat" and not arguments:  # it writes what the line itself says
+    if words[0].text == "cat" and len(words) == 1:  # it writes what the line itself says
         return [it.kind for it in command.redirects if it.kind != "out"] == ["here"]
-    return name in ("test", "[", "[[") and is_plain_test(words)
+    if words[0].text in ("test", "[", "[["):
+        return is_plain_test(words)
+    is_plain = _HARMLESS.get(words[0].text)
+    return is_plain is not None and is_plain(words[1:])
+
+
+def _has_only_numbers(arguments: Words) -> bool:
+    return all(map(_is_number, arguments))
+
+
+def _sets_only_strictness(arguments: Words) -> bool:
+    return bool(arguments) and all(it.static and _SET.fullmatch(it.text) for it in arguments)
+
+
+def _reads_plain_names(arguments: Words) -> bool:
+    names = (it for it in arguments if not (it.static and it.text == "-r"))
+    return all(it.static and PLAIN_NAME.fullmatch(it.text) for it in names)
+
+
+def _only_looks_up(arguments: Words) -> bool:
+    return len(arguments) == 2 and arguments[0].text in ("-v", "-V") and arguments[1].static
+
+
+_HARMLESS: dict[str, Callable[[Words], bool]] = {
+    **dict.fromkeys(("true", "false", ":", "exit", "break", "continue"), _has_only_numbers),
+    "set": _sets_only_strictness,
+    "read": _reads_plain_names,
+    "command": _only_looks_up,
+}
+"""Commands of the shell, and what has to hold for their arguments."""
 
 
 def is_plain_test(words: Words) -> bool:
     """Whether a test can be read in one way only, and evaluates nothing."""
-    closing = {"[": "]", "[[": "]]"}.get(words[0].text)
-    if closing is not None and words[-1].text != closing:
+    inner = _inside_of_test(words)
+    if inner is None:
         return False
-    inner = list(words[1:] if closing is None else words[1:-1])
-    if inner and inner[0].raw == "!":
-        del inner[0]
-    operands = {1: inner, 2: inner[1:], 3: inner[::2]}.get(len(inner), [])
+    operands = {1: inner, 2: inner[1:], 3: inner[::2]}.get(len(inner), ())
     # Inside of `[[` a word stays one word, quoted or not.
     is_split = not all(it.single or it.raw in _COUNTS for it in operands)
     if not operands or (words[0].text != "[[" and is_split):
@@ -160,8 +176,17 @@ def is_plain_test(words: Words) -> bool:
     if len(inner) == 2:
         return inner[0].static and inner[0].text in _UNARY
     if inner[1].raw in _NUMERIC:
-        return all(map(_is_number, operands))
+        return _has_only_numbers(operands)
     return inner[1].raw in _COMPARING
+
+
+def _inside_of_test(words: Words) -> Words | None:
+    """Return what is tested, without brackets and a leading `!`; None without a last bracket."""
+    closing = {"[": "]", "[[": "]]"}.get(words[0].text)
+    if closing is not None and words[-1].text != closing:
+        return None
+    inner = words[1:] if closing is None else words[1:-1]
+    return inner[1:] if inner and inner[0].raw == "!" else inner
 
 
 def _is_number(word: Word) -> bool:
