@@ -77,7 +77,7 @@ class Policy:
     protect: bool
     problems: tuple[str, ...] = field(compare=False)
     realpath: Callable[[str], str] = field(compare=False, repr=False)
-    _decided: dict[tuple[Any, ...], Decision] = field(compare=False, repr=False)
+    _decided: dict[tuple[Any, ...], Decision] = field(init=False, compare=False, repr=False)
     """What was decided, as far as it follows from the rules and the use alone."""
 
     def __init__(
