@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 import pytest
 from tests.helpers.real_clis import NEWEST, VERSIONS
 
+from claudewire.people import PermissionRequest, PermissionResult
 from claudewire.session import Session
 from claudewire.store import AssistantEntry, Sessions, SqliteStore, StoreKey, store_mirrored
-from claudewire.testing.api import APIRequest
+from claudewire.testing.api import APIRequest, APIToolUse
 from claudewire.testing.cage import Cage
 from claudewire.wire import TranscriptMirrorMessage
 
@@ -81,6 +83,24 @@ async def test_a_session_runs_while_its_process_does() -> None:
             assert [it.id for it in await sessions.list(running=True)] == [session.session_id]
         async with conversations(cage) as sessions:
             assert (await sessions.info(info.id)).status == "ended"
+
+
+async def test_a_session_that_asks_for_permission_waits_for_a_person() -> None:
+    seen: list[str] = []
+    command = APIToolUse("Bash", {"command": "touch made.txt", "description": "Make a file"})
+    with open_cage(NEWEST, [command, "Done."]) as cage:
+
+        async def decide(request: PermissionRequest) -> PermissionResult:
+            async with conversations(cage) as sessions:
+                with anyio.fail_after(30):
+                    while not await sessions.list(waiting=True):  # noqa: ASYNC110 - a process
+                        await anyio.sleep(0.05)
+                seen.extend(info.status for info in await sessions.list())
+            return request.allow()
+
+        async with Session(caged(cage, NEWEST, on_permission=decide)) as session:
+            assert (await session.send("Do it.")).text == "Done."
+    assert seen == ["waiting"]
 
 
 async def test_what_a_cli_reports_of_its_transcript_is_what_it_writes(tmp_path: Path) -> None:

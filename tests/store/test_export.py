@@ -84,6 +84,7 @@ def rich(tmp_path: Path) -> BlockingSessions:
     writer.user(
         [{"type": "tool_result", "tool_use_id": "t3", "content": [image], "is_error": True}]
     )
+    writer.call("Read", id="t6", file_path="/project/inside.py")
     writer.call("mcp__x__y", id="t4", deep={"a": [1]}, n=5)
     writer.call("Agent", id="t5", prompt="Look around", description="Look")
     writer.result("```\nThe agent is back\n```", id="t5")
@@ -117,6 +118,7 @@ def test_html_shows_everything_and_is_well_formed(rich: BlockingSessions, tmp_pa
         "Export",
         "No output",
         "three",
+        "Read inside.py",
         "I looked around.",
         "The agent is back",
         "Interrupted by the user",

@@ -179,6 +179,29 @@ async def test_a_session_is_pushed_to_a_store_and_only_what_is_new_the_next_time
             await sessions.push(MAIN, store, project_key="p")
 
 
+async def test_a_long_session_is_pushed_in_pieces_and_lines_that_repeat_are_kept_once(
+    config: Path, store: SqliteStore | DirectoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirroring, "AT_ONCE", 4)
+    writer = conversation(config)
+    writer.user("Again", uuid="u2")
+    writer.raw({"type": "mode"})
+    writer.raw(b'{"type": "half"}')
+    async with Sessions(config) as sessions:
+        await sessions.push(MAIN, store)
+        for _ in range(2):
+            assert await sessions.push(MAIN, store) == 0
+        writer.raw(b"\n")
+        assert await sessions.push(MAIN, store) == 1
+    kept = await store.load(KEY)
+    assert kept is not None
+    assert [it.get("uuid", it["type"]) for it in kept] == [
+        *[f"u{number}" for number in range(1, 7)],
+        "mode",
+        "half",
+    ]
+
+
 async def test_a_session_in_a_store_is_resumed_on_another_machine(
     config: Path, tmp_path: Path, store: SqliteStore | DirectoryStore
 ) -> None:

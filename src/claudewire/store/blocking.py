@@ -10,7 +10,9 @@ import shutil
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -612,12 +614,13 @@ def _in_project(project: str | os.PathLike[str]) -> Any:
     places = {path, *_worktrees(path)}
     folders = {project_folder(place) for place in places}
 
+    @cache  # many sessions have few directories
+    def is_inside(cwd: str) -> bool:
+        real = os.path.realpath(cwd)
+        return any(real == it or real.startswith(it.rstrip(os.sep) + os.sep) for it in places)
+
     def test(info: SessionInfo) -> bool:
-        if info.cwd is None:
-            return info.folder in folders
-        cwd = os.path.realpath(info.cwd)
-        inside = any(cwd == it or cwd.startswith(it.rstrip(os.sep) + os.sep) for it in places)
-        return inside or info.folder in folders
+        return info.folder in folders or (info.cwd is not None and is_inside(info.cwd))
 
     return test
 
@@ -625,16 +628,15 @@ def _in_project(project: str | os.PathLike[str]) -> Any:
 def _worktrees(path: str) -> Iterator[str]:
     """Find the worktrees of a git repository from its own files."""
     git = Path(path, ".git")
-    if git.is_file():  # a worktree itself: its repository knows the others
-        found = re.match(
-            r"gitdir: (.*?)/worktrees/[^/]+\s*$", git.read_text(encoding="utf-8", errors="replace")
-        )
-        git = Path(found[1]) if found else git
-        yield str(git.parent)
-    for entry in git.glob("worktrees/*/gitdir"):
-        yield os.path.realpath(
-            os.path.dirname(entry.read_text(encoding="utf-8", errors="replace").strip())
-        )
+    with suppress(OSError):  # what cannot be read is not known
+        if git.is_file():  # a worktree itself: its repository knows the others
+            text = git.read_text(encoding="utf-8", errors="replace")
+            found = re.match(r"gitdir: (.*?)/worktrees/[^/]+\s*$", text)
+            git = Path(found[1]) if found else git
+            yield str(git.parent)
+        for entry in git.glob("worktrees/*/gitdir"):
+            place = entry.read_text(encoding="utf-8", errors="replace").strip()
+            yield os.path.realpath(os.path.dirname(place))
 
 
 def _has_text(info: SessionInfo, text: str) -> bool:

@@ -485,14 +485,12 @@ def combine(
     )
 
 
-def title_of(facts: FileFacts, summary: str | None = None) -> tuple[str | None, TitleSource | None]:
+def title_of(facts: FileFacts) -> tuple[str | None, TitleSource | None]:
     """Return the title of a session, and who gave it."""
     if facts.custom_title:
         return facts.custom_title, "custom"
     if facts.ai_title:
         return facts.ai_title, "ai"
-    if summary:
-        return summary, "summary"
     if facts.first_prompt:
         return " ".join(facts.first_prompt.split())[:TITLE], "prompt"
     return None, None

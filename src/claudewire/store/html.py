@@ -145,7 +145,7 @@ class _Writer:
             return f'<details class="thought"><summary>Thinking</summary>{text}</details>\n'
         if isinstance(item, Note):
             return self._note(item)
-        return self._picture(item) if isinstance(item, Picture) else self._call(item)
+        return self._call(item)
 
     def _note(self, note: Note) -> str:
         if not note.detail:

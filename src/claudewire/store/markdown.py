@@ -54,8 +54,6 @@ class _Writer:
         if isinstance(item, Note):
             detail = f"\n\n{self._change(item.detail)}" if item.detail else ""
             return "\n" + _quoted(f"*{item.text}*{detail}")
-        if isinstance(item, Picture):
-            return self._picture(item)
         return self._call(item, level)
 
     def _picture(self, picture: Picture) -> str:

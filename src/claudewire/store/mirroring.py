@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
-from msgspec import Struct
 
 from ..wire import TranscriptMirrorMessage
 from .blocking import BlockingSessions
@@ -26,6 +26,7 @@ from .files import (
     check_inside,
     entries_of,
     is_session_id,
+    lines_of,
     open_inside,
     project_folder,
 )
@@ -61,13 +62,6 @@ def key_of(path: Path, root: Path, project_key: str | None = None) -> StoreKey:
     return {"project_key": project_key or folder, "session_id": rest[0], "subpath": subpath}
 
 
-class _Copied(Struct):
-    """How far a file was copied."""
-
-    offset: int = 0
-    checked: bool = False
-
-
 class Mirror:
     """Copies what is added to the transcripts of a session into a store.
 
@@ -92,7 +86,7 @@ class Mirror:
         self._id = id
         self._store = store
         self._project_key = project_key
-        self._copied: dict[Path, _Copied] = {}
+        self._copied: dict[Path, int] = {}
 
     async def copy(self) -> int:
         """Copy what is new; return how many entries that were.
@@ -129,15 +123,21 @@ class Mirror:
 
     async def _copy_file(self, path: Path) -> int:
         key = key_of(path, self._sessions.root, self._project_key)
-        copied = self._copied.setdefault(path, _Copied())
-        entries, end = await anyio.to_thread.run_sync(self._read, path, copied.offset)
-        if not copied.checked:
-            entries = _missing(entries, await self._store.load(key) or [], key)
-            copied.checked = True
-        for start in range(0, len(entries), AT_ONCE):
-            await self._store.append(key, entries[start : start + AT_ONCE])
-        copied.offset = end
-        return len(entries)
+        offset = self._copied.get(path)
+        # The first time, what the store has already is compared with what is here.
+        there = _There([] if offset is not None else await self._store.load(key) or [], key)
+        count, start, end = 0, -1, offset or 0
+        while end != start:
+            start = end
+            entries, end = await anyio.to_thread.run_sync(self._read, path, start)
+            new = there.lacks(entries)
+            if new:
+                await self._store.append(key, new)
+                count += len(new)
+            if offset is not None:
+                self._copied[path] = end
+        self._copied[path] = end
+        return count
 
     def _paths(self) -> list[Path]:
         root = self._sessions.root
@@ -146,31 +146,52 @@ class Mirror:
         return [*mains, *agents]
 
     def _read(self, path: Path, start: int) -> tuple[list[StoredEntry], int]:
-        """Read complete lines; where they end comes back, too."""
+        """Read some complete lines; where they end comes back, too."""
+        entries: list[StoredEntry] = []
         with open_inside(path, self._sessions.root) as file:
-            file.seek(start)
-            data = file.read(os.fstat(file.fileno()).st_size - start)
-            end = start + data.rfind(b"\n") + 1
-            file.seek(start)
-            found = [it for it in entries_of(file, start) if not isinstance(it, BadLine)]
-        return [it.raw for it in found], end
+            for line in islice(lines_of(file, start), AT_ONCE):
+                if line.is_complete:
+                    start = line.offset + line.length + 1
+                    entry = line.read()
+                    entries += [] if isinstance(entry, BadLine) else [entry.raw]
+        return entries, start
 
 
-def _missing(
-    entries: list[StoredEntry], stored: list[StoredEntry], key: StoreKey
-) -> list[StoredEntry]:
-    """Return the entries that a store lacks.
+class _There:
+    """What a store has already, compared with what is on disk.
 
-    Raises:
-        StoreError: it has others.
+    Args:
+        stored: its entries.
+        key: which transcript.
     """
-    entries = list(_once(entries))
-    if stored != entries[: len(stored)]:
-        raise StoreError(
-            f"The store has another session {key['session_id']} than the disk",
-            advice="Delete it there, or give another project_key.",
-        )
-    return entries[len(stored) :]
+
+    def __init__(self, stored: list[StoredEntry], key: StoreKey) -> None:
+        self._stored = iter(stored)
+        self._key = key
+        self._seen: set[Any] = set()
+        self._ended = not stored
+
+    def lacks(self, entries: list[StoredEntry]) -> list[StoredEntry]:
+        """Return those of the next entries on disk that the store lacks.
+
+        Raises:
+            StoreError: it has others.
+        """
+        return entries if self._ended else [entry for entry in entries if self._is_new(entry)]
+
+    def _is_new(self, entry: StoredEntry) -> bool:
+        uuid = entry.get("uuid")
+        if uuid is not None and uuid in self._seen:
+            return False  # stores keep an entry once
+        self._seen.add(uuid)
+        stored = next(self._stored, None)
+        self._ended = stored is None
+        if stored is not None and stored != entry:
+            raise StoreError(
+                f"The store has another session {self._key['session_id']} than the disk",
+                advice="Delete it there, or give another project_key.",
+            )
+        return stored is None
 
 
 def _once(entries: list[StoredEntry]) -> Iterator[StoredEntry]:

@@ -61,7 +61,7 @@ class ToolCall(Struct, frozen=True):
     """What the subagent did that the call started."""
 
 
-Item = Said | Thought | Picture | Note | ToolCall
+Item = Said | Thought | Note | ToolCall
 
 
 class Section(Struct, frozen=True):
