@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-AT_LEAST = 14_400
+AT_LEAST = 17_000
 """How many tests there are, at least; raise it now and then."""
 
 CAGED = (
