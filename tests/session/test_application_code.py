@@ -490,9 +490,15 @@ def run(backend: str, it: Play) -> Seen:
     return play_blocking(it) if backend == "sync" else anyio.run(play, it, backend=backend)
 
 
+TOLD_TO_THE_MODEL = ("tools, arguments", "tools, checks", "mcp_servers, handle")
+"""Where an exception is the answer to a call of the model, and need not be in the log."""
+
+
 @pytest.mark.parametrize("backend", ["asyncio", "trio", "sync"])
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.name)
-def test_nothing_waits_for_ever_whatever_is_raised(place: Place, backend: str) -> None:
+def test_nothing_waits_for_ever_whatever_is_raised(
+    place: Place, backend: str, caplog: pytest.LogCaptureFixture
+) -> None:
     goes_on = place.ends == "nothing"
     is_called_in_turns = goes_on and place.option != "transport"
     for kinds in [KINDS] if is_called_in_turns else [(kind,) for kind in KINDS]:
@@ -505,6 +511,9 @@ def test_nothing_waits_for_ever_whatever_is_raised(place: Place, backend: str) -
             if error is not None:
                 assert boom.caused(error), repr(error)
                 assert isinstance(error, FAILS[place.ends])
+        if goes_on and place.name not in TOLD_TO_THE_MODEL:
+            logged = [it for it in caplog.records if it.levelno >= logging.WARNING]
+            assert len(logged) >= len(kinds), caplog.text
 
 
 FAILS: dict[str, type[BaseException]] = {

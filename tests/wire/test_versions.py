@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import get_args
 
 import pytest
 
@@ -15,6 +16,7 @@ from claudewire.wire import (
     lacks_request,
     parse_version,
 )
+from claudewire.wire.types.host_requests import HostRequest
 
 
 @pytest.mark.parametrize(
@@ -43,4 +45,6 @@ def test_each_version_knows_what_those_before_it_knew() -> None:
     assert all(before <= after for before, after in pairwise(known))
     versions = [parse_version(version) for version in KNOWN_REQUESTS]
     assert versions == sorted(versions)
+    declared = {body.__struct_config__.tag for body in get_args(HostRequest)}
+    assert known[-1] == (declared | {"mcp_message"}) - {"set_color"}
     assert {EARLIEST, LAST_SILENT, TAKES_CANCEL, TAKES_NOTES} <= {*versions}
