@@ -10,6 +10,7 @@ from tests.people.asking import dialog, heard, permission, use, written
 
 from claudewire.people import (
     AnswerError,
+    Clock,
     PermissionRequest,
     PermissionResultAllow,
     PermissionResultDeny,
@@ -337,3 +338,14 @@ def test_suggestions_that_do_not_fit_are_still_suggestions() -> None:
     )
     # What is no suggestion at all cannot be typed; the others are.
     assert all(isinstance(it, Suggestion) for it in PermissionRequest(odd).suggestions)
+
+
+def test_a_clock_that_fails_later_is_logged_and_the_request_can_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    times = [5.0]  # the clock knows one time, and raises an IndexError after that
+    request = permission(clock=Clock(monotonic=times.pop))
+    assert request.waited == 0.0
+    assert request.resolve(request.allow())
+    assert "The clock of the inbox raised an exception" in caplog.text
+    assert "IndexError" in caplog.text

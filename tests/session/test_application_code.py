@@ -513,7 +513,8 @@ def test_nothing_waits_for_ever_whatever_is_raised(
                 assert isinstance(error, FAILS[place.ends])
         if goes_on and place.name not in TOLD_TO_THE_MODEL:
             logged = [it for it in caplog.records if it.levelno >= logging.WARNING]
-            assert len(logged) >= len(kinds), caplog.text
+            shown = " ".join(f"{it.getMessage()} {it.exc_info}" for it in logged)
+            assert ValueError not in kinds or "ValueError" in shown or "enough" in shown
 
 
 FAILS: dict[str, type[BaseException]] = {
