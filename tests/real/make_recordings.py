@@ -77,14 +77,14 @@ def without_the_machine(cage: Cage) -> Callable[[str], str]:
     return lambda line: rewrite(redactor(line), change)
 
 
-async def record(name: str) -> None:
-    version, case = RECORDINGS[name]
+async def record_case(version: str, case: Case, path: Path) -> None:
+    """Record a conversation with a CLI."""
     flags = [*ARGV, *case.flags]
     with Cage(case.script()) as cage:
         async with started(cage.command([real_cli(version), *flags])) as process:
             transport = RecordingTransport(
                 process,
-                FOLDER / f"{name}.jsonl",
+                path,
                 header={"cli_version": version, "argv": ["claude", *flags]},
                 redactor=without_the_machine(cage),
             )
@@ -99,7 +99,7 @@ async def record(name: str) -> None:
 async def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     for name in RECORDINGS:
-        await record(name)
+        await record_case(*RECORDINGS[name], FOLDER / f"{name}.jsonl")
 
 
 if __name__ == "__main__":

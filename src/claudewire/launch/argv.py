@@ -4,18 +4,19 @@ A value is one word with its flag, `--flag=value`, so that it cannot be taken fo
 large or secret is not there: it goes through `initialize`, or into a file that only this user can
 read. How most options are written is declared with them, in `options`; the others are here.
 
-Measured on 1.0.128, 2.1.17 and 2.1.325, and the reason for what is done here:
+Measured, and the reason for what is done here:
 
 * 1.0.128 ignores `--settings=…` and `--setting-sources=…` as one word, without a message. All
   versions understand two words.
 * Several betas, tools or rules are given by repeating the flag. Betas joined with commas count as
   one with a strange name, and a rule may itself hold a comma.
-* `--system-prompt-file` is known to all; `initialize` can bring the system prompt since 2.1.17, and
-  as several blocks in 2.1.325: 2.1.17 then falls back to its own prompt, file or not. What is
-  appended can come in a file, or through `initialize`, since 2.1.17. The file is preferred, for an
-  older CLI then refuses to start rather than ignore it.
+* `--system-prompt-file` is known to all; `initialize` can bring the system prompt since 2.0.76, and
+  as several blocks since 2.1.197: older ones then fall back to their own prompt, file or not. What
+  is appended can come in a file, or through `initialize`, since 2.0.76. The file is preferred, for
+  an older CLI then refuses to start rather than ignore it.
 * Agents and the schema of the output need no flag besides `initialize`, since 2.0.76. 1.0.128 and
-  2.0.14 read agents from `--agents`, and refuse `--append-system-prompt-file`: see `early`.
+  2.0.14 read agents from `--agents`, and refuse `--append-system-prompt-file` and `--tools`: see
+  `older`.
 * `--mcp-config` and `--settings` take a file everywhere, `--managed-settings` and `--json-schema`
   nowhere; the former ignores it without a message.
 * Where there is a flag and a field of `initialize` for the same small thing, they do the same, and
@@ -29,7 +30,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,11 @@ import msgspec
 
 from ..errors import OptionsError
 from ..options import DECLARATIONS, Options, configured_servers, option_of, thaw
-from ..wire import SESSION, PluginConfig
+from ..wire import EARLY_TOOLS, SESSION, PluginConfig
 from .initialize import Place, places, text_of_prompt
 from .private_files import PrivateFiles
 
-__all__ = ["FIXED", "arguments", "check_length"]
+__all__ = ["FIXED", "OLDER", "arguments", "check_length"]
 
 FIXED = (
     "--output-format=stream-json",
@@ -50,6 +51,9 @@ FIXED = (
     "--permission-prompt-tool=stdio",
 )
 """How a session talks to the CLI, whatever the options are."""
+
+OLDER = frozenset({"agents", "append_system_prompt", "builtin_tools", "system_prompt"})
+"""The options that can be written in another way, for older CLIs."""
 
 LINUX_WORD = 128 * 1024 - 1
 """Bytes in one argument or variable: 32 pages, of which one byte is for the end."""
@@ -61,14 +65,16 @@ _HEADROOM = 2048
 _ADVICE = "What is long can be given in settings, or in files"
 
 
-def arguments(options: Options, files: PrivateFiles, *, early: bool = False) -> tuple[str, ...]:
+def arguments(
+    options: Options, files: PrivateFiles, *, older: Collection[str] = ()
+) -> tuple[str, ...]:
     """Return the arguments of the CLI, without its own name.
 
     Args:
         options: what the CLI is asked for.
         files: takes what is large or secret. They must stay until the CLI has exited.
-        early: whether the CLI is one up to 2.0.14, which reads agents and the prompt that is
-            appended from the command line only.
+        older: the options that are written as older CLIs read them; those that are in `OLDER`
+            can be.
 
     Raises:
         OptionsError: a file that options name does not exist, or something is too long.
@@ -79,10 +85,10 @@ def arguments(options: Options, files: PrivateFiles, *, early: bool = False) -> 
         *FIXED,
         *_simple(options),
         *_about_the_model(options),
-        *_about_tools(options),
+        *_about_tools(options, older),
         *_about_plugins(options),
-        *_prompts(options, files, early),
-        *_agents(options, early),
+        *_prompts(options, files, older),
+        *_agents(options, older),
         *_servers(options, files),
         *_settings(options, files),
         *_others(options),
@@ -113,8 +119,13 @@ def _about_the_model(options: Options) -> Iterator[str]:
         yield f"--fallback-model={fallback if isinstance(fallback, str) else ','.join(fallback)}"
 
 
-def _about_tools(options: Options) -> Iterator[str]:
-    if (tools := options.builtin_tools) is not None:
+def _about_tools(options: Options, older: Collection[str]) -> Iterator[str]:
+    tools = options.builtin_tools
+    if tools is not None and "builtin_tools" in older:
+        # These CLIs cannot be told what there is, only what there is not.
+        left_out = () if isinstance(tools, str) else [it for it in EARLY_TOOLS if it not in tools]
+        yield from (f"--disallowedTools={name}" for name in left_out)
+    elif tools is not None:
         names = [tools] if isinstance(tools, str) else tools or [""]
         yield from (f"--tools={name}" for name in names)
     yield from (f"--allowedTools={rule}" for rule in [*options.allowed_tools, *_skills(options)])
@@ -146,26 +157,33 @@ def _about_plugins(options: Options) -> Iterator[str]:
 # --- what is large or secret ---------------------------------------------------------------------
 
 
-def _agents(options: Options, early: bool) -> Iterator[str]:
-    if early and options.agents:
+def _agents(options: Options, older: Collection[str]) -> Iterator[str]:
+    if "agents" in older and options.agents:
         yield f"--agents={_json(thaw(options.agents))}"
 
 
-def _prompts(options: Options, files: PrivateFiles, early: bool) -> Iterator[str]:
+def _prompts(options: Options, files: PrivateFiles, older: Collection[str]) -> Iterator[str]:
     for name, declared in DECLARATIONS.items():
         prompt = getattr(options, name)
+        if declared.place == "prompt" and isinstance(prompt, tuple) and name in older:
+            prompt = "\n\n".join(prompt)
         if declared.place != "prompt" or not isinstance(prompt, str | Path):
             continue  # there is none, or it has several blocks
         in_file, in_words = declared.flags
-        where = places(options)
-        if early and name == "append_system_prompt":
-            where = frozenset({Place.WORDS})
+        where = _places_of(options, name, older)
         if Place.FILE in where:
             place = prompt if isinstance(prompt, Path) else files.write(f"{name}.txt", prompt)
             yield f"{in_file}={place}"
         elif Place.WORDS in where or name == "append_subagent_system_prompt":
             # `initialize` has no field for the prompt of subagents.
             yield f"{in_words}={text_of_prompt(prompt)}"
+
+
+def _places_of(options: Options, name: str, older: Collection[str]) -> frozenset[Place]:
+    """Where the CLI looks for a prompt."""
+    if name in older and (options.remote or name == "append_system_prompt"):
+        return frozenset({Place.WORDS})
+    return places(options)
 
 
 def _servers(options: Options, files: PrivateFiles) -> Iterator[str]:

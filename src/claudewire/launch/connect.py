@@ -6,7 +6,7 @@ import inspect
 import shlex
 import warnings
 import weakref
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -145,14 +145,17 @@ def check_restart(transport: Transport | Connect | None) -> None:
 
 
 async def open_transport(
-    options: Options, transport: Transport | Connect | None = None, *, early: bool = False
+    options: Options,
+    transport: Transport | Connect | None = None,
+    *,
+    older: Collection[str] = (),
 ) -> Connected:
     """Start the CLI that the options ask for, or take the one that is given.
 
     Args:
         options: what the CLI is asked for.
         transport: what to talk over instead of a process, or how to get it.
-        early: see `arguments`.
+        older: see `arguments`.
 
     Raises:
         OptionsError: the options make no sense.
@@ -171,26 +174,28 @@ async def open_transport(
         check_platform()
     # It looks for files in many places, some of which may be slow.
     is_here = transport is None
-    prepare = partial(launch_of, options, is_here=is_here, early=early)
+    prepare = partial(launch_of, options, is_here=is_here, older=older)
     launch = await anyio.to_thread.run_sync(prepare)
     if transport is not None:
         made = transport(launch)
         made = await made if inspect.isawaitable(made) else made
         if not _is_transport(made):
             raise OptionsError(f"The function in transport returned {made!r}, not a Transport")
-        return Connected(made, _configure(made, options, early) or launch.argv)
+        return Connected(made, _configure(made, options, older) or launch.argv)
     timeouts = options.timeouts
     process = await spawn(launch, terminate_after=timeouts.terminate, kill_after=timeouts.kill)
     return Connected(process, launch.argv)
 
 
-def launch_of(options: Options, *, is_here: bool = True, early: bool = False) -> Launch:
+def launch_of(
+    options: Options, *, is_here: bool = True, older: Collection[str] = ()
+) -> Launch:
     """Say how the CLI would be started. Its private files exist from now on.
 
     Args:
         options: what the CLI is asked for.
         is_here: whether it is to be started by this process, so that it must be found here.
-        early: see `arguments`.
+        older: see `arguments`.
 
     Raises:
         OptionsError: the options make no sense.
@@ -200,7 +205,7 @@ def launch_of(options: Options, *, is_here: bool = True, early: bool = False) ->
     command = find_cli(options.cli, env) if is_here else _find_or_name(options, env)
     files = PrivateFiles()
     try:
-        argv = (*command, *_for_a_shell(command, arguments(options, files, early=early)))
+        argv = (*command, *_for_a_shell(command, arguments(options, files, older=older)))
         check_length(argv, env)
     except BaseException:
         files.delete()
@@ -245,7 +250,9 @@ def _unused(transport: Transport) -> Transport:
     return transport
 
 
-def _configure(transport: Transport, options: Options, early: bool = False) -> tuple[str, ...]:
+def _configure(
+    transport: Transport, options: Options, older: Collection[str] = ()
+) -> tuple[str, ...]:
     """Tell a transport how its CLI is started, if it can be told; return the command line.
 
     Raises:
@@ -255,7 +262,7 @@ def _configure(transport: Transport, options: Options, early: bool = False) -> t
     if configurable is None:
         return ()
     with PrivateFiles() as files:
-        argv = ("claude", *arguments(options, files, early=early))
+        argv = ("claude", *arguments(options, files, older=older))
         env = {name: value for name, value in options.env.items() if value is not None}
         cwd = None if options.cwd is None else Path(options.cwd)
         configurable.configure(Launch(argv, env, cwd))

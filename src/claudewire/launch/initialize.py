@@ -1,8 +1,8 @@
 """The `initialize` request, which opens a session.
 
 What is large goes this way, and not on the command line. An old CLI ignores fields that it does not
-know: measured, 1.0.128 reads hooks and servers only, and 2.1.17 also agents, the schema and the
-system prompt, which it takes as one string only.
+know: measured, 1.0.128 and 2.0.14 read hooks and servers only, 2.0.76 also agents, the schema and the
+system prompt, which CLIs take as one string only before 2.1.197.
 
 Real CLIs read MCP servers, and best also the system prompt, from files that the command line names.
 The documents of the dialects know no such files. A dialect that is asked for by name is spoken as
@@ -12,7 +12,7 @@ its document says: `session` has both in `initialize`, `legacy` the prompt on th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,7 @@ def initialize_request(
     *,
     hooks: Mapping[str, Sequence[HookMatcher]] | None = None,
     sdk_mcp_servers: Sequence[str] = (),
+    older: Collection[str] = (),
 ) -> Initialize:
     """Make the request that opens a session.
 
@@ -64,6 +65,7 @@ def initialize_request(
         options: what the CLI is asked for.
         hooks: the hooks of the application, by event.
         sdk_mcp_servers: the names of MCP servers inside this process.
+        older: the options that the command line has instead; see `arguments`.
     """
     fields: dict[str, Any] = {
         **_prompts(options),
@@ -73,7 +75,11 @@ def initialize_request(
         "mcp_servers": _servers(options),
     }
     # An empty system prompt means something; an empty list of hooks does not.
-    said = {name: it for name, it in fields.items() if it or name == "system_prompt"}
+    said = {
+        name: it
+        for name, it in fields.items()
+        if (it or name == "system_prompt") and name not in older
+    }
     if options.managed_settings is not None:
         return ManagedInitialize(managed_settings=thaw(options.managed_settings), **said)
     return Initialize(**said)

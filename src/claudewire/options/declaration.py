@@ -27,8 +27,9 @@ class Declaration:
         flags: other flags that mean this option, and are not written like that, or not at all.
         variable: the environment variable that is set to its value.
         initialize: whether it is the field of the same name of the `initialize` request.
-        since: the oldest of the measured versions of the CLI (1.0.128, 2.1.17, 2.1.325) in which
-            the option has its effect.
+        since: the oldest of the measured versions of the CLI in which the option has its effect:
+            the program has the flag, the variable or the field, and up to 2.1.17, where it was
+            tried, also reads it.
         place: what its paths lead to: a `directory`, a `file`, a `new file` or `any` of them, on
             the machine of the CLI but for `cwd`; or a `prompt`, which is a path only if it is a
             `Path`, to a file on this machine.

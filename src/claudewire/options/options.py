@@ -90,15 +90,14 @@ class Options:
     """The program, or a command that runs it; `"simulated"` for the one that is built in."""
     remote: bool = option(False, boolean)
     """The CLI runs on another machine or in a container, and sees other files than this process.
-    Nothing is then passed in temporary files: system prompts go through `initialize` (known since
-    2.1.17), MCP servers and settings are on the command line, visible to everyone on that machine.
+    Nothing is then passed in temporary files: system prompts go through `initialize`, MCP servers and settings are on the command line, visible to everyone on that machine.
     Paths are passed as they are and not checked, except `cwd`, which is that of the process
     here."""
     cwd: StrPath | None = option(None, checks.path, place="directory")
     """The directory to work in."""
     add_dirs: Sequence[StrPath] = option((), checks.paths, "--add-dir", place="directory")
     """Further directories that tools may work in."""
-    worktree: str | bool = option(False, checks.string_or_boolean, "--worktree", since="2.1.325")
+    worktree: str | bool = option(False, checks.string_or_boolean, "--worktree", since="2.1.100")
     """Work in a new git worktree, of this name or any."""
     project_config_root: StrPath | None = option(
         None, checks.path, "--project-config-root", since="2.1.325", place="directory"
@@ -110,7 +109,7 @@ class Options:
     """Inherit nothing but what any program needs, such as `PATH` and `HOME`; `env` comes on
     top. `claudewire.launch` has the list."""
     client_app: str | None = option(
-        None, string, variable="CLAUDE_AGENT_SDK_CLIENT_APP", since="2.1.325"
+        None, string, variable="CLAUDE_AGENT_SDK_CLIENT_APP", since="2.1.100"
     )
     """What your program is called: part of the CLI's User-Agent."""
     extra_args: Mapping[str, str | Sequence[str] | None] = option(
@@ -127,29 +126,29 @@ class Options:
         None, checks.name_or_names, flags=("--fallback-model",)
     )
     """Which model to use while the first is overloaded; or several, to be tried in turn."""
-    effort: Effort | None = option(None, literal(Effort), "--effort", since="2.1.325")
+    effort: Effort | None = option(None, literal(Effort), "--effort", since="2.1.100")
     """How hard the model should try."""
     thinking: Thinking | None = option(
-        None, checks.thinking, flags=("--max-thinking-tokens", "--thinking"), since="2.1.17"
+        None, checks.thinking, flags=("--max-thinking-tokens", "--thinking"), since="2.0.14"
     )
     """`"adaptive"`, `"disabled"`, or how many tokens to think at most, 1024 at least."""
     thinking_display: ThinkingDisplay | None = option(
-        None, literal(ThinkingDisplay), "--thinking-display", since="2.1.325"
+        None, literal(ThinkingDisplay), "--thinking-display", since="2.1.100"
     )
     """How much of the thinking is shown."""
     max_turns: int | None = option(None, whole_number(1), "--max-turns")
     """How often the model may be called for one prompt, 1 at least."""
-    max_budget_usd: float | None = option(None, checks.dollars, "--max-budget-usd", since="2.1.17")
+    max_budget_usd: float | None = option(None, checks.dollars, "--max-budget-usd", since="2.0.76")
     """The CLI stops when, by its own estimate, this many dollars have been spent."""
-    task_budget: int | None = option(None, whole_number(1), "--task-budget", since="2.1.325")
+    task_budget: int | None = option(None, whole_number(1), "--task-budget", since="2.1.100")
     """How many tokens the model is told that it has for the task."""
     autocompact: AutoCompact | None = option(
-        None, checks.autocompact, "--autocompact", since="2.1.325"
+        None, checks.autocompact, "--autocompact", since="2.1.197"
     )
     """At how many tokens the conversation is summarised, 100,000 to 1,000,000, or `"auto"`."""
-    advisor: str | None = option(None, string, "--advisor", since="2.1.325")
+    advisor: str | None = option(None, string, "--advisor", since="2.1.100")
     """A second model that the first may ask."""
-    betas: Sequence[str] = option((), checks.names, "--betas", since="2.1.17")
+    betas: Sequence[str] = option((), checks.names, "--betas", since="2.0.76")
     """Features of the API that are in beta, by the names that its header takes."""
 
     # --- what the model is told ------------------------------------------------------------------
@@ -161,13 +160,12 @@ class Options:
         place="prompt",
         is_secret=True,
     )
-    """Replaces the CLI's own prompt: a string, a `Path` to a file, or several blocks, which only
-    CLIs as new as 2.1.325 take. An empty string is an empty prompt."""
+    """Replaces the CLI's own prompt: a string, a `Path` to a file, or several blocks, which a CLI
+    that does not know blocks gets as one. An empty string is an empty prompt."""
     append_system_prompt: str | os.PathLike[str] | None = option(
         None,
         checks.prompt,
         flags=("--append-system-prompt-file", "--append-system-prompt"),
-        since="2.1.17",
         place="prompt",
         is_secret=True,
     )
@@ -182,7 +180,7 @@ class Options:
     )
     """Is added to the system prompts of subagents: a string, or a `Path` to a file."""
     exclude_dynamic_sections: bool = option(
-        False, boolean, "--exclude-dynamic-system-prompt-sections", since="2.1.325"
+        False, boolean, "--exclude-dynamic-system-prompt-sections", since="2.1.100"
     )
     """Keep what differs between machines out of the CLI's own prompt, so that it can be cached."""
     system_prompt_snapshot: bool | None = option(
@@ -190,22 +188,23 @@ class Options:
     )
     """Whether a resumed conversation keeps the system prompt that it began with; by default yes."""
     plan_mode_instructions: str | None = option(
-        None, string, initialize=True, flags=("--plan-mode-instructions",), since="2.1.325"
+        None, string, initialize=True, flags=("--plan-mode-instructions",), since="2.1.197"
     )
     """What the model is told in plan mode, instead of the CLI's own instructions."""
     json_schema: JSONObject | None = option(
-        None, checks.json_schema, initialize=True, flags=("--json-schema",), since="2.1.17"
+        None, checks.json_schema, initialize=True, flags=("--json-schema",), since="2.0.76"
     )
     """The model answers with an object of this schema, by calling a tool."""
-    verbatim_prompts: bool = option(False, boolean, since="2.1.325")
+    verbatim_prompts: bool = option(False, boolean, since="2.1.250")
     """Prompts are passed on as they are: the CLI looks for no commands or mentions in them."""
 
     # --- tools and permissions -------------------------------------------------------------------
 
     builtin_tools: Sequence[str] | Literal["default"] | None = option(
-        None, checks.builtin_tools, flags=("--tools",), since="2.1.17"
+        None, checks.builtin_tools, flags=("--tools",)
     )
-    """Names of the built-in tools of the CLI that exist; all if not given, none if empty."""
+    """Names of the built-in tools of the CLI that exist; all if not given, none if empty. CLIs up to
+    2.0.14 are told to refuse the others, as far as these are known."""
     allowed_tools: Sequence[str] = option(
         (), checks.rules, flags=("--allowedTools", "--allowed-tools")
     )
@@ -220,7 +219,7 @@ class Options:
     )
     """What the CLI does about tools that no rule covers. `manual` is a new name for `default`."""
     allow_dangerously_skip_permissions: bool = option(
-        False, boolean, "--allow-dangerously-skip-permissions", since="2.1.17"
+        False, boolean, "--allow-dangerously-skip-permissions", since="2.0.76"
     )
     """Make it possible to change to the mode `bypassPermissions` later."""
     permission_prompts: PermissionPrompts | None = option(
@@ -228,14 +227,14 @@ class Options:
     )
     """Whom the CLI asks: the host, or no one, and then the answer is no."""
     tool_aliases: Mapping[str, str] = option(
-        EMPTY, checks.mapping_of(string), initialize=True, since="2.1.325"
+        EMPTY, checks.mapping_of(string), initialize=True, since="2.1.197"
     )
     """The tools that take the place of others: from a built-in name to another tool's."""
     question_preview_format: PreviewFormat | None = option(
         None,
         literal(PreviewFormat),
         variable="CLAUDE_CODE_QUESTION_PREVIEW_FORMAT",
-        since="2.1.325",
+        since="2.1.100",
     )
     """The format of the previews that the model writes for the options in its questions."""
 
@@ -251,14 +250,13 @@ class Options:
     """Files that define MCP servers."""
     strict_mcp_config: bool = option(False, boolean, "--strict-mcp-config")
     """Use only the MCP servers that are given here."""
-    agent: str | None = option(None, string, "--agent", since="2.1.17")
+    agent: str | None = option(None, string, "--agent", since="2.0.76")
     """The agent that is the main one."""
     agents: Mapping[str, Agent | AgentDefinition | JSONObject] = option(
         EMPTY,
         checks.mapping_of(agent_definition),
         initialize=True,
         flags=("--agents",),
-        since="2.1.17",
         is_secret=True,
     )
     """Subagents, by name: see `Agent`."""
@@ -266,20 +264,20 @@ class Options:
         (),
         list_of(checks.plugin),
         flags=("--plugin-dir", "--plugin-dir-no-mcp"),
-        since="2.1.17",
+        since="2.0.76",
         place="any",
     )
     """Directories or `.zip` files of plugins."""
-    plugin_urls: Sequence[str] = option((), checks.names, "--plugin-url", since="2.1.325")
+    plugin_urls: Sequence[str] = option((), checks.names, "--plugin-url", since="2.1.197")
     """URLs of the `.zip` files of more plugins."""
     plugin_delivery: PluginDelivery = option(
         "flags", literal(PluginDelivery), flags=("--await-initialize",), since="2.1.325"
     )
     """How the CLI is told of `plugins`: by flags, or (since 2.1.261) in `initialize`."""
-    skills: Sequence[str] | Literal["all"] | None = option(None, checks.skills, since="2.1.325")
+    skills: Sequence[str] | Literal["all"] | None = option(None, checks.skills, since="2.1.197")
     """Skills that may be used without asking. A list also hides the others."""
     disable_slash_commands: bool = option(
-        False, boolean, "--disable-slash-commands", since="2.1.17"
+        False, boolean, "--disable-slash-commands", since="2.0.76"
     )
     """Turn off skills and commands."""
 
@@ -301,14 +299,14 @@ class Options:
         is_secret=True,
     )
     """Settings that can only restrict, as an administrator would give them."""
-    sandbox: SandboxSettings | JSONObject | None = option(None, checks.json_object, since="2.1.325")
+    sandbox: SandboxSettings | JSONObject | None = option(None, checks.json_object, since="2.1.100")
     """How commands are confined; part of the settings. If enabled, the CLI refuses to start where
     it cannot have a sandbox, unless `failIfUnavailable` is False."""
-    bare: bool = option(False, boolean, "--bare", since="2.1.325")
+    bare: bool = option(False, boolean, "--bare", since="2.1.100")
     """Leave out hooks, plugins, memory, CLAUDE.md and the keychain."""
-    safe_mode: bool = option(False, boolean, "--safe-mode", since="2.1.325")
+    safe_mode: bool = option(False, boolean, "--safe-mode", since="2.1.197")
     """Leave out everything that can be customised."""
-    restricted: bool = option(False, boolean, "--restricted", since="2.1.325")
+    restricted: bool = option(False, boolean, "--restricted", since="2.1.250")
     """Leave out tools that run commands or fetch pages, and settings files."""
 
     # --- which conversation ----------------------------------------------------------------------
@@ -321,20 +319,20 @@ class Options:
     """Do not add to the conversation that is continued: begin a new one from it."""
     session_id: str | None = option(None, checks.session_uuid, "--session-id")
     """The id, a UUID, of the new conversation."""
-    resume_session_at: str | None = option(None, string, "--resume-session-at", since="2.1.17")
+    resume_session_at: str | None = option(None, string, "--resume-session-at", since="2.0.76")
     """Continue from this message, by its uuid, and forget what came after it."""
-    resume_drops_turn: str | None = option(None, string, "--resume-drops-turn", since="2.1.325")
+    resume_drops_turn: str | None = option(None, string, "--resume-drops-turn", since="2.1.250")
     """The uuid of the prompt whose turn `resume_session_at` forgets."""
     persist_session: bool = option(
-        True, boolean, flags=("--no-session-persistence",), since="2.1.17"
+        True, boolean, flags=("--no-session-persistence",), since="2.0.76"
     )
     """Keep the conversation on disk. If not, it cannot be resumed."""
-    session_mirror: bool = option(False, boolean, "--session-mirror", since="2.1.325")
+    session_mirror: bool = option(False, boolean, "--session-mirror", since="2.1.100")
     """Report everything that is written to disk, in `transcript_mirror` messages."""
-    title: str | None = option(None, string, initialize=True, since="2.1.325")
+    title: str | None = option(None, string, initialize=True, since="2.1.197")
     """The title of the conversation in lists."""
     enable_file_checkpointing: bool = option(
-        False, boolean, variable="CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", since="2.1.17"
+        False, boolean, variable="CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", since="2.0.76"
     )
     """Remember files as they were, so that changes to them can be undone."""
 
@@ -342,26 +340,28 @@ class Options:
 
     include_partial_messages: bool = option(False, boolean, "--include-partial-messages")
     """Report messages of the model while they are being written."""
-    include_hook_events: bool = option(False, boolean, "--include-hook-events", since="2.1.325")
+    include_hook_events: bool = option(False, boolean, "--include-hook-events", since="2.1.100")
     """Report when hooks run."""
-    forward_subagent_text: bool = option(False, boolean, "--forward-subagent-text", since="2.1.325")
+    forward_subagent_text: bool = option(False, boolean, "--forward-subagent-text", since="2.1.250")
     """Report what subagents say and think, not only which tools they use."""
-    replay_user_messages: bool = option(False, boolean, "--replay-user-messages")
+    replay_user_messages: bool = option(
+        False, boolean, "--replay-user-messages", since="2.0.14"
+    )
     """Report prompts when they have been taken up."""
-    prompt_suggestions: bool = option(False, boolean, "--prompt-suggestions", since="2.1.325")
+    prompt_suggestions: bool = option(False, boolean, "--prompt-suggestions", since="2.1.197")
     """Suggest after each turn what the user may want to say next."""
-    agent_progress_summaries: bool = option(False, boolean, initialize=True, since="2.1.325")
+    agent_progress_summaries: bool = option(False, boolean, initialize=True, since="2.1.100")
     """Report in a few words what subagents are doing."""
-    per_task_stop_affordance: bool = option(False, boolean, initialize=True, since="2.1.325")
+    per_task_stop_affordance: bool = option(False, boolean, initialize=True, since="2.1.250")
     """The application can stop single tasks, so an interrupt spares those in the background."""
-    supported_dialog_kinds: Sequence[str] = option((), strings, initialize=True, since="2.1.325")
+    supported_dialog_kinds: Sequence[str] = option((), strings, initialize=True, since="2.1.197")
     """Which kinds of dialogs the application can show; the CLI does not ask for others."""
-    enable_auth_status: bool = option(False, boolean, "--enable-auth-status", since="2.1.17")
+    enable_auth_status: bool = option(False, boolean, "--enable-auth-status", since="2.0.76")
     """Report the progress of a login."""
     debug: bool | str = option(False, checks.string_or_boolean, "--debug")
     """Log what the CLI does; of some categories only, if named: `"api,hooks"`."""
     debug_file: StrPath | None = option(
-        None, checks.path, "--debug-file", since="2.1.325", place="new file"
+        None, checks.path, "--debug-file", since="2.1.100", place="new file"
     )
     """The file for that log."""
 

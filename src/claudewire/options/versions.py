@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..wire import parse_version
+from ..wire import KNOWN_REQUESTS, parse_version
 from .options import DECLARATIONS, Options, given_options
 
 __all__ = ["MEASURED", "may_ignore", "unsupported"]
 
-MEASURED = ("1.0.128", "2.1.17", "2.1.325")
+MEASURED = tuple(KNOWN_REQUESTS)
 """The versions that were measured, from the oldest to the newest."""
 
-_OLD, _MIDDLE, _NEW = MEASURED
+_OLD = MEASURED[0]
+
+_TAKEN_FOR_NOTHING = frozenset({"replay_user_messages"})
+"""Options whose flag is taken by versions in which it has no effect."""
 
 
 def unsupported(options: Options, version: str | None) -> dict[str, str]:
@@ -25,46 +28,42 @@ def unsupported(options: Options, version: str | None) -> dict[str, str]:
         options: the options.
         version: of the CLI, such as `2.1.17` or `2.1.17 (Claude Code)`.
     """
-    needed = {name: _needed(options, name, value) for name, value in given_options(options)}
+    needed = {name: _needed(name, value) for name, value in given_options(options)}
     has = parse_version(version)
     return {name: since for name, since in needed.items() if parse_version(since) > has}
 
 
 def may_ignore(options: Options, version: str | None) -> dict[str, str]:
-    """Say which of the given options a CLI may ignore without a word, because it is too old.
+    """Say which of the given options a CLI ignores without a word, because it is too old.
 
     Args:
         options: the options.
-        version: what the CLI says to be in its answer to `initialize`; None if it says nothing, as
-            CLIs do that are older than 2.1.325.
+        version: which version the CLI is; None for any.
     """
-    unknown = unsupported(options, version or _MIDDLE)
-    return {name: since for name, since in unknown.items() if not _is_flag(name)}
+    unknown = unsupported(options, version)
+    return {name: since for name, since in unknown.items() if since != _OLD and not _is_flag(name)}
 
 
 def _is_flag(name: str) -> bool:
     """Whether an option is on the command line: a CLI that does not know it exits."""
     declared = DECLARATIONS[name]
-    return bool(declared.all_flags) and not declared.initialize
+    is_refused = bool(declared.all_flags) and name not in _TAKEN_FOR_NOTHING
+    return is_refused and not declared.initialize
 
 
-def _needed(options: Options, name: str, value: Any) -> str:
+def _needed(name: str, value: Any) -> str:
     since = DECLARATIONS[name].since
-    return max(since, _needed_by_value(options, name, value), key=parse_version)
+    return max(since, _needed_by_value(name, value), key=parse_version)
 
 
-def _needed_by_value(options: Options, name: str, value: Any) -> str:
+def _needed_by_value(name: str, value: Any) -> str:
     """Say what a value needs beyond what its option does."""
-    if name == "system_prompt" and isinstance(value, tuple):
-        return _NEW
-    if name == "system_prompt" and options.remote:
-        return _MIDDLE
     if name == "thinking" and isinstance(value, str):
-        return _NEW
+        return "2.1.100"
     if name == "permission_mode":
-        return {"dontAsk": _MIDDLE, "auto": _NEW}.get(value, _OLD)
+        return {"dontAsk": "2.1.17", "auto": "2.1.100"}.get(value, _OLD)
     if name == "fallback_model" and (not isinstance(value, str) or "," in value):
-        return _NEW
+        return "2.1.325"
     if name == "plugins" and any(plugin.skip_mcp_discovery for plugin in value):
-        return _NEW
+        return "2.1.197"
     return _OLD

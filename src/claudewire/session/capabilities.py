@@ -8,11 +8,14 @@ requests that change nothing.
 
 from __future__ import annotations
 
+from ..errors import RequestError
 from ..wire import (
     EARLIEST,
     LAST_SILENT,
+    NAMES_PROMPTS,
     TAKES_CANCEL,
     TAKES_NOTES,
+    GetBinaryVersion,
     InitializeResult,
     InitMessage,
     McpStatus,
@@ -34,9 +37,6 @@ TRIALS: dict[tuple[int, ...], RewindFiles | McpToggle] = {
 }
 """Requests that a CLI refuses at once, and the oldest one that does so; others say nothing."""
 
-NAMES_PROMPTS = (2, 1, 325)
-"""The oldest CLI whose `init` messages are known to name the prompts of their turn."""
-
 
 class Capabilities:
     """What is known of one CLI.
@@ -44,7 +44,7 @@ class Capabilities:
     Attributes:
         info: its answer to `initialize`.
         init: how it described itself in its last turn.
-        resembles: which of the silent versions it is most like, once that was tried.
+        resembles: which of the measured versions it is most like, or is, once that was tried.
     """
 
     def __init__(self) -> None:
@@ -64,8 +64,13 @@ class Capabilities:
         if self.version:
             return self.version <= LAST_SILENT
         info = self.info
-        is_real = info is not None and None not in (info.commands, info.available_output_styles)
-        return is_real and info is not None and info.agents is None and info.pid is None
+        return self.is_real and info is not None and info.agents is None and info.pid is None
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it opens a conversation as the real CLI does."""
+        info = self.info
+        return info is not None and None not in (info.commands, info.available_output_styles)
 
     @property
     def takes_cancel(self) -> bool:
@@ -91,6 +96,29 @@ class Capabilities:
             return lacks_request(version, request)
         at_least, at_most = (lacks_request(it, request) for it in (LAST_SILENT, EARLIEST))
         return at_most if at_least == at_most else None
+
+    async def find_version(self, link: Link, timeout: float | None) -> tuple[int, ...]:
+        """Return which version it is, or the newest of those that it may be.
+
+        Raises:
+            RequestError: it does not answer.
+            TransportClosed: it has exited.
+        """
+        if self.version or self.resembles:
+            return self.version or self.resembles
+        if self.is_silent:
+            await self.try_out(link, timeout)
+        else:
+            await self._ask_version(link, timeout)
+        return self.resembles
+
+    async def _ask_version(self, link: Link, timeout: float | None) -> None:
+        try:
+            answer = await link.ask(GetBinaryVersion(), timeout=timeout)
+        except RequestError:
+            self.resembles = TAKES_CANCEL  # newer ones know that request
+        else:
+            self.resembles = parse_version(answer.version)
 
     async def try_out(self, link: Link, timeout: float | None) -> None:
         """Find out which of the silent ones it is like.

@@ -199,17 +199,14 @@ class Servers:
     async def toggle(self, name: str, enabled: bool) -> None:
         """Switch a server on or off; see `Session.toggle_server`."""
         async with self._changing:
-            is_ours = name in self._added or name in self._hosted
-            try:
+            if name not in self._added and name not in self._hosted:
                 await self._core.request(McpToggle(name, enabled), self._timeout)
-            except RequestError as error:
-                # An old CLI does not know its host's servers by name, nor does a new one know
-                # those that were off when it was started.
-                if not is_ours or isinstance(error, RequestTimeout):
-                    raise
-                await self._set_servers(**{"also" if enabled else "without": name})
-            if is_ours:
-                (self._off.discard if enabled else self._off.add)(name)
+                return
+            # Not `mcp_toggle`: an old CLI does not know its host's servers by name, a new one does
+            # not know those that were off when it was started, and 2.1.250 accepts it for a server
+            # of its host and changes nothing.
+            await self._set_servers(**{"also" if enabled else "without": name})
+            (self._off.discard if enabled else self._off.add)(name)
 
     # --- what the CLI is told --------------------------------------------------------------------
 

@@ -6,13 +6,13 @@ whatever a person would have to allow, the answer is then no.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cached_property, partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from ..launch import initialize_request
-from ..options import Options, check_agents, may_ignore
+from ..options import Options, check_agents
 from ..wire import (
     AUTO,
     MODERN,
@@ -134,11 +134,19 @@ class RequestHandlers:
 
     # --- opening ---------------------------------------------------------------------------------
 
-    def open(self, options: Options, link: Link) -> Initialize:
-        """Connect to a link; return the request that opens the conversation."""
+    def open(self, options: Options, link: Link, older: Collection[str] = ()) -> Initialize:
+        """Connect to a link; return the request that opens the conversation.
+
+        Args:
+            options: what the CLI is asked for.
+            link: leads to the CLI.
+            older: the options that it reads from the command line instead.
+        """
         names = self.servers.open(link)
         hooks = {} if self._hooks is None else self._hooks.config()
-        return initialize_request(options, hooks=hooks, sdk_mcp_servers=names)
+        return initialize_request(
+            options, hooks=hooks, sdk_mcp_servers=names, older=older
+        )
 
     def check(self, info: InitializeResult) -> None:
         """Check that the CLI has taken the hooks and agents.
@@ -149,8 +157,6 @@ class RequestHandlers:
         if self._hooks is not None:
             self._hooks.check(info)
         check_agents(self._core.options.agents, info)
-        for name, since in may_ignore(self._core.options, info.claude_code_version).items():
-            log.warning("The CLI may ignore %s, which is known to work since %s", name, since)
 
     # --- serving ---------------------------------------------------------------------------------
 

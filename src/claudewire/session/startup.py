@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import anyio
@@ -18,8 +19,17 @@ from ..errors import (
     describe,
 )
 from ..launch import open_transport
-from ..options import Options
-from ..wire import EARLIEST, Connection, InitializeResult, Role
+from ..options import Options, may_ignore
+from ..wire import (
+    EARLIEST,
+    READS_BLOCKS,
+    READS_PROMPTS,
+    TAKES_CANCEL,
+    Connection,
+    InitializeResult,
+    Role,
+    parse_version,
+)
 from .events import SessionState
 from .link import Link
 
@@ -49,69 +59,99 @@ async def start_cli(core: Core, handlers: RequestHandlers, options: Options) -> 
     core.settle()
 
 
-class _TooEarly(Exception):
-    """The CLI is one up to 2.0.14, which has to be told some things in other flags."""
+class _ReadsOlder(Exception):
+    """The CLI has to be told these options in another way."""
+
+    def __init__(self, options: Collection[str]) -> None:
+        self.options = options
 
 
 async def _open(core: Core, handlers: RequestHandlers, options: Options) -> InitializeResult | None:
-    """Open the conversation; with another CLI if this one has to be told things in other flags."""
+    """Open the conversation; with another CLI if this one reads some options in another way."""
     kept, core.keeps_held = core.keeps_held, True
     try:
         await _open_link(core, handlers, options)
         return await _initialize(core, handlers, options)
     except CLIError as error:
-        if not _refuses_prompt(error, core, options):
+        older = _refused(error, options)
+        if not (older and _can_start_another(core)):
             raise
-    except _TooEarly:
-        pass
+    except _ReadsOlder as found:
+        older = found.options
     finally:
         core.keeps_held = kept
     core.begin_restart()
     await core.until_free()
     core.claim.expect(options)
-    await _open_link(core, handlers, options, early=True)
-    return await _initialize(core, handlers, options, early=True)
+    await _open_link(core, handlers, options, older=older)
+    return await _initialize(core, handlers, options, older=older)
 
 
-def _refuses_prompt(error: CLIError, core: Core, options: Options) -> bool:
-    """Whether the CLI has exited because of a flag that can be replaced by an older one."""
-    is_refused = error.cause is Cause.BAD_FLAG and "--append-system-prompt-file" in str(error)
-    return is_refused and options.append_system_prompt is not None and _can_start_another(core)
+def _refused(error: CLIError, options: Options) -> Collection[str]:
+    """The options to write in another way for a CLI that has exited because of a flag of theirs."""
+    flags = ("--append-system-prompt-file", "--tools")
+    if error.cause is Cause.BAD_FLAG and any(f"option {flag}" in str(error) for flag in flags):
+        return _read_otherwise(options, EARLIEST)
+    return ()
+
+
+def _read_otherwise(options: Options, version: tuple[int, ...]) -> Collection[str]:
+    """The given options that this version reads from other places."""
+    prompt = options.system_prompt
+    reads = {
+        "agents": EARLIEST < version or not options.agents,
+        "append_system_prompt": READS_PROMPTS <= version or options.append_system_prompt is None,
+        "builtin_tools": EARLIEST < version or options.builtin_tools is None,
+        "system_prompt": not isinstance(prompt, tuple) or READS_BLOCKS <= version,
+    }
+    if options.remote and prompt is not None and version < READS_PROMPTS:
+        reads["system_prompt"] = False
+    return [name for name, is_read in reads.items() if not is_read]
 
 
 def _can_start_another(core: Core) -> bool:
     return core.transport is None or callable(core.transport)
 
 
-async def _check_early(core: Core, link: Link, options: Options, early: bool) -> None:
-    """Find out whether a CLI ignores what it was given in `initialize`, if that matters.
+async def _check_options(core: Core, link: Link, options: Options, older: Collection[str]) -> None:
+    """Find out whether the CLI ignores what it was given, if it is given what some ignore.
 
     Raises:
         CLIError: it does, and there is no other way.
-        _TooEarly: it does, and reads flags.
+        _ReadsOlder: it does, and there is.
     """
-    told = [name for name in ("agents", "json_schema") if getattr(options, name)]
-    if not told or (early and told == ["agents"]) or not core.capabilities.is_silent:
+    capabilities = core.capabilities
+    least = capabilities.version or (() if capabilities.is_silent else TAKES_CANCEL)
+    ignored = may_ignore(options, ".".join(map(str, least)))
+    # A CLI that does not know `--tools` has not come this far.
+    otherwise = {*_read_otherwise(options, least)} - {*older} - {"builtin_tools"}
+    if not (ignored or otherwise) or not capabilities.is_real:
         return
-    await core.capabilities.try_out(link, options.timeouts.request)
-    if core.capabilities.resembles > EARLIEST:
-        return
-    if "json_schema" not in told and _can_start_another(core):
-        raise _TooEarly
-    lost = "output" if "json_schema" in told else "agents"
-    raise CLIError(
-        f"This CLI is too old for {lost}: it would ignore that without a word",
-        cause=Cause.REFUSED,
+    version = await capabilities.find_version(link, options.timeouts.request)
+    lost = [name for name, since in ignored.items() if parse_version(since) > version]
+    otherwise &= {*_read_otherwise(options, version)}
+    if otherwise and not lost and _can_start_another(core):
+        raise _ReadsOlder({*otherwise, *older})
+    if lost or otherwise:
+        raise _too_old([*lost, *sorted(otherwise)], ignored, link)
+
+
+def _too_old(lost: Sequence[str], since: Mapping[str, str], link: Link) -> CLIError:
+    names = ", ".join("output" if name == "json_schema" else name for name in lost)
+    needed = max((since.get(name, "2.1.197") for name in lost), key=parse_version)
+    return CLIError(
+        f"This CLI is too old for {names}: it would ignore that without a word",
+        cause=Cause.WRONG_VERSION,
         evidence=link.evidence(),
-        advice="Use a CLI from 2.0.76 on.",
+        advice=f"Use a CLI from {needed} on.",
     )
 
 
 async def _open_link(
-    core: Core, handlers: RequestHandlers, options: Options, *, early: bool = False
+    core: Core, handlers: RequestHandlers, options: Options, *, older: Collection[str] = ()
 ) -> None:
     with anyio.CancelScope() as core.opening:
-        connected = await open_transport(options, core.transport, early=early)
+        connected = await open_transport(options, core.transport, older=older)
         link = Link(
             connected.transport,
             Connection(Role.CLIENT, dialect=options.dialect, max_line=options.max_line),
@@ -134,10 +174,10 @@ async def _open_link(
 
 
 async def _initialize(
-    core: Core, handlers: RequestHandlers, options: Options, *, early: bool = False
+    core: Core, handlers: RequestHandlers, options: Options, *, older: Collection[str] = ()
 ) -> InitializeResult | None:
     link = core.check()
-    body = handlers.open(options, link)
+    body = handlers.open(options, link, older)
     if not (options.handshake and _opens_with_initialize(core)):
         return None
     seconds = options.timeouts.start
@@ -157,7 +197,7 @@ async def _initialize(
             return None  # its answer has shown which dialect it speaks
         raise CLIError(error.message, cause=Cause.REFUSED, evidence=error.evidence) from error
     core.learn(info=info)
-    await _check_early(core, link, options, early)
+    await _check_options(core, link, options, older)
     handlers.check(info)
     await handlers.servers.restore()
     return info

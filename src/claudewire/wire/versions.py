@@ -11,8 +11,12 @@ import re
 
 __all__ = [
     "EARLIEST",
+    "EARLY_TOOLS",
     "KNOWN_REQUESTS",
     "LAST_SILENT",
+    "NAMES_PROMPTS",
+    "READS_BLOCKS",
+    "READS_PROMPTS",
     "TAKES_CANCEL",
     "TAKES_NOTES",
     "lacks_request",
@@ -27,9 +31,43 @@ LAST_SILENT = (2, 1, 17)
 """Up to here a CLI does not answer requests that it does not know (measured: not within 6 s). From
 2.1.100 on it answers them with an error."""
 
+EARLY_TOOLS = (
+    "Bash",
+    "BashOutput",
+    "Edit",
+    "ExitPlanMode",
+    "Glob",
+    "Grep",
+    "KillShell",
+    "ListMcpResourcesTool",
+    "MultiEdit",
+    "NotebookEdit",
+    "Read",
+    "ReadMcpResourceTool",
+    "Skill",
+    "SlashCommand",
+    "Task",
+    "TodoWrite",
+    "WebFetch",
+    "WebSearch",
+    "Write",
+)
+"""The built-in tools of the CLIs that do not know `--tools`, as `init` lists them in 1.0.128 and
+2.0.14."""
+
+READS_PROMPTS = (2, 0, 76)
+"""From here on `initialize` can bring the system prompt and what is appended to it."""
+
+READS_BLOCKS = (2, 1, 197)
+"""From here on the system prompt in `initialize` can have several blocks. 2.1.100 and older ones
+fall back to their own prompt."""
+
 TAKES_CANCEL = (2, 1, 100)
 """From here on `control_cancel_request` is taken. 1.0.128, 2.0.14 and 2.1.17 exit when they get
 one."""
+
+NAMES_PROMPTS = (2, 1, 325)
+"""The oldest CLI whose `init` messages are known to name the prompts of their turn."""
 
 TAKES_NOTES = (2, 1, 250)
 """From here on `shouldQuery: false` adds to the conversation, and `command_lifecycle` shows that

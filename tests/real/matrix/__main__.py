@@ -1,0 +1,171 @@
+"""The command behind `scripts/matrix`; `--help` says what it can do."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+from tests.helpers.real_clis import ROOT, why_not
+
+from claudewire.wire import parse_version
+
+from .behaviour import VERSIONS, Behaviour
+from .document import DOCUMENT, Results, counts, render
+from .runner import Outcome, Verdict, chosen, run
+from .wire_changes import compare, nearest, record_all
+
+KEPT = ROOT / ".tools" / "matrix"
+"""Where results are kept: those of each version in a file."""
+
+LANES = max(2, (os.cpu_count() or 1) + 1)
+"""How many CLIs work at the same time: they wait a lot."""
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        "scripts/matrix", description="Play every behaviour with real CLIs of eight versions."
+    )
+    parser.add_argument(
+        "--version",
+        action="append",
+        metavar="X.Y.Z",
+        help="only this version, which is installed first; can be repeated. With one that is no "
+        "column of the table, also print how its wire differs, and what to do",
+    )
+    parser.add_argument("--only", default="", help="names, subjects or tags, joined with commas")
+    parser.add_argument("--repeat", type=int, default=1, help="play each so many times")
+    parser.add_argument("--lanes", type=int, default=LANES, help="how many at the same time")
+    parser.add_argument("--write", action="store_true", help=f"write {DOCUMENT.name}")
+    parser.add_argument(
+        "--wire",
+        nargs=2,
+        metavar=("OLD", "NEW"),
+        help="only print what changed on the wire between two recorded versions",
+    )
+    parser.add_argument("--record", action="store_true", help="make the recordings anew first")
+    return parser.parse_args(arguments)
+
+
+class Progress:
+    """Prints and counts what comes of each cell."""
+
+    def __init__(self, cells: int) -> None:
+        self.cells = cells
+        self.results: Results = {}
+        self.failures: list[str] = []
+        self._done = 0
+        self._begun = time.monotonic()
+
+    def __call__(self, version: str, behaviour: Behaviour, outcome: Outcome) -> None:
+        self._done += 1
+        of_version = self.results.setdefault(version, {})
+        before = of_version.get(behaviour.name)
+        if before is None or before.verdict is not Verdict.FAILS:
+            of_version[behaviour.name] = outcome
+        seconds = time.monotonic() - self._begun
+        line = f"[{self._done}/{self.cells} {seconds:4.0f} s] {version:8} {behaviour.name}"
+        if outcome.verdict is Verdict.FAILS:
+            self.failures.append(f"{version} {behaviour.name}: {outcome.evidence}")
+        print(f"{line}: {outcome.verdict} {outcome.evidence}".rstrip(), flush=True)
+
+
+def install(versions: Sequence[str]) -> None:
+    subprocess.run(["scripts/real-clis", *versions], cwd=ROOT, check=True)
+    for version in versions:
+        if (reason := why_not(version)) is not None:
+            raise SystemExit(reason)
+
+
+def keep(results: Results) -> None:
+    KEPT.mkdir(parents=True, exist_ok=True)
+    for version, outcomes in results.items():
+        rows = {name: [it.verdict, it.evidence] for name, it in outcomes.items()}
+        (KEPT / f"{version}.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
+
+
+def what_to_do(version: str, failures: Sequence[str]) -> str:
+    """Say what follows for a version that nobody has tried before."""
+    if not failures:
+        return (
+            f"Everything that {version} supports holds. To make it a column: add it to VERSIONS in "
+            "tests/real/matrix/behaviour.py and, if it is the newest, to tests/helpers/real_clis.py "
+            "and scripts/real-clis; add its requests to src/claudewire/wire/versions.py and its "
+            "persona to src/claudewire/simulator/personas.py; declare new fields in "
+            "src/claudewire/wire/types; then run scripts/matrix --record --write."
+        )
+    return (
+        f"{len(failures)} cells fail with {version}. For each: see whether the CLI has changed (the "
+        "changes of the wire are above) or lacks it. What the library must do differently depends "
+        "on what the CLI can do, not on its number; if only the number tells, it goes into "
+        "src/claudewire/wire/versions.py with the measurement. A fault of the CLI is recorded in "
+        "`deviates` of the behaviour."
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    given = parse(arguments)
+    # Behaviours provoke what is logged: failing handlers, killed CLIs.
+    logging.disable(logging.CRITICAL)
+    if given.wire:
+        print(compare(*given.wire))
+        return 0
+    versions = sorted(given.version or VERSIONS, key=parse_version)
+    install(versions)
+    if given.record:
+        anyio.run(record_all, versions)
+    behaviours = chosen([it for it in given.only.split(",") if it])
+    if not behaviours:
+        raise SystemExit(f"No behaviour, subject or tag is called {given.only}")
+    progress = Progress(len(behaviours) * len(versions) * given.repeat)
+
+    async def play() -> None:
+        await run(versions, behaviours, progress, lanes=given.lanes, repeat=given.repeat)
+
+    anyio.run(play)
+    return finish(given, versions, behaviours, progress)
+
+
+def finish(
+    given: argparse.Namespace,
+    versions: Sequence[str],
+    behaviours: Sequence[Behaviour],
+    progress: Progress,
+) -> int:
+    results = progress.results
+    print()
+    for version in versions:
+        found = Counter(it.verdict for it in results[version].values())
+        print(f"{version:8} {counts(found)}")
+    missing = [
+        f"{version} {it.name}: it was not played"
+        for version in versions
+        for it in behaviours
+        if it.name not in results[version]
+    ]
+    for failure in [*progress.failures, *missing]:
+        print(f"FAILS: {failure}")
+    if not given.only and given.repeat == 1:
+        keep(results)
+    for version in versions:
+        if version not in VERSIONS:
+            anyio.run(record_all, [version])
+            print(f"\n{compare(nearest(version), version)}\n")
+            print(what_to_do(version, progress.failures))
+    is_whole = {*VERSIONS} == {*versions} and not given.only
+    if given.write and is_whole and not (progress.failures or missing):
+        Path(DOCUMENT).write_text(render(results), encoding="utf-8")
+        print(f"Wrote {DOCUMENT}")
+    return 1 if progress.failures or missing else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

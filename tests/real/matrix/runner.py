@@ -1,0 +1,223 @@
+"""Plays behaviours with a version of the CLI, and says what came of each."""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import import_module
+from itertools import groupby
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from claudewire.errors import Cause, CLIError, Error, UnsupportedRequest
+
+from .behaviour import TABLE, VERSIONS, Behaviour, Deviation, Lacking
+from .stage import Stage
+
+SUBJECTS = (
+    "turns",
+    "permissions",
+    "hooks",
+    "tools",
+    "interrupts",
+    "tasks",
+    "requests",
+    "prompts",
+    "options",
+    "conversations",
+    "failures",
+    "processes",
+)
+"""The modules of behaviours, in the order of the table."""
+
+for _subject in SUBJECTS:
+    import_module(f"tests.real.matrix.{_subject}")
+
+LONG = 60.0
+"""Seconds that one behaviour may take. Most take one."""
+
+
+class Verdict(StrEnum):
+    """What came of a behaviour."""
+
+    HOLDS = "holds"
+    LACKS = "not in this version"
+    DEVIATES = "deviation of the CLI"
+    FAILS = "fails"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One cell of the table: what came of it, and how that shows."""
+
+    verdict: Verdict
+    evidence: str = ""
+
+
+Group = tuple[Behaviour, ...]
+"""What is played in one session, or one behaviour that is alone."""
+
+Report = Callable[[str, Behaviour, Outcome], object]
+
+
+def groups(behaviours: Sequence[Behaviour]) -> Iterator[Group]:
+    """Put together what can share a session."""
+    for is_alone, found in groupby(
+        sorted(behaviours, key=lambda it: (it.alone, it.subject)), lambda it: it.alone
+    ):
+        if is_alone:
+            yield from ((each,) for each in found)
+        else:
+            for _, together in groupby(found, lambda it: it.subject):
+                yield tuple(together)
+
+
+async def play(version: str, group: Group, report: Report, repeat: int = 1) -> None:
+    """Play a group with one version, as often as is asked for."""
+    if group[0].alone:
+        for _ in range(repeat):
+            report(version, group[0], await _play_alone(version, group[0]))
+        return
+    left = [each for each in group for _ in range(repeat)]
+    while left:
+        left = left[await _play_shared(version, left, report) :]
+
+
+async def _play_alone(version: str, behaviour: Behaviour) -> Outcome:
+    stage = Stage(version, [behaviour])
+    await _in_thread(stage.cage.__enter__)
+    try:
+        stage.begin(behaviour)
+        return await _judge(stage, behaviour)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _in_thread(stage.cage.close)
+
+
+async def _play_shared(version: str, group: Sequence[Behaviour], report: Report) -> int:
+    """Play until something fails; return how many were played."""
+    stage = Stage(version, {it.name: it for it in group}.values())
+    subject = import_module(group[0].play.__module__)
+    await _in_thread(stage.cage.__enter__)
+    try:
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(stage.open(**subject.options(stage)))
+            except Exception as error:
+                report(version, group[0], Outcome(Verdict.FAILS, _failure(error)))
+                return 1
+            for count, behaviour in enumerate(group, 1):
+                before = stage.commands()
+                stage.begin(behaviour)
+                outcome = await _judge(stage, behaviour, before)
+                report(version, behaviour, outcome)
+                if outcome.verdict is Verdict.FAILS or stage.session.failure is not None:
+                    return count
+    except Exception as error:  # when the session was closed
+        report(version, group[-1], Outcome(Verdict.FAILS, f"when closed: {_failure(error)}"))
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _in_thread(stage.cage.close)
+    return len(group)
+
+
+async def _judge(stage: Stage, behaviour: Behaviour, before: Counter[str] | None = None) -> Outcome:
+    return expected(behaviour, stage.version, await _attempt(stage, behaviour, before))
+
+
+async def _attempt(stage: Stage, behaviour: Behaviour, before: Counter[str] | None) -> Outcome:
+    try:
+        with anyio.fail_after(LONG):
+            await behaviour.play(stage)
+            if before is not None:
+                await stage.session.wait_idle(tasks="cancel")
+                await stage.until_gone(before)
+    except Lacking as lacking:
+        return Outcome(Verdict.LACKS, str(lacking))
+    except Deviation as deviation:
+        return Outcome(Verdict.DEVIATES, str(deviation))
+    except Exception as error:
+        if evidence := _says_unsupported(error):
+            return Outcome(Verdict.LACKS, evidence)
+        return Outcome(Verdict.FAILS, _failure(error))
+    return Outcome(Verdict.HOLDS)
+
+
+def _says_unsupported(error: Exception) -> str:
+    """The words with which the library says that a version does not have something."""
+    too_old = isinstance(error, CLIError) and error.cause in (
+        Cause.BAD_FLAG,
+        Cause.WRONG_VERSION,
+    )
+    if isinstance(error, UnsupportedRequest) or too_old:
+        assert isinstance(error, Error)
+        return f"`{type(error).__name__}`: {error.message.splitlines()[0]}"
+    return ""
+
+
+def expected(behaviour: Behaviour, version: str, outcome: Outcome) -> Outcome:
+    """Let a version lack, or do wrong, only what it is known to.
+
+    With versions that are no column of the table, what was seen counts.
+    """
+    wrong = ""
+    if outcome.verdict is Verdict.LACKS and not behaviour.may_lack(version):
+        wrong = f"said not to be in this version: {outcome.evidence}"
+    elif outcome.verdict is Verdict.HOLDS and behaviour.must_lack(version):
+        wrong = f"holds, and is said to be there since {behaviour.since} only"
+    elif version in VERSIONS and outcome.verdict in (Verdict.HOLDS, Verdict.DEVIATES):
+        is_known = version in behaviour.deviates
+        if is_known is not (outcome.verdict is Verdict.DEVIATES):
+            wrong = f"{outcome.verdict} {outcome.evidence}, known deviations: {behaviour.deviates}"
+    return Outcome(Verdict.FAILS, wrong) if wrong else outcome
+
+
+def _failure(error: BaseException) -> str:
+    """Say in a few lines what went wrong, and where in the behaviour."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, TimeoutError) and error.__context__ is not None:
+        error = error.__context__  # where it was cancelled says more
+    places = [it for it in traceback.extract_tb(error.__traceback__) if "/real/matrix/" in it.filename]
+    where = f" (line {places[-1].lineno}: {places[-1].line})" if places else ""
+    text = str(error).strip().partition("\n")[0][:300]
+    return f"{type(error).__name__}: {text}{where}"
+
+
+async def _in_thread(function: Callable[[], Any]) -> None:
+    await anyio.to_thread.run_sync(function)
+
+
+async def run(
+    versions: Sequence[str],
+    behaviours: Sequence[Behaviour],
+    report: Report,
+    *,
+    lanes: int = 3,
+    repeat: int = 1,
+) -> None:
+    """Play behaviours with several versions, some at the same time."""
+    # The shared ones take longest, so they come first.
+    work = [(version, group) for group in groups(behaviours) for version in versions]
+    limiter = anyio.CapacityLimiter(lanes)
+
+    async def take(version: str, group: Group) -> None:
+        async with limiter:
+            await play(version, group, report, repeat)
+
+    async with anyio.create_task_group() as tasks:
+        for version, group in work:
+            tasks.start_soon(take, version, group)
+
+
+def chosen(only: Sequence[str]) -> list[Behaviour]:
+    """Return the behaviours with one of these names, tags or subjects; all if there are none."""
+    return [
+        it for it in TABLE.values() if not only or {it.name, it.subject, *it.tags} & {*only}
+    ]

@@ -1,0 +1,163 @@
+"""What runs beside the conversation: commands in the background, and subagents."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from claudewire.options import Agent
+from claudewire.session import Session
+from claudewire.testing.api import APIToolUse
+
+from .behaviour import alone
+from .common import bash, read_pipe
+from .stage import Stage
+
+BACKGROUND = bash("tail -f /dev/null", run_in_background=True)
+
+
+def until_told(pipe: str) -> APIToolUse:
+    """A command in the background that ends when something is written to a pipe."""
+    return read_pipe(pipe, run_in_background=True)
+
+
+def hand_over(name: str) -> APIToolUse:
+    """Start a subagent, with a prompt of this behaviour."""
+    return APIToolUse(
+        "Task",
+        {"description": "Look", "prompt": f"({name}.sub) Look.", "subagent_type": "helper"},
+    )
+
+
+AGENTS = {"helper": Agent(description="Helps.", prompt="You are the helper of this house.")}
+
+
+def running(session: Session[Any]) -> list[str]:
+    return [it.kind or "" for it in session.tasks.running]
+
+
+async def started(stage: Stage, session: Session[Any]) -> None:
+    """Wait until the command in the background runs."""
+    with anyio.fail_after(20):
+        await stage.shell()
+
+
+@alone("A command in the background is a task of the session", [BACKGROUND, "Started."], since="2.0.76")
+async def listed(stage: Stage) -> None:
+    async with stage.open(allowed_tools=["Bash"]) as session:
+        assert (await stage.ask()).text == "Started."
+        await started(stage, session)
+        if not running(session):
+            stage.lacks("it reports nothing about the task: no `task_started`")
+        assert running(session) == ["local_bash"]
+
+
+@alone("The end of a command in the background begins a turn that was not asked for", [until_told("pipe-end"), "Started."], since="2.1.100")
+async def unsolicited(stage: Stage) -> None:
+    os.mkfifo(stage.cage.work / "pipe-end")
+    async with stage.open(allowed_tools=["Bash"]) as session:
+        await stage.ask()
+        await anyio.to_thread.run_sync((stage.cage.work / "pipe-end").write_text, "go\n", "utf-8")
+        with anyio.move_on_after(5):
+            async for turn in session.unsolicited:
+                assert (await turn).ok
+                assert not turn.was_asked_for
+                return
+        stage.lacks("no turn begins within 5 s")
+
+
+@alone("A prompt after the end of a command in the background has its own reply", {"": [until_told("pipe-after"), "Started."], "b": ["Next."]}, deviates=frozenset({"2.0.76"}))
+async def after_end(stage: Stage) -> None:
+    os.mkfifo(stage.cage.work / "pipe-after")
+    async with stage.open(allowed_tools=["Bash"]) as session:
+        await stage.ask()
+        await anyio.to_thread.run_sync((stage.cage.work / "pipe-after").write_text, "go\n", "utf-8")
+        with anyio.fail_after(20):
+            while stage.children():
+                await anyio.sleep(0.02)
+        await anyio.sleep(0.5)
+        reply = await stage.ask("b")
+        if reply.error is not None:
+            stage.deviates(f"the turn fails: {reply.error.message}")
+        assert reply.text == "Next."
+
+
+@alone("`stop_task` ends a command in the background", [BACKGROUND, "Started."], since="2.1.100")
+async def stopped(stage: Stage) -> None:
+    async with stage.open(allowed_tools=["Bash"]) as session:
+        await stage.ask()
+        await started(stage, session)
+        tasks = session.tasks.running
+        if not tasks:
+            stage.lacks("it reports nothing about the task, so there is no id to stop it by")
+        await session.stop_task(tasks[0].id)
+        with anyio.fail_after(10):
+            while session.tasks.running or stage.children():
+                await anyio.sleep(0.02)
+        assert (await session.send("Hello")).ok
+
+
+@alone('`wait_idle(tasks="cancel")` ends, and so do the commands in the background', [BACKGROUND, "Started."], everywhere=True)
+async def cancelled(stage: Stage) -> None:
+    async with stage.open(allowed_tools=["Bash"]) as session:
+        await stage.ask()
+        await started(stage, session)
+        await session.wait_idle(tasks="cancel", timeout=20)
+        assert (await session.send("Hello")).ok
+
+
+@alone('`wait_idle(tasks="wait")` waits for a command in the background', [until_told("pipe-wait"), "Started."], since="2.1.100")
+async def waited(stage: Stage) -> None:
+    os.mkfifo(stage.cage.work / "pipe-wait")
+    async with stage.open(allowed_tools=["Bash"]) as session:
+        await stage.ask()
+        if not any(task.reported for task in session.tasks.running):
+            stage.lacks("it does not report the end of the task")
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.wait_idle)
+            await anyio.to_thread.run_sync((stage.cage.work / "pipe-wait").write_text, "go\n", "utf-8")
+        assert not running(session)
+
+
+@alone('`run(…, tasks="cancel")` ends although a command runs in the background', [BACKGROUND, "Started."])
+async def run_cancels(stage: Stage) -> None:
+    import claudewire
+
+    reply = await claudewire.run(
+        f"{stage.prompt()} Go on.", stage.options(allowed_tools=["Bash"]), tasks="cancel"
+    )
+    assert reply.ok
+
+
+@alone("A subagent of ours gets its prompt, and its answer reaches the model", {"": [hand_over("custom_agent"), "Done."], "sub": ["It is fine."]}, everywhere=True)
+async def custom_agent(stage: Stage) -> None:
+    async with stage.open(agents=AGENTS, allowed_tools=["Task"]) as session:
+        assert (await stage.ask()).ok
+        await session.wait_idle()
+        asked = [turn for turn in stage.turns if "(custom_agent.sub)" in turn.prompt]
+        assert "You are the helper of this house." in str(asked[0].body["system"])
+        assert any("It is fine." in str(turn.messages) for turn in stage.turns)
+
+
+@alone("A subagent is a task while it runs", {"": [hand_over("agent_task"), "Done."], "sub": [read_pipe("pipe-agent"), "Fine."]})
+async def agent_task(stage: Stage) -> None:
+    os.mkfifo(stage.cage.work / "pipe-agent")
+    async with stage.open(agents=AGENTS, allowed_tools=["Task", "Bash"]) as session:
+        turn = stage.send()
+        await started(stage, session)
+        assert [it.is_agent for it in session.tasks.running if it.is_agent]
+        await anyio.to_thread.run_sync((stage.cage.work / "pipe-agent").write_text, "go\n", "utf-8")
+        await turn
+        await session.wait_idle()
+        assert not session.tasks.running
+
+
+@alone("A subagent asks for permission like the main conversation", {"": [hand_over("agent_asks"), "Done."], "sub": [bash("touch by-agent"), "Fine."]})
+async def agent_asks(stage: Stage) -> None:
+    async with stage.open(agents=AGENTS, allowed_tools=["Task"], **stage.handlers) as session:
+        await stage.ask()
+        await session.wait_idle()
+        assert stage.has("by-agent")
