@@ -66,7 +66,12 @@ SLOW = (
 )
 """What `scripts/test --fast` leaves out, beside the property tests."""
 
-EVERY_VERSION = ("real/test_fidelity.py", "real/test_real_cli.py", "real/test_recordings.py")
+EVERY_VERSION = (
+    "real/test_fidelity.py",
+    "real/test_matrix.py",
+    "real/test_real_cli.py",
+    "real/test_recordings.py",
+)
 """Where `scripts/test` runs every real CLI. Elsewhere it runs the oldest and the newest alone:
 each start takes a second."""
 

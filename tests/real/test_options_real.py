@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.abc
 import pytest
 from tests.helpers.real_clis import NEWEST, VERSIONS, real_cli, why_not
-from tests.options.every_option import AGENT, SCHEMA, SESSION, alone, every_option
+from tests.options.every_option import AGENT, SCHEMA, alone, every_option
 
 from claudewire.content import Document, Image, Prompt, to_content
 from claudewire.errors import OptionsError
@@ -27,7 +25,6 @@ from claudewire.testing.api import APIRequest, APIScript, structured_output
 from claudewire.testing.cage import Cage
 from claudewire.wire import (
     Answer,
-    AssistantMessage,
     Event,
     InitMessage,
     ListPermissionRules,
@@ -175,14 +172,6 @@ async def test_an_older_cli_refuses_what_it_does_not_know(
     assert set(unsupported(options, version)) == set(given)
 
 
-async def test_other_flags_are_passed_on() -> None:
-    with open_cage() as cage:
-        options = Options(extra_args={"brief": None, "workload": "nightly"})
-        async with running(cage, options) as run:
-            assert (await run.say("hello")).ok
-    assert run.status == 0
-
-
 # --- options have their effect -------------------------------------------------------------------
 
 
@@ -222,56 +211,6 @@ async def test_what_is_large_or_secret_reaches_the_cli(version: str) -> None:
         assert "MARK-APPENDED" in system_of(request)
         assert "MARK-AGENT" in json.dumps(request.body)
         assert result.structured_output == {"files": 2}
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_without_a_system_prompt_the_cli_keeps_its_own(version: str) -> None:
-    with open_cage(version=version) as cage:
-        async with running(cage, Options(), version) as run:
-            assert (await run.say("hello")).ok
-        async with running(cage, Options(system_prompt=""), version) as run:
-            assert (await run.say("hello")).ok
-    own, empty = map(system_of, cage.turns)
-    assert len(own) > 3000
-    assert len(empty) < 300
-
-
-@pytest.mark.parametrize("version", ["2.1.17", NEWEST])
-async def test_prompts_reach_a_cli_that_does_not_see_our_files(version: str) -> None:
-    options = Options(
-        remote=True,
-        system_prompt="Be a bot. MARK-SYSTEM",
-        append_system_prompt="Be brief. MARK-APPENDED",
-        mcp_servers={"lost": {"command": "/there/is/no/such/server"}},
-        settings={"model": "haiku"},
-    )
-    with open_cage(version=version) as cage:
-        async with running(cage, options, version) as run:
-            assert (await run.say("hello")).ok
-    assert "MARK-SYSTEM" in system_of(cage.turns[0])
-    assert "MARK-APPENDED" in system_of(cage.turns[0])
-    assert "haiku" in cage.turns[0].model
-    assert [server.name for server in run.init().mcp_servers or ()] == ["lost"]
-
-
-async def test_the_newest_takes_a_system_prompt_in_blocks() -> None:
-    with open_cage() as cage:
-        async with running(cage, Options(system_prompt=["MARK-ONE", "MARK-TWO"])) as run:
-            assert (await run.say("hello")).ok
-    assert "MARK-ONE" in system_of(cage.turns[0])
-    assert "MARK-TWO" in system_of(cage.turns[0])
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_settings_files_are_read_as_told(version: str) -> None:
-    settings = json.dumps({"permissions": {"deny": ["Write"]}})
-    with open_cage(version=version) as cage:
-        (cage.config / "settings.json").write_text(settings, encoding="utf-8")
-        for sources in (["user"], ["project", "local"], []):
-            options = Options.from_mapping({"setting_sources": sources})
-            async with running(cage, options, version) as run:
-                assert (await run.say("hello")).ok
-    assert ["Write" in request.tools for request in cage.turns] == [False, True, True]
 
 
 async def test_several_betas_are_several() -> None:
@@ -350,43 +289,6 @@ async def test_small_options_have_their_effect() -> None:
 
 
 # --- which conversation --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_a_conversation_has_the_id_that_was_given_and_is_resumed_by_it(version: str) -> None:
-    with open_cage(version=version) as cage:
-        async with running(cage, Options(session_id=SESSION), version) as first:
-            await first.say("first prompt")
-        (reply, *_) = (event for event in first.events if isinstance(event, AssistantMessage))
-        for given in (
-            {"resume": SESSION},
-            {"continue_conversation": True},
-            {"resume": SESSION, "resume_session_at": reply.uuid},
-        ):
-            forked = Options.from_mapping({**given, "fork_session": True})
-            if unsupported(forked, version):
-                continue  # 1.0.128 knows messages by other ids
-            async with running(cage, forked, version) as fork:
-                assert (await fork.say("second prompt")).ok
-            assert fork.init().session_id != SESSION
-    assert first.init().session_id == SESSION
-    assert len(cage.turns) == (3 if version == "1.0.128" else 4)
-    assert all("first prompt" in json.dumps(request.messages) for request in cage.turns)
-
-
-async def test_a_worktree_is_made(tmp_path: Path) -> None:
-    with open_cage() as cage:
-        commands = (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"])
-        for words in commands:
-            who = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
-            await anyio.run_process(["git", *who, *words], cwd=cage.work, env=clean_git())
-        async with running(cage, Options(worktree="side")) as run:
-            await run.say("hello")
-    assert (run.init().cwd or "").endswith("/side")
-
-
-def clean_git() -> dict[str, str]:
-    return {name: os.environ[name] for name in ("PATH",)} | {"GIT_CONFIG_GLOBAL": os.devnull}
 
 
 # --- prompts -------------------------------------------------------------------------------------

@@ -13,16 +13,11 @@ from tests.helpers.real_clis import NEWEST, VERSIONS, real_cli, why_not
 from claudewire.testing.api import (
     APIReply,
     APIScript,
-    APIStatus,
-    APIThinking,
-    APIToolUse,
     APIUsage,
-    structured_output,
 )
 from claudewire.testing.cage import Cage
 from claudewire.wire import (
     Answer,
-    APIRetryMessage,
     AssistantMessage,
     CanUseTool,
     Connection,
@@ -38,10 +33,6 @@ from claudewire.wire import (
     ResultMessage,
     Role,
     Stray,
-    StreamEvent,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolUseBlock,
     UserMessage,
 )
 
@@ -160,105 +151,3 @@ async def test_a_turn_with_text(version: str) -> None:
     assert (usage := result(events).usage) is not None
     assert usage.input_tokens == 1234
     assert [request.prompt for request in cage.turns] == ["hello there"]
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_a_tool_is_allowed(version: str) -> None:
-    use = APIToolUse("Bash", {"command": "echo made it > made.txt"}, id="toolu_made")
-    script = APIScript().on("make", ["I shall.", use], "Made.")
-    with open_cage(script) as cage:
-        async with running(cage, version=version) as host:
-            events = await host.turn("make a file")
-        assert (cage.work / "made.txt").read_text(encoding="utf-8") == "made it\n"
-
-    (asked,) = host.asked
-    assert (asked.tool_name, asked.input["command"]) == ("Bash", use.input["command"])
-    assert blocks(events, ToolUseBlock)
-    assert blocks(events, ToolResultBlock)
-    assert result(events).text == "Made."
-    assert cage.turns[-1].tool_results[0]["tool_use_id"] == "toolu_made"
-
-
-async def test_a_tool_is_denied() -> None:
-    script = APIScript().on("make", APIToolUse("Bash", {"command": "touch made.txt"}), "Then not.")
-    with open_cage(script) as cage:
-        deny = PermissionResultDeny(message="Not on my watch")
-        async with running(cage, decide=lambda _: deny) as host:
-            events = await host.turn("make a file")
-        assert not (cage.work / "made.txt").exists()
-
-    assert result(events).text == "Then not."
-    assert "Not on my watch" in str(cage.turns[-1].tool_results)
-
-
-async def test_two_turns_and_two_tools_at_once() -> None:
-    uses = [APIToolUse("Bash", {"command": f"echo {name} > {name}"}) for name in "ab"]
-    script = APIScript().on("both", uses, "Both are there.").on("again", "Still here.")
-    with open_cage(script) as cage:
-        async with running(cage) as host:
-            first = await host.turn("make both")
-            second = await host.turn("again")
-        assert sorted(path.name for path in cage.work.iterdir()) == ["a", "b"]
-
-    assert len(host.asked) == 2
-    assert result(first).text == "Both are there."
-    assert result(second).text == "Still here."
-    assert len(cage.turns[1].tool_results) == 2
-
-
-async def test_thinking_is_streamed() -> None:
-    script = APIScript().on("why", [APIThinking("Because of this."), "Because."])
-    with open_cage(script) as cage:
-        async with running(cage, "--include-partial-messages") as host:
-            events = await host.turn("why?")
-
-    (thought,) = blocks(events, ThinkingBlock)
-    assert isinstance(thought, ThinkingBlock)
-    assert thought.thinking == "Because of this."
-    streamed = [event.text for event in events if isinstance(event, StreamEvent)]
-    assert "".join(streamed) == "Because."
-
-
-async def test_structured_output() -> None:
-    schema = '{"type": "object", "properties": {"files": {"type": "integer"}}}'
-    script = APIScript().on("count", structured_output({"files": 2}), "Counted.")
-    with open_cage(script) as cage:
-        async with running(cage, f"--json-schema={schema}") as host:
-            events = await host.turn("count them")
-
-    assert result(events).structured_output == {"files": 2}
-
-
-async def test_it_tries_again_after_429() -> None:
-    script = APIScript().on("go", APIStatus(429, retry_after=0, times=2), "At last.")
-    with open_cage(script) as cage:
-        async with running(cage) as host:
-            events = await host.turn("go")
-
-    retries = [event for event in events if isinstance(event, APIRetryMessage)]
-    assert [retry.attempt for retry in retries] == [1, 2]
-    assert result(events).text == "At last."
-    assert len(cage.turns) == 3
-
-
-async def test_a_400_ends_the_turn() -> None:
-    script = APIScript().on("go", APIStatus(400, message="This is a bad request"))
-    with open_cage(script) as cage:
-        async with running(cage) as host:
-            events = await host.turn("go")
-
-    assert not result(events).ok
-    assert "This is a bad request" in result(events).text
-
-
-@pytest.mark.parametrize(
-    "fault", [APIReply("Half a sen", cut_after=2), APIStatus(500), APIStatus(529)]
-)
-async def test_it_recovers_from(fault: APIReply | APIStatus) -> None:
-    script = APIScript().on("go", fault, "Whole.")
-    with open_cage(script) as cage:
-        async with running(cage) as host:
-            events = await host.turn("go")
-
-    assert result(events).text == "Whole."
-    assert len(cage.turns) == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
@@ -14,17 +13,13 @@ import msgspec
 import pytest
 from tests.helpers.real_clis import NEWEST, VERSIONS
 
-import claudewire
-from claudewire.content import Image
-from claudewire.errors import CLIError, RequestError, UnsupportedRequest
-from claudewire.options import Options
-from claudewire.session import Session
-from claudewire.testing.api import APIReply, APIScript, APIToolUse, structured_output
+from claudewire.errors import RequestError
+from claudewire.testing.api import APIToolUse
 from claudewire.testing.cage import Cage
-from claudewire.tools import ToolContext, ToolError, ToolFile, ToolServer, tool
+from claudewire.tools import ToolServer, tool
 from claudewire.wire import McpCall, McpReadResource
 
-from .sessions import caged, open_cage, real_session
+from .sessions import real_session
 
 pytestmark = [
     pytest.mark.anyio,
@@ -36,11 +31,6 @@ pytestmark = [
 OLD, MIDDLE, _ = VERSIONS
 CHANGING = [MIDDLE, NEWEST]
 """Those whose servers may change while they run."""
-
-PNG = (
-    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\0\0\0\rIDAT"
-    b"x\x9cc\xf8\xff\xff?\0\x05\xfe\x02\xfe\r\xefF\xb8\0\0\0\0IEND\xaeB`\x82"
-)
 
 
 class Unit(Enum):
@@ -178,124 +168,10 @@ async def test_the_model_is_told_where_its_arguments_are_wrong(version: str) -> 
     assert '"value":3' in success
 
 
-def fail() -> None:
-    raise RuntimeError("the disk is full")
-
-
-def refuse() -> None:
-    raise ToolError("There is nobody of that name.")
-
-
-def paint() -> list[str | Image]:
-    return ["This is it:", Image.of(PNG)]
-
-
-def shop() -> ToolFile:
-    return ToolFile(b"milk, bread\n", "list.txt", "text/plain")
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_the_model_gets_errors_pictures_and_files(
-    version: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    functions = [fail, refuse, paint, shop]
-    replies = [use(function.__name__) for function in functions]
-    given = {"tools": functions, "allowed_tools": [reply.name for reply in replies]}
-    async with real_session(version, replies, **given) as (session, cage):
-        assert (await session.ask("Go on.")).text == "Done."
-    failed, refused, painted, bought = (turn.tool_results[0] for turn in cage.turns[1:])
-    assert (failed["is_error"], refused["is_error"]) == (True, True)
-    assert "The tool failed: the disk is full" in str(failed["content"])
-    assert "RuntimeError" in caplog.text
-    assert "There is nobody of that name." in str(refused["content"])
-    words, picture = painted["content"][:2]  # the newest adds where it has put the picture
-    assert words == text("This is it:")[0]
-    assert (picture["type"], picture["source"]["type"]) == ("image", "base64")
-    assert picture["source"]["data"]
-    assert "milk, bread" in str(bought["content"])
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_a_tool_knows_its_call(version: str) -> None:
-    seen: list[tuple[Session | None, str | None]] = []
-
-    def look(context: ToolContext) -> str:
-        context.progress(1, 2, "halfway")
-        context.log("info", "looking")
-        seen.append((context.session, context.tool_use_id))
-        return "seen"
-
-    called = APIToolUse("mcp__claudewire__look", {}, id="toolu_look")
-    async with real_session(version, [called], tools=[look], allowed_tools=[called.name]) as (
-        session,
-        cage,
-    ):
-        await session.ask("Go on.")
-        await session.ask("Are you still there?")
-    assert seen == [(session, "toolu_look")]
-    assert cage.turns[1].tool_results[0]["content"] == text("seen")
-
-
 # --- cancelling ----------------------------------------------------------------------------------
 
 
-class Slow:
-    """A tool that takes for ever."""
-
-    def __init__(self) -> None:
-        self.began = anyio.Event()
-        self.ended = anyio.Event()
-
-    async def sleep(self) -> None:
-        """Sleep."""
-        self.began.set()
-        try:
-            await anyio.sleep_forever()
-        finally:
-            self.ended.set()
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_an_interrupt_cancels_a_slow_tool(version: str) -> None:
-    slow = Slow()
-    called = use("sleep")
-    async with real_session(version, [called], tools=[slow.sleep], allowed_tools=[called.name]) as (
-        session,
-        _,
-    ):
-        turn = session.send("Go on.")
-        await slow.began.wait()
-        await session.interrupt()
-        await slow.ended.wait()
-        assert not (await turn).ok
-        assert (await session.ask("And now?")).text == "Done."
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_a_tool_that_takes_too_long_is_stopped(version: str) -> None:
-    slow = Slow()
-    result = await outcome(version, use("sleep"), tools=[tool(timeout=0.1)(slow.sleep)])
-    assert slow.ended.is_set()
-    assert result["is_error"] is True
-    assert "took longer than 0.1 s" in str(result["content"])
-
-
 # --- servers -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_two_servers_are_used_in_one_turn(version: str) -> None:
-    def multiply(a: int, b: int) -> int:
-        """Multiply two numbers."""
-        return a * b
-
-    servers = [ToolServer("sums", [add]), ToolServer("products", [multiply])]
-    both = APIReply(use("add", "sums", a=2, b=3), use("multiply", "products", a=2, b=3))
-    async with real_session(
-        version, [both], mcp_servers=servers, allowed_tools=["mcp__sums", "mcp__products"]
-    ) as (session, cage):
-        await session.ask("Go on.")
-    assert told(cage) == [text("5"), text("6")]
 
 
 def library() -> Any:
@@ -358,59 +234,6 @@ async def test_what_the_host_has_itself_the_newest_does_not_call_or_read_for_it(
 # --- servers that change -------------------------------------------------------------------------
 
 
-class Calls:
-    """A session whose model calls `add` of any server."""
-
-    def __init__(self, session: Session, cage: Cage) -> None:
-        self.session, self.cage = session, cage
-
-    async def works(self, server: str) -> bool:
-        await self.session.ask(f"Use {server}.")
-        (result,) = told(self.cage)
-        assert "No such tool" in str(result) or not self.cage.turns[-1].tool_results[0].get(
-            "is_error"
-        )
-        return "No such tool" not in str(result)
-
-
-def every_server(*names: str) -> APIScript:
-    script = APIScript(default="Done.")
-    for name in names:
-        called = use("add", name, a=1, b=2)
-        script.on(f"Use {name}.", called, "Done.", called, "Done.")
-    return script
-
-
-def allowing(*names: str) -> dict[str, Any]:
-    return {"allowed_tools": [f"mcp__{name}" for name in names]}
-
-
-@pytest.mark.parametrize("version", CHANGING)
-@pytest.mark.parametrize("make", [lambda: ToolServer("two", [add]), None])
-async def test_servers_come_and_go(version: str, make: Callable[[], Any] | None) -> None:
-    server = OUTSIDE if make is None else make()
-    given = {"mcp_servers": [ToolServer("one", [add])], **allowing("one", "two")}
-    async with real_session(version, every_server("one", "two"), **given) as (session, cage):
-        calls = Calls(session, cage)
-        assert await session.add_server(server, "two") == "two"
-        assert await calls.works("two")
-        assert await calls.works("one")
-        await session.remove_server("two")
-        assert not await calls.works("two")
-        assert await calls.works("one")
-
-
-@pytest.mark.parametrize("version", CHANGING)
-async def test_a_server_is_switched_off_and_on(version: str) -> None:
-    given = {"mcp_servers": [ToolServer("one", [add])], **allowing("one")}
-    async with real_session(version, every_server("one"), **given) as (session, cage):
-        calls = Calls(session, cage)
-        await session.toggle_server("one", False)
-        assert not await calls.works("one")
-        await session.toggle_server("one", True)
-        assert await calls.works("one")
-
-
 @pytest.mark.parametrize("version", CHANGING)
 async def test_a_mounted_server_goes_on_with_a_call_when_another_is_added(version: str) -> None:
     began, goes_on = anyio.Event(), anyio.Event()
@@ -435,61 +258,4 @@ async def test_a_mounted_server_goes_on_with_a_call_when_another_is_added(versio
     assert "Emma is on shelf 5" in str(told(cage, 2))
 
 
-@pytest.mark.parametrize("version", CHANGING)
-async def test_a_server_that_does_not_start_is_not_added(version: str) -> None:
-    async with real_session(version) as (session, _):
-        with pytest.raises(RequestError, match="could not connect to the MCP server broken"):
-            await session.add_server({"command": sys.executable, "args": ["-c", ""]}, "broken")
-        status = await session.mcp_status()
-    assert status.mcp_servers == []
-
-
-@pytest.mark.parametrize("version", CHANGING)
-async def test_another_cli_gets_the_servers_as_they_are_by_now(version: str) -> None:
-    given = {"mcp_servers": [ToolServer("one", [add])], **allowing("one", "two", "three")}
-    script = every_server("one", "two", "three")
-    async with real_session(version, script, **given) as (session, cage):
-        await session.ask("Hello.")
-        await session.add_server(ToolServer("two", [add]))
-        await session.add_server(OUTSIDE, "three")
-        await session.toggle_server("one", False)
-        await session.restart()
-        calls = Calls(session, cage)
-        assert [await calls.works(name) for name in ("one", "two", "three")] == [False, True, True]
-        await session.toggle_server("one", True)
-        assert await calls.works("one")
-
-
-async def test_an_old_cli_keeps_the_servers_that_it_has() -> None:
-    given = {"mcp_servers": [ToolServer("one", [add])], **allowing("one")}
-    async with real_session(OLD, every_server("one"), **given) as (session, cage):
-        assert await Calls(session, cage).works("one")
-        with pytest.raises(UnsupportedRequest):
-            await session.add_server(ToolServer("two", [add]))
-        assert await Calls(session, cage).works("one")
-
-
 # --- output --------------------------------------------------------------------------------------
-
-
-async def run(version: str, cage: Cage, **options: Any) -> claudewire.Reply[Distance]:
-    given: Options = caged(cage, version, **options)
-    with anyio.fail_after(60):
-        return await claudewire.run("How far is it?", given, output=Distance)
-
-
-@pytest.mark.parametrize("version", CHANGING)
-async def test_the_output_is_of_the_type_that_was_asked_for(version: str) -> None:
-    wrong = structured_output({"value": "far", "unit": "m", "rounded": False})
-    right = structured_output({"value": 2.5, "unit": "ft", "rounded": False})
-    with open_cage(version, [wrong, right]) as cage:
-        reply = await run(version, cage)
-    assert reply.output == Distance(2.5, Unit.FEET, rounded=False)
-    assert "value" in str(told(cage, 1))
-
-
-async def test_an_old_cli_gives_no_output_and_that_is_said_before_it_is_asked() -> None:
-    with open_cage(OLD, ["It is far."]) as cage:
-        with pytest.raises(CLIError, match="too old for output"):
-            await run(OLD, cage)
-        assert cage.turns == []

@@ -1,7 +1,8 @@
-"""CLIs up to 2.0.14 are told in their own flags what they would ignore elsewhere."""
+"""Older CLIs are told in their own flags what they would ignore elsewhere, or are refused."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -58,7 +59,7 @@ async def test_output_that_a_cli_would_ignore_is_an_error_before_the_first_turn(
     )
     with anyio.fail_after(SOON), pytest.raises(CLIError, match="too old for output") as caught:
         await session.start()
-    assert caught.value.cause is Cause.REFUSED
+    assert caught.value.cause is Cause.WRONG_VERSION
 
 
 async def test_a_cli_that_cannot_be_started_again_is_too_old_for_agents() -> None:
@@ -67,18 +68,118 @@ async def test_a_cli_that_cannot_be_started_again_is_too_old_for_agents() -> Non
         await session.start()
 
 
+@pytest.mark.parametrize(
+    ("given", "version", "is_too_old"),
+    [
+        ({"title": "x"}, "2.1.17", True),
+        ({"title": "x"}, "2.1.100", True),  # it says no version, and refuses to when it is asked
+        ({"title": "x"}, "2.1.197", False),  # it says its version when it is asked
+        ({"title": "x"}, "2.1.325", False),
+        ({"verbatim_prompts": True}, "2.1.197", True),
+        ({"verbatim_prompts": True}, "2.1.250", False),
+        ({"client_app": "mine/1"}, "2.0.76", True),
+        ({"enable_file_checkpointing": True}, "2.0.76", False),
+        ({"enable_file_checkpointing": True}, "2.0.14", True),
+        ({"replay_user_messages": True}, "1.0.128", True),
+        ({"system_prompt": ["one", "two"]}, "2.1.197", False),
+    ],
+)
+async def test_what_a_cli_would_ignore_is_an_error_before_the_first_turn(
+    given: dict[str, Any], version: str, is_too_old: bool
+) -> None:
+    host = Host(version)
+    session = Session(options(cli=SOME_CLI, **given), transport=host)
+    with anyio.fail_after(SOON):
+        if is_too_old:
+            with pytest.raises(CLIError, match=f"too old for {next(iter(given))}") as caught:
+                await session.start()
+            assert caught.value.cause is Cause.WRONG_VERSION
+        else:
+            async with session:
+                assert (await session.send("hello")).ok
+    assert len(host.launches) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "version", "flag"),
+    [
+        (
+            {"system_prompt": ["one", "two"], "remote": True},
+            "2.1.100",
+            "--system-prompt=one\n\ntwo",
+        ),
+        ({"system_prompt": "one", "remote": True}, "2.0.14", "--system-prompt=one"),
+        ({"append_system_prompt": "x", "remote": True}, "1.0.128", "--append-system-prompt=x"),
+    ],
+)
+async def test_a_prompt_that_a_cli_does_not_read_in_initialize_is_on_its_command_line(
+    given: dict[str, Any], version: str, flag: str
+) -> None:
+    host = Host(version)
+    with anyio.fail_after(SOON):
+        async with Session(options(cli=SOME_CLI, **given), transport=host) as session:
+            assert (await session.send("hello")).ok
+    assert [flag in launch.argv for launch in host.launches] == [False, True]
+
+
+async def test_blocks_of_a_prompt_are_one_file_for_a_cli_that_does_not_know_blocks() -> None:
+    texts: list[str] = []
+
+    class Reading(Host):
+        def __call__(self, launch: Launch) -> Transport:
+            flag = "--system-prompt-file="
+            texts.extend(
+                Path(word.removeprefix(flag)).read_text(encoding="utf-8")
+                for word in launch.argv
+                if word.startswith(flag)
+            )
+            return super().__call__(launch)
+
+    given = options(cli=SOME_CLI, system_prompt=["one", "two"])
+    with anyio.fail_after(SOON):
+        async with Session(given, transport=Reading("2.1.17")) as session:
+            assert (await session.send("hello")).ok
+    assert texts == ["one\n\ntwo"]
+
+
 class RefusingHost(Host):
     """Starts CLIs that do not know a flag."""
 
+    flag = "--append-system-prompt-file"
+
     def __call__(self, launch: Launch) -> Transport:
-        flag = "--append-system-prompt-file"
-        if not any(word.startswith(flag) for word in launch.argv):
+        if not any(word.startswith(self.flag) for word in launch.argv):
             return super().__call__(launch)
         self.launches.append(launch)
         ours, theirs = memory_pair()
-        theirs.send_stderr(f"error: unknown option '{flag}=/x'\n".encode())
+        theirs.send_stderr(f"error: unknown option '{self.flag}=/x'\n".encode())
         theirs.exit(1)
         return ours
+
+
+class WithoutTools(RefusingHost):
+    flag = "--tools"
+
+
+@pytest.mark.parametrize(
+    ("tools", "refused"),
+    [(["Read", "Bash"], {"Write", "Edit"}), ([], {"Read", "Bash", "Write"}), ("default", set())],
+)
+async def test_a_cli_that_cannot_be_told_its_tools_is_told_what_to_refuse(
+    tools: Any, refused: set[str]
+) -> None:
+    host = WithoutTools("2.0.14")
+    given = options(cli=SOME_CLI, builtin_tools=tools, agents=AGENTS)
+    with anyio.fail_after(SOON):
+        async with Session(given, transport=host) as session:
+            assert (await session.send("hello")).ok
+    assert len(host.launches) == 2  # what else it reads otherwise is written so at once
+    flag = "--disallowedTools="
+    words = host.launches[-1].argv
+    found = {word.removeprefix(flag) for word in words if word.startswith(flag)}
+    assert refused <= found
+    assert found.isdisjoint(tools)
+    assert any(word.startswith("--agents=") for word in words)
 
 
 async def test_a_prompt_in_a_file_is_said_in_words_to_a_cli_that_refuses_the_file() -> None:

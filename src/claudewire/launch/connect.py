@@ -187,9 +187,7 @@ async def open_transport(
     return Connected(process, launch.argv)
 
 
-def launch_of(
-    options: Options, *, is_here: bool = True, older: Collection[str] = ()
-) -> Launch:
+def launch_of(options: Options, *, is_here: bool = True, older: Collection[str] = ()) -> Launch:
     """Say how the CLI would be started. Its private files exist from now on.
 
     Args:

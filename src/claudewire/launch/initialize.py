@@ -1,8 +1,8 @@
 """The `initialize` request, which opens a session.
 
 What is large goes this way, and not on the command line. An old CLI ignores fields that it does not
-know: measured, 1.0.128 and 2.0.14 read hooks and servers only, 2.0.76 also agents, the schema and the
-system prompt, which CLIs take as one string only before 2.1.197.
+know: measured, 1.0.128 and 2.0.14 read hooks and servers only, 2.0.76 also agents, the schema and
+the system prompt, which CLIs before 2.1.197 take as one string only.
 
 Real CLIs read MCP servers, and best also the system prompt, from files that the command line names.
 The documents of the dialects know no such files. A dialect that is asked for by name is spoken as

@@ -90,9 +90,10 @@ class Options:
     """The program, or a command that runs it; `"simulated"` for the one that is built in."""
     remote: bool = option(False, boolean)
     """The CLI runs on another machine or in a container, and sees other files than this process.
-    Nothing is then passed in temporary files: system prompts go through `initialize`, MCP servers and settings are on the command line, visible to everyone on that machine.
-    Paths are passed as they are and not checked, except `cwd`, which is that of the process
-    here."""
+    Nothing is then passed in temporary files: system prompts go through `initialize` (to CLIs up to
+    2.0.14 on the command line), MCP servers and settings are on the command line, visible to
+    everyone on that machine. Paths are passed as they are and not checked, except `cwd`, which is
+    that of the process here."""
     cwd: StrPath | None = option(None, checks.path, place="directory")
     """The directory to work in."""
     add_dirs: Sequence[StrPath] = option((), checks.paths, "--add-dir", place="directory")
@@ -203,8 +204,8 @@ class Options:
     builtin_tools: Sequence[str] | Literal["default"] | None = option(
         None, checks.builtin_tools, flags=("--tools",)
     )
-    """Names of the built-in tools of the CLI that exist; all if not given, none if empty. CLIs up to
-    2.0.14 are told to refuse the others, as far as these are known."""
+    """Names of the built-in tools of the CLI that exist; all if not given, none if empty. CLIs up
+    to 2.0.14 are told to refuse the others, as far as these are known."""
     allowed_tools: Sequence[str] = option(
         (), checks.rules, flags=("--allowedTools", "--allowed-tools")
     )
@@ -344,9 +345,7 @@ class Options:
     """Report when hooks run."""
     forward_subagent_text: bool = option(False, boolean, "--forward-subagent-text", since="2.1.250")
     """Report what subagents say and think, not only which tools they use."""
-    replay_user_messages: bool = option(
-        False, boolean, "--replay-user-messages", since="2.0.14"
-    )
+    replay_user_messages: bool = option(False, boolean, "--replay-user-messages", since="2.0.14")
     """Report prompts when they have been taken up."""
     prompt_suggestions: bool = option(False, boolean, "--prompt-suggestions", since="2.1.197")
     """Suggest after each turn what the user may want to say next."""

@@ -61,7 +61,7 @@ def _needed_by_value(name: str, value: Any) -> str:
     if name == "thinking" and isinstance(value, str):
         return "2.1.100"
     if name == "permission_mode":
-        return {"dontAsk": "2.1.17", "auto": "2.1.100"}.get(value, _OLD)
+        return {"dontAsk": "2.0.76", "auto": "2.1.100"}.get(value, _OLD)
     if name == "fallback_model" and (not isinstance(value, str) or "," in value):
         return "2.1.325"
     if name == "plugins" and any(plugin.skip_mcp_discovery for plugin in value):

@@ -144,9 +144,7 @@ class RequestHandlers:
         """
         names = self.servers.open(link)
         hooks = {} if self._hooks is None else self._hooks.config()
-        return initialize_request(
-            options, hooks=hooks, sdk_mcp_servers=names, older=older
-        )
+        return initialize_request(options, hooks=hooks, sdk_mcp_servers=names, older=older)
 
     def check(self, info: InitializeResult) -> None:
         """Check that the CLI has taken the hooks and agents.

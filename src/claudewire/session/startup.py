@@ -99,10 +99,10 @@ def _read_otherwise(options: Options, version: tuple[int, ...]) -> Collection[st
     """The given options that this version reads from other places."""
     prompt = options.system_prompt
     reads = {
-        "agents": EARLIEST < version or not options.agents,
-        "append_system_prompt": READS_PROMPTS <= version or options.append_system_prompt is None,
-        "builtin_tools": EARLIEST < version or options.builtin_tools is None,
-        "system_prompt": not isinstance(prompt, tuple) or READS_BLOCKS <= version,
+        "agents": version > EARLIEST or not options.agents,
+        "append_system_prompt": version >= READS_PROMPTS or options.append_system_prompt is None,
+        "builtin_tools": version > EARLIEST or options.builtin_tools is None,
+        "system_prompt": not isinstance(prompt, tuple) or version >= READS_BLOCKS,
     }
     if options.remote and prompt is not None and version < READS_PROMPTS:
         reads["system_prompt"] = False

@@ -55,6 +55,22 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+HOLDING = """\
+Everything that {version} supports holds. To make it a column of the table:
+- add it to VERSIONS in tests/real/matrix/behaviour.py and to scripts/real-clis; if it is newest,
+  also to tests/helpers/real_clis.py;
+- add its requests to src/claudewire/wire/versions.py, its persona to
+  src/claudewire/simulator/personas.py, and new fields to src/claudewire/wire/types;
+- run scripts/matrix --record --write."""
+
+FAILING = """\
+{count} cells fail with {version}. For each, see whether the CLI has changed (its changed wire
+is above) or lacks what is asked for:
+- What the library does should depend on what the CLI can do, not on its number. If only the number
+  tells, it goes into src/claudewire/wire/versions.py, with the measurement.
+- A fault of the CLI itself is recorded in `deviates` of the behaviour."""
+
+
 class Progress:
     """Prints and counts what comes of each cell."""
 
@@ -94,21 +110,7 @@ def keep(results: Results) -> None:
 
 def what_to_do(version: str, failures: Sequence[str]) -> str:
     """Say what follows for a version that nobody has tried before."""
-    if not failures:
-        return (
-            f"Everything that {version} supports holds. To make it a column: add it to VERSIONS in "
-            "tests/real/matrix/behaviour.py and, if it is the newest, to tests/helpers/real_clis.py "
-            "and scripts/real-clis; add its requests to src/claudewire/wire/versions.py and its "
-            "persona to src/claudewire/simulator/personas.py; declare new fields in "
-            "src/claudewire/wire/types; then run scripts/matrix --record --write."
-        )
-    return (
-        f"{len(failures)} cells fail with {version}. For each: see whether the CLI has changed (the "
-        "changes of the wire are above) or lacks it. What the library must do differently depends "
-        "on what the CLI can do, not on its number; if only the number tells, it goes into "
-        "src/claudewire/wire/versions.py with the measurement. A fault of the CLI is recorded in "
-        "`deviates` of the behaviour."
-    )
+    return (FAILING if failures else HOLDING).format(version=version, count=len(failures))
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -116,7 +116,9 @@ def alone(
     return _adder(title, replies, {**fields, "alone": True})
 
 
-def _adder(title: str, replies: Replies, fields: Mapping[str, object]) -> Callable[[Play], Behaviour]:
+def _adder(
+    title: str, replies: Replies, fields: Mapping[str, object]
+) -> Callable[[Play], Behaviour]:
     by_key = replies if isinstance(replies, Mapping) else {"": replies}
 
     def add(play: Play) -> Behaviour:

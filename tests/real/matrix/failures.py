@@ -39,24 +39,34 @@ _fails("401", APIStatus(401, message="invalid x-api-key"), Cause.NOT_LOGGED_IN, 
 _fails("429", APIStatus(429), Cause.RATE_LIMITED, retryable=True)
 _fails("500", APIStatus(500), Cause.SERVER_ERROR, retryable=True)
 _fails("529", APIStatus(529, message="Overloaded"), Cause.OVERLOADED, retryable=True)
-_fails("cut", APIReply("A reply that breaks off.", cut_after=3), Cause.CONNECTION_LOST, retryable=True)
+_fails(
+    "cut", APIReply("A reply that breaks off.", cut_after=3), Cause.CONNECTION_LOST, retryable=True
+)
 
 
-@shared("A credit that is used up is a limit that was reached", [APIStatus(400, message="Your credit balance is too low")])
+@shared(
+    "A credit that is used up is a limit that was reached",
+    [APIStatus(400, message="Your credit balance is too low")],
+)
 async def no_credit(stage: Stage) -> None:
     reply = await stage.ask()
     assert reply.error is not None
     assert reply.error.cause is Cause.LIMIT_REACHED
 
 
-@alone("The CLI tries again by itself, and the turn succeeds", [APIStatus(429, retry_after=0, times=2), "At last."])
+@alone(
+    "The CLI tries again by itself, and the turn succeeds",
+    [APIStatus(429, retry_after=0, times=2), "At last."],
+)
 async def retried(stage: Stage) -> None:
     async with stage.open():
         assert (await stage.ask()).text == "At last."
         assert len(stage.turns) == 3
 
 
-@alone("A stream that breaks off is asked for again", [APIReply("Half a sen", cut_after=2), "Whole."])
+@alone(
+    "A stream that breaks off is asked for again", [APIReply("Half a sen", cut_after=2), "Whole."]
+)
 async def cut_and_retried(stage: Stage) -> None:
     async with stage.open():
         assert (await stage.ask()).text == "Whole."

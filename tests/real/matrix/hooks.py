@@ -56,7 +56,12 @@ def told(stage: Stage, turn: int = -1) -> str:
 # --- before a tool -------------------------------------------------------------------------------
 
 
-@shared("A hook denies a tool, and the model is told why", [touch("hook-denied"), "Then not."], everywhere=True, shows=("002-26",))
+@shared(
+    "A hook denies a tool, and the model is told why",
+    [touch("hook-denied"), "Then not."],
+    everywhere=True,
+    shows=("002-26",),
+)
 async def hook_denies(stage: Stage) -> None:
     asked = asks(stage)
     seen: list[Any] = []
@@ -77,13 +82,32 @@ async def hook_allows(stage: Stage) -> None:
     assert asked == []
 
 
-@shared("A hook changes the input of a tool, which is still asked about", [touch("by-model"), "Done."], since="2.1.17")
+@shared(
+    "A hook changes the input of a tool, which is still asked about",
+    [touch("by-model"), "Done."],
+    since="2.1.17",
+)
 async def hook_changes_input(stage: Stage) -> None:
     stage.on_hook = on("PreToolUse", lambda _: change_input(TWO))
     await stage.ask()
     if stage.has("by-model"):
-        stage.lacks("the tool runs with the model's input: `updatedInput` without a decision is not read")
+        stage.lacks(
+            "the tool runs with the model's input: `updatedInput` without a decision is not read"
+        )
     assert stage.has("by-hook")
+
+
+@shared("A hook allows a tool with another input", [touch("by-model-2"), "Done."], since="2.0.14")
+async def hook_allows_changed(stage: Stage) -> None:
+    asked = asks(stage)
+    stage.on_hook = on(
+        "PreToolUse", lambda _: allow() & change_input({"command": "touch by-hook-2"})
+    )
+    await stage.ask()
+    if stage.has("by-model-2"):
+        stage.lacks("the tool runs with the model's input: `updatedInput` is not read")
+    assert stage.has("by-hook-2")
+    assert asked == []
 
 
 @shared("A hook stops the turn before a tool", [touch("hook-stopped"), "Never."])
@@ -118,7 +142,9 @@ async def hook_fails(stage: Stage) -> None:
 
 @alone("Of two hooks, the one that denies wins", [touch("two-hooks"), "Then not."])
 async def denying_wins(stage: Stage) -> None:
-    hooks = Hooks.of({"PreToolUse": [Hook(lambda _: allow(), "Bash"), Hook(lambda _: deny("No."), "Bash")]})
+    hooks = Hooks.of(
+        {"PreToolUse": [Hook(lambda _: allow(), "Bash"), Hook(lambda _: deny("No."), "Bash")]}
+    )
     async with stage.open(hooks=hooks):
         await stage.ask()
         assert not stage.has("two-hooks")
@@ -132,12 +158,17 @@ async def matcher(stage: Stage) -> None:
         return Hook(lambda _: seen.append(name), name)
 
     names = ["Bash", "Edit | Bash", "Bash,Edit", "^Ba", "as.$", "Bas", "bash", "Edit"]
-    async with stage.open(hooks={"PreToolUse": [note(name) for name in names]}, allowed_tools=["Bash"]):
+    async with stage.open(
+        hooks={"PreToolUse": [note(name) for name in names]}, allowed_tools=["Bash"]
+    ):
         await stage.ask()
     assert sorted(seen) == sorted(["Bash", "Edit | Bash", "Bash,Edit", "^Ba", "as.$"])
 
 
-@alone("A tool is denied when its hook takes too long or raises", {"a": [touch("hung"), "Not."], "b": [touch("raises"), "Not."]})
+@alone(
+    "A tool is denied when its hook takes too long or raises",
+    {"a": [touch("hung"), "Not."], "b": [touch("raises"), "Not."]},
+)
 async def failing_hook_blocks(stage: Stage) -> None:
     async def guard(event: Any) -> None:
         if "hung" in event.tool_input["command"]:
@@ -154,12 +185,18 @@ async def failing_hook_blocks(stage: Stage) -> None:
         assert "1234" not in told(stage)
 
 
-@alone("The CLI itself denies when a hook gives no answer (`on_failure=\"block\"`)", [touch("b"), "Not."], since="2.1.325")
+@alone(
+    'The CLI itself denies when a hook gives no answer (`on_failure="block"`)',
+    [touch("b"), "Not."],
+    since="2.1.325",
+)
 async def on_failure_block(stage: Stage) -> None:
     def fail(event: Any) -> None:
         raise RuntimeError("no")
 
-    async with stage.open(hooks={"PreToolUse": Hook(fail, on_failure="block")}, allowed_tools=["Bash"]):
+    async with stage.open(
+        hooks={"PreToolUse": Hook(fail, on_failure="block")}, allowed_tools=["Bash"]
+    ):
         await stage.ask()
         assert not stage.has("b")
 
@@ -181,16 +218,24 @@ async def block_after(stage: Stage) -> None:
     assert "That was a mistake." in told(stage)
 
 
-@shared("A hook changes the output of a command", [bash("python3 -c 'print(\"bare\")'"), "Done."], since="2.1.197")
+@shared(
+    "A hook changes the output of a command",
+    [bash("python3 -c 'print(\"bare\")'"), "Done."],
+    since="2.1.197",
+)
 async def output_changed(stage: Stage) -> None:
-    stage.on_hook = on("PostToolUse", lambda event: change_output({**event.tool_response, "stdout": "hidden"}))
+    stage.on_hook = on(
+        "PostToolUse", lambda event: change_output({**event.tool_response, "stdout": "hidden"})
+    )
     await stage.ask()
     if "bare" in stage.told[0]:
         stage.lacks("the model is told the tool's own output: `updatedToolOutput` is not read")
     assert "hidden" in stage.told[0]
 
 
-@shared("A hook changes the output of an MCP tool", [called("add", a=2, b=3), "Done."], since="2.0.76")
+@shared(
+    "A hook changes the output of an MCP tool", [called("add", a=2, b=3), "Done."], since="2.0.76"
+)
 async def mcp_output_changed(stage: Stage) -> None:
     stage.on_hook = on("PostToolUse", lambda event: change_output("hidden"))
     await stage.ask()
@@ -204,7 +249,9 @@ async def mcp_output_changed(stage: Stage) -> None:
 
 @shared("A hook adds context to a prompt", ["Hello."], shows=("002-26",))
 async def prompt_context(stage: Stage) -> None:
-    stage.on_hook = on("UserPromptSubmit", lambda event: add_context(f"It has {len(event.prompt)} letters"))
+    stage.on_hook = on(
+        "UserPromptSubmit", lambda event: add_context(f"It has {len(event.prompt)} letters")
+    )
     await stage.ask()
     assert f"It has {len(stage.prompt()) + 7} letters" in told(stage)
 
@@ -216,30 +263,56 @@ async def prompt_blocked(stage: Stage) -> None:
     assert stage.turns == []
 
 
-@shared("A hook has the model go on when it would stop", {"": ["Finished."], "not-yet": ["Now they pass."]}, shows=("002-26",))
+@shared(
+    "A hook has the model go on when it would stop",
+    {"": ["Finished."], "not-yet": ["Now they pass."]},
+    shows=("002-26",),
+)
 async def goes_on(stage: Stage) -> None:
     active: list[bool | None] = []
 
     def check(event: Any) -> Any:
         active.append(event.stop_hook_active)
-        return None if event.stop_hook_active else block(f"{stage.prompt('not-yet')} They do not pass.")
+        return (
+            None
+            if event.stop_hook_active
+            else block(f"{stage.prompt('not-yet')} They do not pass.")
+        )
 
     stage.on_hook = on("Stop", check)
     assert (await stage.ask()).text == "Now they pass."
     assert active == [False, True]
 
 
-@alone("A hook sees the end of a subagent", {"": [APIToolUse("Task", {"description": "Look", "prompt": "(subagent_ends.sub) Look.", "subagent_type": "helper"}), "Done."], "sub": ["It is fine."]})
+@alone(
+    "A hook sees the end of a subagent",
+    {
+        "": [
+            APIToolUse(
+                "Task",
+                {
+                    "description": "Look",
+                    "prompt": "(subagent_ends.sub) Look.",
+                    "subagent_type": "helper",
+                },
+            ),
+            "Done.",
+        ],
+        "sub": ["It is fine."],
+    },
+)
 async def subagent_ends(stage: Stage) -> None:
     ended: list[Any] = []
     agents = {"helper": Agent(description="Helps.", prompt="You help.")}
-    async with stage.open(agents=agents, hooks={"SubagentStop": ended.append}, allowed_tools=["Task"]) as session:
+    async with stage.open(
+        agents=agents, hooks={"SubagentStop": ended.append}, allowed_tools=["Task"]
+    ) as session:
         assert (await stage.ask()).ok
         await session.wait_idle()
     assert ended
 
 
-@alone("A hook decides a permission", [touch("hook-permits"), "Then not."], since="2.0.76")
+@alone("A hook decides a permission", [touch("hook-permits"), "Then not."], since="2.1.100")
 async def permission_hook(stage: Stage) -> None:
     called_: list[Any] = []
 
@@ -262,7 +335,7 @@ async def permission_hook(stage: Stage) -> None:
         assert not stage.has("hook-permits")
 
 
-@alone("A hook shows another text than the model's", ["Hello."], since="2.1.325")
+@alone("A hook shows another text than the model's", ["Hello."], since="2.1.197")
 async def shown(stage: Stage) -> None:
     async with stage.open(hooks={"MessageDisplay": lambda _: show("Good day.")}):
         reply = await stage.ask()

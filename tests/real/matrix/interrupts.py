@@ -11,7 +11,7 @@ from claudewire.testing.api import APIStatus, APIToolUse
 
 from .behaviour import shared
 from .common import ENDLESS, WAIT, called, touch
-from .stage import Stage, is_running
+from .stage import Stage, is_running, until
 from .tools import Slow
 
 TAG = {"tags": frozenset({"interrupt"})}
@@ -39,7 +39,12 @@ async def first_piece(turn: Any) -> None:
         return
 
 
-@shared("A turn is interrupted while the model speaks", {"a": [ENDLESS], "b": ["Next."]}, **TAG, everywhere=True)
+@shared(
+    "A turn is interrupted while the model speaks",
+    {"a": [ENDLESS], "b": ["Next."]},
+    **TAG,
+    everywhere=True,
+)
 async def while_speaking(stage: Stage) -> None:
     turn = stage.send("a")
     await first_piece(turn)
@@ -49,19 +54,24 @@ async def while_speaking(stage: Stage) -> None:
     assert (await stage.ask("b")).text == "Next."
 
 
-@shared("A turn is interrupted during a command, which is ended", {"a": [WAIT], "b": ["Next."]}, **TAG, everywhere=True)
+@shared(
+    "A turn is interrupted during a command, which is ended",
+    {"a": [WAIT], "b": ["Next."]},
+    **TAG,
+    everywhere=True,
+)
 async def during_command(stage: Stage) -> None:
     turn = stage.send("a")
     shell = await stage.shell()
     await stage.session.interrupt()
     assert not (await turn).ok
     assert (await stage.ask("b")).text == "Next."
-    with anyio.fail_after(10):
-        while is_running(shell):
-            await anyio.sleep(0.02)
+    await until(lambda: not is_running(shell))
 
 
-@shared("A turn is interrupted while a person is asked", {"a": [touch("asked")], "b": ["Next."]}, **TAG)
+@shared(
+    "A turn is interrupted while a person is asked", {"a": [touch("asked")], "b": ["Next."]}, **TAG
+)
 async def during_permission(stage: Stage) -> None:
     asked = anyio.Event()
 
@@ -78,7 +88,11 @@ async def during_permission(stage: Stage) -> None:
     assert (await stage.ask("b")).text == "Next."
 
 
-@shared("A turn is interrupted during a Python function, which is cancelled", {"a": [called("sleep")], "b": ["Next."]}, **TAG)
+@shared(
+    "A turn is interrupted during a Python function, which is cancelled",
+    {"a": [called("sleep")], "b": ["Next."]},
+    **TAG,
+)
 async def during_function(stage: Stage) -> None:
     slow = Slow()
     stage.on_call = slow.sleep
@@ -115,18 +129,24 @@ async def at_once(stage: Stage) -> None:
     assert (await stage.ask("b")).text == "Next."
 
 
-@shared("A turn is interrupted while the CLI waits before it tries again", {"a": [APIStatus(529, times=0)], "b": ["Next."]}, **TAG)
+@shared(
+    "A turn is interrupted while the CLI waits before it tries again",
+    {"a": [APIStatus(529, times=0)], "b": ["Next."]},
+    **TAG,
+)
 async def while_retrying(stage: Stage) -> None:
     turn = stage.send("a")
-    with anyio.fail_after(30):
-        while not stage.turns:
-            await anyio.sleep(0.02)
+    await until(lambda: stage.turns)
     await stage.session.interrupt()
     assert not (await turn).ok
     assert (await stage.ask("b")).text == "Next."
 
 
-@shared("`turn.interrupt()` stops that turn; those behind it go on", {"a": [ENDLESS], "b": ["Second."], "c": ["Third."]}, **TAG)
+@shared(
+    "`turn.interrupt()` stops that turn; those behind it go on",
+    {"a": [ENDLESS], "b": ["Second."], "c": ["Third."]},
+    **TAG,
+)
 async def one_turn(stage: Stage) -> None:
     turns = [stage.send(key) for key in "abc"]
     await first_piece(turns[0])
@@ -135,7 +155,11 @@ async def one_turn(stage: Stage) -> None:
     assert [(await turn).text for turn in turns[1:]] == ["Second.", "Third."]
 
 
-@shared("`turn.interrupt()` withdraws a turn that has not begun", {"a": [ENDLESS], "b": ["Never."], "c": ["Third."]}, **TAG)
+@shared(
+    "`turn.interrupt()` withdraws a turn that has not begun",
+    {"a": [ENDLESS], "b": ["Never."], "c": ["Third."]},
+    **TAG,
+)
 async def waiting_turn(stage: Stage) -> None:
     turns = [stage.send(key) for key in "abc"]
     await first_piece(turns[0])
@@ -144,7 +168,11 @@ async def waiting_turn(stage: Stage) -> None:
     assert (await turns[2]).text == "Third."
 
 
-@shared('`interrupt(queued="cancel")` drops the prompts behind it', {"a": [ENDLESS], "b": ["Never."], "c": ["Third."]}, **TAG)
+@shared(
+    '`interrupt(queued="cancel")` drops the prompts behind it',
+    {"a": [ENDLESS], "b": ["Never."], "c": ["Third."]},
+    **TAG,
+)
 async def with_queue(stage: Stage) -> None:
     first, second = stage.send("a"), stage.send("b")
     await first_piece(first)
@@ -154,7 +182,11 @@ async def with_queue(stage: Stage) -> None:
     assert (await stage.ask("c")).text == "Third."
 
 
-@shared("Leaving `async with claude.turn(…)` interrupts the turn", {"a": [ENDLESS], "b": ["Next."]}, **TAG)
+@shared(
+    "Leaving `async with claude.turn(…)` interrupts the turn",
+    {"a": [ENDLESS], "b": ["Next."]},
+    **TAG,
+)
 async def left_block(stage: Stage) -> None:
     async with stage.session.turn(f"{stage.prompt('a')} Go on.") as turn:
         await first_piece(turn)
@@ -179,7 +211,11 @@ async def twice(stage: Stage) -> None:
     assert (await stage.ask("b")).text == "Next."
 
 
-@shared("A caller who is cancelled while it waits ends nothing else", {"a": [ENDLESS], "b": ["Next."]}, **TAG)
+@shared(
+    "A caller who is cancelled while it waits ends nothing else",
+    {"a": [ENDLESS], "b": ["Next."]},
+    **TAG,
+)
 async def caller_cancelled(stage: Stage) -> None:
     turn = stage.send("a")
     await first_piece(turn)
@@ -190,13 +226,29 @@ async def caller_cancelled(stage: Stage) -> None:
     assert (await stage.ask("b")).text == "Next."
 
 
-@shared("A subagent is interrupted with its turn", {"a": [APIToolUse("Task", {"description": "Look", "prompt": "(subagent.sub) Look.", "subagent_type": "general-purpose", "run_in_background": False})], "sub": [WAIT], "b": ["Next."]}, **TAG)
+@shared(
+    "A subagent is interrupted with its turn",
+    {
+        "a": [
+            APIToolUse(
+                "Task",
+                {
+                    "description": "Look",
+                    "prompt": "(subagent.sub) Look.",
+                    "subagent_type": "general-purpose",
+                    "run_in_background": False,
+                },
+            )
+        ],
+        "sub": [WAIT],
+        "b": ["Next."],
+    },
+    **TAG,
+)
 async def subagent(stage: Stage) -> None:
     turn = stage.send("a")
     shell = await stage.shell()
     await stage.session.interrupt()
     assert not (await turn).ok
     assert (await stage.ask("b")).text == "Next."
-    with anyio.fail_after(10):
-        while is_running(shell):
-            await anyio.sleep(0.02)
+    await until(lambda: not is_running(shell))

@@ -22,14 +22,22 @@ class Count:
     unit: str = "files"
 
 
-@alone("The output is of the type that was asked for", [structured_output({"files": 2}), "Done."], since="2.0.76")
+@alone(
+    "The output is of the type that was asked for",
+    [structured_output({"files": 2}), "Done."],
+    since="2.0.76",
+)
 async def output(stage: Stage) -> None:
     async with stage.open(output=Count):
         reply = await stage.ask()
         assert reply.output == Count(2)
 
 
-@alone("Output of the wrong type is told to the model, which tries again", [structured_output({"files": "two"}), structured_output({"files": 2}), "Done."], since="2.0.76")
+@alone(
+    "Output of the wrong type is told to the model, which tries again",
+    [structured_output({"files": "two"}), structured_output({"files": 2}), "Done."],
+    since="2.0.76",
+)
 async def output_repaired(stage: Stage) -> None:
     async with stage.open(output=Count):
         reply = await stage.ask()
@@ -37,7 +45,11 @@ async def output_repaired(stage: Stage) -> None:
         assert "files" in stage.told[0]
 
 
-@alone("`max_budget_usd` ends a turn that costs more", [bash("touch cheap"), bash("touch dear"), "Done."], since="2.0.76")
+@alone(
+    "`max_budget_usd` ends a turn that costs more",
+    [bash("touch cheap"), bash("touch dear"), "Done."],
+    since="2.0.76",
+)
 async def max_budget(stage: Stage) -> None:
     async with stage.open(max_budget_usd=0.000001, allowed_tools=["Bash"]):
         reply = await stage.ask()
@@ -59,14 +71,19 @@ async def setting_sources(stage: Stage) -> None:
 async def cwd(stage: Stage) -> None:
     folder = stage.cage.work / "inner"
     folder.mkdir()
-    async with stage.open(cwd=folder, add_dirs=[stage.cage.folder], allowed_tools=["Bash"]) as session:
+    async with stage.open(
+        cwd=folder, add_dirs=[stage.cage.folder], allowed_tools=["Bash"]
+    ) as session:
         await stage.ask()
         assert stage.told == [str(folder)]
         assert session.init_message is not None
         assert session.init_message.cwd == str(folder)
 
 
-@alone("`env` reaches the tools", [bash('python3 -c "import os; print(os.environ[\'MATRIX_MARK\'])"'), "Done."])
+@alone(
+    "`env` reaches the tools",
+    [bash("python3 -c \"import os; print(os.environ['MATRIX_MARK'])\""), "Done."],
+)
 async def env(stage: Stage) -> None:
     async with stage.open(env={"MATRIX_MARK": "MARK-ENV"}, allowed_tools=["Bash"]):
         await stage.ask()

@@ -30,13 +30,17 @@ def options(stage: Stage) -> dict[str, Any]:
 # --- permissions ---------------------------------------------------------------------------------
 
 
-@shared("An allowed tool runs", [touch("allowed"), "Done."], everywhere=True, shows=("000-44", "000-82"))
+@shared(
+    "An allowed tool runs", [touch("allowed"), "Done."], everywhere=True, shows=("000-44", "000-82")
+)
 async def allowed(stage: Stage) -> None:
     assert (await stage.ask()).text == "Done."
     assert stage.has("allowed")
 
 
-@shared("A tool runs with the input that the handler changed", [touch("a"), "Done."], shows=("000-45",))
+@shared(
+    "A tool runs with the input that the handler changed", [touch("a"), "Done."], shows=("000-45",)
+)
 async def changed(stage: Stage) -> None:
     stage.on_permission = lambda request: request.allow(input={"command": "touch changed"})
     await stage.ask()
@@ -113,7 +117,9 @@ async def asked_again(stage: Stage) -> None:
     assert len(asked) == 2
 
 
-@shared("A rule that is remembered is not asked about again", [AGAIN, AGAIN, "Done."], shows=("000-46",))
+@shared(
+    "A rule that is remembered is not asked about again", [AGAIN, AGAIN, "Done."], shows=("000-46",)
+)
 async def remembered(stage: Stage) -> None:
     asked: list[str] = []
 
@@ -137,7 +143,11 @@ async def suggested(stage: Stage) -> None:
 
     def decide(request: PermissionRequest) -> Any:
         asked.append(len(request.suggestions))
-        return request.allow(remember=request.suggestions[0]) if request.suggestions else request.allow()
+        return (
+            request.allow(remember=request.suggestions[0])
+            if request.suggestions
+            else request.allow()
+        )
 
     stage.on_permission = decide
     await stage.ask()
@@ -146,7 +156,10 @@ async def suggested(stage: Stage) -> None:
     assert len(asked) == 1
 
 
-@shared("A changed mode takes effect at once", {"a": [APIToolUse("Write", {"file_path": "w.txt", "content": "x"}), "Done."], "b": ["Back."]})
+@shared(
+    "A changed mode takes effect at once",
+    {"a": [APIToolUse("Write", {"file_path": "w.txt", "content": "x"}), "Done."], "b": ["Back."]},
+)
 async def mode(stage: Stage) -> None:
     asked: list[str] = []
     stage.on_permission = lambda request: asked.append(request.tool_name) or request.allow()
@@ -236,14 +249,20 @@ async def bypass(stage: Stage) -> None:
         assert stage.has("bypassed")
 
 
-@alone("With `dontAsk` what no rule covers is denied", [touch("unasked"), "Then not."], since="2.0.76")
+@alone(
+    "With `dontAsk` what no rule covers is denied", [touch("unasked"), "Then not."], since="2.0.76"
+)
 async def dont_ask(stage: Stage) -> None:
     async with stage.open(permission_mode="dontAsk"):
         assert (await stage.ask()).text == "Then not."
         assert not stage.has("unasked")
 
 
-@shared("A permission that an interrupt withdraws is no longer pending", [touch("gone"), "Never."], tags=frozenset({"interrupt"}))
+@shared(
+    "A permission that an interrupt withdraws is no longer pending",
+    [touch("gone"), "Never."],
+    tags=frozenset({"interrupt"}),
+)
 async def withdrawn_permission(stage: Stage) -> None:
     seen: list[PermissionRequest] = []
     asked = anyio.Event()
@@ -277,7 +296,12 @@ async def _told_about(stage: Stage, answer: Any) -> str:
 QUESTIONS = {"since": "2.0.76"}
 
 
-@shared("One and several answers to questions arrive", [ASK, "So be it."], **QUESTIONS, shows=("000-52", "000-56", "000-57", "000-83"))
+@shared(
+    "One and several answers to questions arrive",
+    [ASK, "So be it."],
+    **QUESTIONS,
+    shows=("000-52", "000-56", "000-57", "000-83"),
+)
 async def answered(stage: Stage) -> None:
     told = await _told_about(stage, lambda it: it.answer({"Colour": "Green", "Sizes": ["S", "L"]}))
     assert '"Which colour?"="Green", "Which sizes?"="S, L"' in told
@@ -285,13 +309,17 @@ async def answered(stage: Stage) -> None:
 
 @shared("An answer in own words arrives", [ASK, "So be it."], **QUESTIONS)
 async def own_words(stage: Stage) -> None:
-    told = await _told_about(stage, lambda it: it.answer({0: QuestionAnswer(other="Mauve"), 1: "S"}))
+    told = await _told_about(
+        stage, lambda it: it.answer({0: QuestionAnswer(other="Mauve"), 1: "S"})
+    )
     assert '"Which colour?"="Mauve", "Which sizes?"="S"' in told
 
 
 @shared("A note to an answer arrives", [ASK, "So be it."], **QUESTIONS)
 async def note(stage: Stage) -> None:
-    told = await _told_about(stage, lambda it: it.answer({0: "Green", 1: "S"}, notes={0: "but light"}))
+    told = await _told_about(
+        stage, lambda it: it.answer({0: "Green", 1: "S"}, notes={0: "but light"})
+    )
     assert "but light" in told
 
 
@@ -324,7 +352,10 @@ async def _plan(stage: Stage, key: str = "") -> Any:
         await stage.session.set_permission_mode("default")
 
 
-@shared("A plan is approved, and the model goes on in another mode", [PLAN, APIToolUse("Write", {"file_path": "planned.txt", "content": "x"}), "Done."])
+@shared(
+    "A plan is approved, and the model goes on in another mode",
+    [PLAN, APIToolUse("Write", {"file_path": "planned.txt", "content": "x"}), "Done."],
+)
 async def plan_approved(stage: Stage) -> None:
     asked: list[str] = []
     stage.on_permission = lambda request: asked.append(request.tool_name) or request.allow()

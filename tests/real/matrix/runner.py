@@ -184,7 +184,9 @@ def _failure(error: BaseException) -> str:
         error = error.exceptions[0]
     if isinstance(error, TimeoutError) and error.__context__ is not None:
         error = error.__context__  # where it was cancelled says more
-    places = [it for it in traceback.extract_tb(error.__traceback__) if "/real/matrix/" in it.filename]
+    places = [
+        it for it in traceback.extract_tb(error.__traceback__) if "/real/matrix/" in it.filename
+    ]
     where = f" (line {places[-1].lineno}: {places[-1].line})" if places else ""
     text = str(error).strip().partition("\n")[0][:300]
     return f"{type(error).__name__}: {text}{where}"
@@ -218,6 +220,4 @@ async def run(
 
 def chosen(only: Sequence[str]) -> list[Behaviour]:
     """Return the behaviours with one of these names, tags or subjects; all if there are none."""
-    return [
-        it for it in TABLE.values() if not only or {it.name, it.subject, *it.tags} & {*only}
-    ]
+    return [it for it in TABLE.values() if not only or {it.name, it.subject, *it.tags} & {*only}]

@@ -27,7 +27,7 @@ from .behaviour import Behaviour, Deviation, Lacking
 OURS = ("CLAUDE_AGENT_SDK_*", "CLAUDE_CODE_*", "MATRIX_*")
 """The variables that a session may give to its CLI."""
 
-SOON = 10.0
+SOON = 20.0
 """Seconds within which a process of a tool that has ended is gone, on a busy machine."""
 
 REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
@@ -215,11 +215,11 @@ class Stage:
         Raises:
             Leftover: it takes too long.
         """
-        with anyio.move_on_after(SOON):
-            while self.commands() - before:
-                await anyio.sleep(0.02)
-        if left := self.commands() - before:
-            raise Leftover(f"left below the CLI: {', '.join(left)}")
+        try:
+            await until(lambda: not self.commands() - before)
+        except TimeoutError:
+            left = self.commands() - before
+            raise Leftover(f"left below the CLI: {', '.join(left)}") from None
 
     async def shell(self) -> int:
         """Wait until the CLI has started a shell for a tool, and that has started something."""
@@ -229,6 +229,17 @@ class Stage:
             for process in descendants(self.session.pid or 0, table):
                 if process.group == process.pid and descendants(process.pid, table):
                     return process.pid
+
+
+async def until(condition: Callable[[], object], seconds: float = SOON) -> None:
+    """Wait for something that nobody reports, such as the end of another process.
+
+    Raises:
+        TimeoutError: it takes too long.
+    """
+    with anyio.fail_after(seconds):
+        while not condition():  # noqa: ASYNC110
+            await anyio.sleep(0.02)
 
 
 def is_running(pid: int) -> bool:

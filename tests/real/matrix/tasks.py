@@ -14,7 +14,7 @@ from claudewire.testing.api import APIToolUse
 
 from .behaviour import alone
 from .common import bash, read_pipe
-from .stage import Stage
+from .stage import Stage, until
 
 BACKGROUND = bash("tail -f /dev/null", run_in_background=True)
 
@@ -45,7 +45,9 @@ async def started(stage: Stage, session: Session[Any]) -> None:
         await stage.shell()
 
 
-@alone("A command in the background is a task of the session", [BACKGROUND, "Started."], since="2.0.76")
+@alone(
+    "A command in the background is a task of the session", [BACKGROUND, "Started."], since="2.0.76"
+)
 async def listed(stage: Stage) -> None:
     async with stage.open(allowed_tools=["Bash"]) as session:
         assert (await stage.ask()).text == "Started."
@@ -55,7 +57,11 @@ async def listed(stage: Stage) -> None:
         assert running(session) == ["local_bash"]
 
 
-@alone("The end of a command in the background begins a turn that was not asked for", [until_told("pipe-end"), "Started."], since="2.1.100")
+@alone(
+    "The end of a command in the background begins a turn that was not asked for",
+    [until_told("pipe-end"), "Started."],
+    since="2.1.100",
+)
 async def unsolicited(stage: Stage) -> None:
     os.mkfifo(stage.cage.work / "pipe-end")
     async with stage.open(allowed_tools=["Bash"]) as session:
@@ -69,16 +75,18 @@ async def unsolicited(stage: Stage) -> None:
         stage.lacks("no turn begins within 5 s")
 
 
-@alone("A prompt after the end of a command in the background has its own reply", {"": [until_told("pipe-after"), "Started."], "b": ["Next."]}, deviates=frozenset({"2.0.76"}))
+@alone(
+    "A prompt after the end of a command in the background has its own reply",
+    {"": [until_told("pipe-after"), "Started."], "b": ["Next."]},
+    deviates=frozenset({"2.0.76"}),
+)
 async def after_end(stage: Stage) -> None:
     os.mkfifo(stage.cage.work / "pipe-after")
-    async with stage.open(allowed_tools=["Bash"]) as session:
+    async with stage.open(allowed_tools=["Bash"]):
         await stage.ask()
         await anyio.to_thread.run_sync((stage.cage.work / "pipe-after").write_text, "go\n", "utf-8")
-        with anyio.fail_after(20):
-            while stage.children():
-                await anyio.sleep(0.02)
-        await anyio.sleep(0.5)
+        await until(lambda: not stage.children())
+        await anyio.sleep(0.5)  # the CLI has to notice
         reply = await stage.ask("b")
         if reply.error is not None:
             stage.deviates(f"the turn fails: {reply.error.message}")
@@ -94,13 +102,15 @@ async def stopped(stage: Stage) -> None:
         if not tasks:
             stage.lacks("it reports nothing about the task, so there is no id to stop it by")
         await session.stop_task(tasks[0].id)
-        with anyio.fail_after(10):
-            while session.tasks.running or stage.children():
-                await anyio.sleep(0.02)
+        await until(lambda: not (session.tasks.running or stage.children()))
         assert (await session.send("Hello")).ok
 
 
-@alone('`wait_idle(tasks="cancel")` ends, and so do the commands in the background', [BACKGROUND, "Started."], everywhere=True)
+@alone(
+    '`wait_idle(tasks="cancel")` ends, and so do the commands in the background',
+    [BACKGROUND, "Started."],
+    everywhere=True,
+)
 async def cancelled(stage: Stage) -> None:
     async with stage.open(allowed_tools=["Bash"]) as session:
         await stage.ask()
@@ -109,7 +119,11 @@ async def cancelled(stage: Stage) -> None:
         assert (await session.send("Hello")).ok
 
 
-@alone('`wait_idle(tasks="wait")` waits for a command in the background', [until_told("pipe-wait"), "Started."], since="2.1.100")
+@alone(
+    '`wait_idle(tasks="wait")` waits for a command in the background',
+    [until_told("pipe-wait"), "Started."],
+    since="2.1.100",
+)
 async def waited(stage: Stage) -> None:
     os.mkfifo(stage.cage.work / "pipe-wait")
     async with stage.open(allowed_tools=["Bash"]) as session:
@@ -118,11 +132,16 @@ async def waited(stage: Stage) -> None:
             stage.lacks("it does not report the end of the task")
         async with anyio.create_task_group() as group:
             group.start_soon(session.wait_idle)
-            await anyio.to_thread.run_sync((stage.cage.work / "pipe-wait").write_text, "go\n", "utf-8")
+            await anyio.to_thread.run_sync(
+                (stage.cage.work / "pipe-wait").write_text, "go\n", "utf-8"
+            )
         assert not running(session)
 
 
-@alone('`run(…, tasks="cancel")` ends although a command runs in the background', [BACKGROUND, "Started."])
+@alone(
+    '`run(…, tasks="cancel")` ends although a command runs in the background',
+    [BACKGROUND, "Started."],
+)
 async def run_cancels(stage: Stage) -> None:
     import claudewire
 
@@ -132,7 +151,11 @@ async def run_cancels(stage: Stage) -> None:
     assert reply.ok
 
 
-@alone("A subagent of ours gets its prompt, and its answer reaches the model", {"": [hand_over("custom_agent"), "Done."], "sub": ["It is fine."]}, everywhere=True)
+@alone(
+    "A subagent of ours gets its prompt, and its answer reaches the model",
+    {"": [hand_over("custom_agent"), "Done."], "sub": ["It is fine."]},
+    everywhere=True,
+)
 async def custom_agent(stage: Stage) -> None:
     async with stage.open(agents=AGENTS, allowed_tools=["Task"]) as session:
         assert (await stage.ask()).ok
@@ -142,7 +165,10 @@ async def custom_agent(stage: Stage) -> None:
         assert any("It is fine." in str(turn.messages) for turn in stage.turns)
 
 
-@alone("A subagent is a task while it runs", {"": [hand_over("agent_task"), "Done."], "sub": [read_pipe("pipe-agent"), "Fine."]})
+@alone(
+    "A subagent is a task while it runs",
+    {"": [hand_over("agent_task"), "Done."], "sub": [read_pipe("pipe-agent"), "Fine."]},
+)
 async def agent_task(stage: Stage) -> None:
     os.mkfifo(stage.cage.work / "pipe-agent")
     async with stage.open(agents=AGENTS, allowed_tools=["Task", "Bash"]) as session:
@@ -155,7 +181,10 @@ async def agent_task(stage: Stage) -> None:
         assert not session.tasks.running
 
 
-@alone("A subagent asks for permission like the main conversation", {"": [hand_over("agent_asks"), "Done."], "sub": [bash("touch by-agent"), "Fine."]})
+@alone(
+    "A subagent asks for permission like the main conversation",
+    {"": [hand_over("agent_asks"), "Done."], "sub": [bash("touch by-agent"), "Fine."]},
+)
 async def agent_asks(stage: Stage) -> None:
     async with stage.open(agents=AGENTS, allowed_tools=["Task"], **stage.handlers) as session:
         await stage.ask()

@@ -49,7 +49,9 @@ async def unread(stage: Stage) -> None:
     assert (await first).text == LONG_TEXT
 
 
-@shared("Leaving the iteration early leaves the turn as it is", {"a": [LONG_TEXT], "b": ["Second."]})
+@shared(
+    "Leaving the iteration early leaves the turn as it is", {"a": [LONG_TEXT], "b": ["Second."]}
+)
 async def left_early(stage: Stage) -> None:
     turn = stage.send("a")
     async for _ in turn:
@@ -99,7 +101,9 @@ async def withdrawn(stage: Stage) -> None:
     assert not any(stage.prompt("b") in turn.prompt for turn in stage.turns)
 
 
-@shared("Tokens and costs are those of the reply", [APIReply("Hi.", usage=APIUsage(input_tokens=1234))])
+@shared(
+    "Tokens and costs are those of the reply", [APIReply("Hi.", usage=APIUsage(input_tokens=1234))]
+)
 async def usage(stage: Stage) -> None:
     reply = await stage.ask()
     assert reply.usage is not None
@@ -138,7 +142,7 @@ async def long_prompt(stage: Stage) -> None:
 
 @shared("Any text arrives unchanged", ["Understood."])
 async def strange_prompt(stage: Stage) -> None:
-    strange = "Zoë\u2028\u2029\x85 “日本語” 👩‍👩‍👧 \\n \"quoted\" \t {json} </system>"  # noqa: RUF001
+    strange = 'Zoë\u2028\u2029\x85 “日本語” 👩‍👩‍👧 \\n "quoted" \t {json} </system>'
     reply = await stage.session.send(f"{stage.prompt()} {strange} end")
     assert reply.text == "Understood."
     assert strange in stage.turns[-1].prompt
@@ -298,7 +302,10 @@ async def early(stage: Stage) -> None:
         assert (await session.send(f"{stage.prompt()} Go on.")).text == "Early."
 
 
-@alone("`max_turns` ends a turn that calls the model too often", [touch("many"), touch("more"), touch("most"), "Done."])
+@alone(
+    "`max_turns` ends a turn that calls the model too often",
+    [touch("many"), touch("more"), touch("most"), "Done."],
+)
 async def max_turns(stage: Stage) -> None:
     async with stage.open(max_turns=2, allowed_tools=["Bash"]):
         reply = await stage.ask()

@@ -143,6 +143,8 @@ class AssistantMessage(Message, tag="assistant", kw_only=True):
     error: str | None = None
     """Set on what the CLI says in the model's place when the API failed: `rate_limit`, …"""
     is_api_error_message: bool | None = None
+    api_error: str | None = None
+    """What kind of error it was: `max_output_tokens`, `hook_denied`, … (2.1.325)."""
     api_error_status: int | None = None
     api_error_type: str | None = None
     request_id: str | None = None
@@ -163,6 +165,11 @@ class AssistantMessage(Message, tag="assistant", kw_only=True):
     context_usage: ContextUsage | None = None
     usage_report: UsageReport | None = None
     tool_use_meta: Any = None
+    local_command_source: str | None = None
+    """The output of a slash command that was answered without the model, as the CLI keeps it."""
+    local_command_run: Any = None
+    """That command: `command`, `args` and perhaps `plugin`."""
+    local_command_outcome: Any = None
 
     @property
     def content(self) -> list[Block]:
@@ -275,6 +282,8 @@ class ResultMessage(Message, tag="result", kw_only=True):
     """The last text of the turn, or the text of the error."""
     structured_output: Any = None
     errors: list[str] | None = None
+    api_error: str | None = None
+    """See `AssistantMessage.api_error`."""
     api_error_status: int | None = None
     api_error_type: str | None = None
     stop_reason: str | UnsetType | None = UNSET
@@ -356,6 +365,8 @@ class StreamEvent(Message, tag="stream_event", kw_only=True):
     api_message_id: str | None = None
     thinking_display: Any = None
     owed_rows: Any = None
+    abandoned_blocks: Any = None
+    """Which blocks of a response that was cut short will not be completed."""
 
     @property
     def text(self) -> str:

@@ -266,6 +266,8 @@ class InformationalMessage(SystemMessage, kw_only=True):
     prevent_continuation: bool | None = None
     """True: the turn ends here."""
     tag: str | None = None
+    prompt_submit_outcome: Any = None
+    """What a hook has decided about a prompt."""
 
 
 class NotificationMessage(SystemMessage, kw_only=True):
