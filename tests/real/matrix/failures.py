@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.helpers.real_clis import real_cli
+
 from claudewire.errors import Cause, CLIError
 from claudewire.testing.api import APIReply, APIStatus
 
@@ -91,9 +93,7 @@ async def unknown_flag(stage: Stage) -> None:
 
 @alone("Without a key, the error says that one has to log in")
 async def no_key(stage: Stage) -> None:
-    from tests.helpers.real_clis import real_cli
-
-    command = ["env", "-u", "ANTHROPIC_API_KEY", real_cli(stage.version)]
+    command = ["env", "-u", "ANTHROPIC_API_KEY", str(real_cli(stage.version))]
     async with stage.open(cli=stage.cage.command(command)):
         reply = await stage.ask()
         assert reply.error is not None

@@ -42,13 +42,6 @@ def on(name: str, answer: Any) -> Any:
     return lambda event: answer(event) if type(event).__name__ == f"{name}HookInput" else None
 
 
-def asks(stage: Stage) -> list[str]:
-    """The tools that are asked about from now on."""
-    asked: list[str] = []
-    stage.on_permission = lambda request: asked.append(request.tool_name) or request.allow()
-    return asked
-
-
 def told(stage: Stage, turn: int = -1) -> str:
     return str(stage.turns[turn].messages)
 
@@ -63,9 +56,14 @@ def told(stage: Stage, turn: int = -1) -> str:
     shows=("002-26",),
 )
 async def hook_denies(stage: Stage) -> None:
-    asked = asks(stage)
+    asked = stage.note_permissions()
     seen: list[Any] = []
-    stage.on_hook = on("PreToolUse", lambda event: seen.append(event) or deny("Not on a Friday."))
+
+    def refuse(event: Any) -> Any:
+        seen.append(event)
+        return deny("Not on a Friday.")
+
+    stage.on_hook = on("PreToolUse", refuse)
     assert (await stage.ask()).text == "Then not."
     assert [it.tool_input["command"] for it in seen] == ["touch hook-denied"]
     assert "Not on a Friday." in stage.told[0]
@@ -75,7 +73,7 @@ async def hook_denies(stage: Stage) -> None:
 
 @shared("What a hook allows is not asked about", [touch("hook-allowed"), "Done."])
 async def hook_allows(stage: Stage) -> None:
-    asked = asks(stage)
+    asked = stage.note_permissions()
     stage.on_hook = on("PreToolUse", lambda _: allow("It is safe."))
     await stage.ask()
     assert stage.has("hook-allowed")
@@ -99,7 +97,7 @@ async def hook_changes_input(stage: Stage) -> None:
 
 @shared("A hook allows a tool with another input", [touch("by-model-2"), "Done."], since="2.0.14")
 async def hook_allows_changed(stage: Stage) -> None:
-    asked = asks(stage)
+    asked = stage.note_permissions()
     stage.on_hook = on(
         "PreToolUse", lambda _: allow() & change_input({"command": "touch by-hook-2"})
     )
@@ -112,7 +110,7 @@ async def hook_allows_changed(stage: Stage) -> None:
 
 @shared("A hook stops the turn before a tool", [touch("hook-stopped"), "Never."])
 async def hook_stops(stage: Stage) -> None:
-    asked = asks(stage)
+    asked = stage.note_permissions()
     stage.on_hook = on("PreToolUse", lambda _: stop("Enough."))
     await stage.ask()
     assert not stage.has("hook-stopped")
@@ -121,7 +119,7 @@ async def hook_stops(stage: Stage) -> None:
 
 @shared("A hook that has no opinion changes nothing", [touch("as-usual"), "Done."])
 async def hook_is_silent(stage: Stage) -> None:
-    asked = asks(stage)
+    asked = stage.note_permissions()
     await stage.ask()
     assert asked == ["Bash"]
     assert stage.has("as-usual")
@@ -129,7 +127,7 @@ async def hook_is_silent(stage: Stage) -> None:
 
 @shared("A hook that fails and is to continue changes nothing", [touch("hook-failed"), "Done."])
 async def hook_fails(stage: Stage) -> None:
-    asked = asks(stage)
+    asked = stage.note_permissions()
 
     def fail(event: Any) -> None:
         raise RuntimeError("the password is 1234")

@@ -161,8 +161,7 @@ async def suggested(stage: Stage) -> None:
     {"a": [APIToolUse("Write", {"file_path": "w.txt", "content": "x"}), "Done."], "b": ["Back."]},
 )
 async def mode(stage: Stage) -> None:
-    asked: list[str] = []
-    stage.on_permission = lambda request: asked.append(request.tool_name) or request.allow()
+    asked = stage.note_permissions()
     await stage.session.set_permission_mode("acceptEdits")
     try:
         await stage.ask("a")
@@ -357,8 +356,7 @@ async def _plan(stage: Stage, key: str = "") -> Any:
     [PLAN, APIToolUse("Write", {"file_path": "planned.txt", "content": "x"}), "Done."],
 )
 async def plan_approved(stage: Stage) -> None:
-    asked: list[str] = []
-    stage.on_permission = lambda request: asked.append(request.tool_name) or request.allow()
+    asked = stage.note_permissions()
     stage.on_plan = lambda request: request.approve(mode="acceptEdits")
     assert (await _plan(stage)).text == "Done."
     assert "User has approved" in stage.told[0]

@@ -16,8 +16,8 @@ from .behaviour import alone
 from .common import ENDLESS, WAIT, bash, touch
 from .stage import Stage, until
 
-CLOSE = {"tags": frozenset({"close"})}
-KILL = {"tags": frozenset({"kill"})}
+CLOSE: dict[str, Any] = {"tags": frozenset({"close"})}
+KILL: dict[str, Any] = {"tags": frozenset({"kill"})}
 BACKGROUND = bash("tail -f /dev/null", run_in_background=True)
 
 

@@ -71,6 +71,17 @@ class Stage:
         self.on_call: Callable[[], Any] = lambda: None
         self._turns_before = len(self.cage.turns) if self._session is not None else 0
 
+    def note_permissions(self) -> list[str]:
+        """Allow every tool from now on; return the list of those that are asked about."""
+        asked: list[str] = []
+
+        def allow(request: Any) -> Any:
+            asked.append(request.tool_name)
+            return request.allow()
+
+        self.on_permission = allow
+        return asked
+
     @property
     def handlers(self) -> dict[str, Any]:
         """Options by which a session asks the current behaviour."""

@@ -12,7 +12,8 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from tests.helpers.real_clis import ROOT
-from tests.real.make_recordings import FOLDER, TALK, WORK, Case, record_case
+from tests.real.cases import Case
+from tests.real.make_recordings import FOLDER, TALK, WORK, record_case
 from tests.real.shapes import Line, shape
 
 from claudewire.transport import Recording
