@@ -68,8 +68,4 @@ def test_what_a_version_would_ignore_without_a_word_is_named() -> None:
     assert set(may_ignore(given, None)) == {"title", "plan_mode_instructions", "json_schema"}
     # An environment variable that is not known is not an error either.
     assert may_ignore(Options(client_app="mine/1"), None) == {"client_app": "2.1.100"}
-    # Nor is a flag that is known and does nothing.
-    assert may_ignore(Options(replay_user_messages=True), "1.0.128") == {
-        "replay_user_messages": "2.0.14"
-    }
     assert may_ignore(Options(model="opus", agents={"poet": AGENT}), None) == {}

@@ -80,7 +80,6 @@ async def test_a_cli_that_cannot_be_started_again_is_too_old_for_agents() -> Non
         ({"client_app": "mine/1"}, "2.0.76", True),
         ({"enable_file_checkpointing": True}, "2.0.76", False),
         ({"enable_file_checkpointing": True}, "2.0.14", True),
-        ({"replay_user_messages": True}, "1.0.128", True),
         ({"system_prompt": ["one", "two"]}, "2.1.197", False),
     ],
 )

@@ -346,7 +346,7 @@ class Options:
     forward_subagent_text: bool = option(False, boolean, "--forward-subagent-text", since="2.1.250")
     """Report what subagents say and think, not only which tools they use."""
     replay_user_messages: bool = option(False, boolean, "--replay-user-messages", since="2.0.14")
-    """Report prompts when they have been taken up."""
+    """Report prompts when they have been taken up. 1.0.128 takes the flag and reports nothing."""
     prompt_suggestions: bool = option(False, boolean, "--prompt-suggestions", since="2.1.197")
     """Suggest after each turn what the user may want to say next."""
     agent_progress_summaries: bool = option(False, boolean, initialize=True, since="2.1.100")

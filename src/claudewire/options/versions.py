@@ -14,9 +14,6 @@ MEASURED = tuple(KNOWN_REQUESTS)
 
 _OLD = MEASURED[0]
 
-_TAKEN_FOR_NOTHING = frozenset({"replay_user_messages"})
-"""Options whose flag is taken by versions in which it has no effect."""
-
 
 def unsupported(options: Options, version: str | None) -> dict[str, str]:
     """Say which of the given options a CLI may not know, and the version that each of them needs.
@@ -47,8 +44,7 @@ def may_ignore(options: Options, version: str | None) -> dict[str, str]:
 def _is_flag(name: str) -> bool:
     """Whether an option is on the command line: a CLI that does not know it exits."""
     declared = DECLARATIONS[name]
-    is_refused = bool(declared.all_flags) and name not in _TAKEN_FOR_NOTHING
-    return is_refused and not declared.initialize
+    return bool(declared.all_flags) and not declared.initialize
 
 
 def _needed(name: str, value: Any) -> str:
