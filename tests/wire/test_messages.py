@@ -48,7 +48,9 @@ ASSISTANT = """
     message parent_tool_use_id error uuid session_id request_id user_message_uuid
     user_message_uuids resume_reason resumed_from_incomplete_thinking supersedes aborted agent_id
     subagent_type task_description timestamp context_usage usage_report tool_use_meta
-    is_api_error_message api_error_status api_error_type thinking_duration_ms thinking_display
+    is_api_error_message api_error api_error_status api_error_type
+    local_command_source local_command_run local_command_outcome thinking_duration_ms
+    thinking_display
 """
 USER = """
     message parent_tool_use_id isSynthetic tool_use_result priority origin shouldQuery timestamp
@@ -62,7 +64,7 @@ RESULT = """
     first_stream_post_queue_wait_ms first_stream_post_queued_behind first_stream_post_wall_ms
     first_text_post_ms first_text_post_queue_wait_ms first_text_post_queued_behind
     first_text_post_wall_ms time_to_request_from_spawn_ms warm_spare_claimed time_origin_ms
-    is_error api_error_status num_turns result stop_reason total_cost_usd usage modelUsage
+    is_error api_error api_error_status num_turns result stop_reason total_cost_usd usage modelUsage
     permission_denials queued_turn_count structured_output deferred_tool_use terminal_reason
     result_index credential_expires_at fast_mode_state fast_mode_disabled_reason origin uuid
     session_id errors startup_failure_reason invalid_config_file
@@ -74,7 +76,8 @@ WIRE_NAMES: dict[str, str] = {
     "user": USER,
     "result": RESULT,
     "stream_event": """event parent_tool_use_id uuid session_id ttft_ms user_message_uuid
-        user_message_uuids resume_reason api_message_id thinking_display owed_rows""",
+        user_message_uuids resume_reason api_message_id thinking_display owed_rows
+        abandoned_blocks""",
     "tool_progress": """tool_use_id tool_name parent_tool_use_id elapsed_time_seconds task_id uuid
         session_id heartbeat subagent_type subagent_retry""",
     "tool_use_summary": "summary preceding_tool_use_ids uuid session_id",

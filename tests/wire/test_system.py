@@ -74,7 +74,7 @@ WIRE_NAMES = {
     "permission_denied": """tool_name tool_use_id agent_id decision_reason_type decision_reason
         message""",
     "mirror_error": "error key",
-    "informational": "content level tool_use_id prevent_continuation tag",
+    "informational": "content level tool_use_id prevent_continuation tag prompt_submit_outcome",
     "session_writes_lost": "error_code lost transcript_session_ids",
     "error": "error message content",
 }

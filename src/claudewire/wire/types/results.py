@@ -286,15 +286,6 @@ class InitializeResult(Record):
     current_permission_mode: str | None = None
     session_state: str | None = None
     capabilities: list[str] | None = None
-    user_output_styles_dir: str | None = None
-    other_hook_ask_outranks_host: bool | None = None
-    feedback_mode: Any = None
-    analytics_disabled: bool | None = None
-    remote_control_available: bool | None = None
-    remote_control_auto_enable: bool | None = None
-    remote_control_auto_connect_default: bool | None = None
-    remote_control_auto_on_by_default: bool | None = None
-    ide_rc_auto_enable_gate: bool | None = None
 
 
 class InterruptResult(Record):
