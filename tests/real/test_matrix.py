@@ -53,14 +53,14 @@ def outcomes(version: str, subject: str) -> dict[str, Outcome]:
             found[behaviour.name] = outcome
 
     async def play() -> None:
-        await run([version], played(version, subject), note, lanes=LANES)
+        await run({version: played(version, subject)}, note, lanes=LANES)
 
     anyio.run(play)
     return found
 
 
 @pytest.mark.real
-@pytest.mark.parametrize(("version", "subject", "name"), cells())
+@pytest.mark.parametrize(("version", "subject", "name"), [*cells()])
 def test_a_real_cli_does(version: str, subject: str, name: str) -> None:
     if (reason := why_not(version)) is not None:
         pytest.skip(reason)

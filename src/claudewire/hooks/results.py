@@ -165,7 +165,8 @@ def change_input(tool_input: Mapping[str, Any]) -> HookResult:
     """Run the tool with this input instead, all of it: PreToolUse, PermissionRequest.
 
     Whether it may be used is still asked unless the hook also says `allow`. A CLI that does not
-    know this (1.0.128 is one) uses the tool with the input that the model gave.
+    know this uses the tool with the input that the model gave: 1.0.128 always, those before 2.1.17
+    unless the hook says `allow`.
     """
     return set_fields(updated_input=dict(tool_input))
 
@@ -174,7 +175,7 @@ def change_output(output: Any) -> HookResult:
     """Give the model this in place of the tool's output: PostToolUse.
 
     It must have the shape of the tool's own output (see `tool_response`), or the CLI uses the
-    original. CLIs before 2.1.325 were measured to heed it for MCP tools only, or not at all.
+    original. Before 2.1.197 it is heeded for MCP tools only, before 2.0.76 not at all.
     """
     return set_fields(updated_tool_output=output)
 

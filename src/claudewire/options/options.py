@@ -144,10 +144,10 @@ class Options:
     task_budget: int | None = option(None, whole_number(1), "--task-budget", since="2.1.100")
     """How many tokens the model is told that it has for the task."""
     autocompact: AutoCompact | None = option(
-        None, checks.autocompact, "--autocompact", since="2.1.197"
+        None, checks.autocompact, "--autocompact", since="2.1.250"
     )
     """At how many tokens the conversation is summarised, 100,000 to 1,000,000, or `"auto"`."""
-    advisor: str | None = option(None, string, "--advisor", since="2.1.100")
+    advisor: str | None = option(None, string, "--advisor", since="2.1.197")
     """A second model that the first may ask."""
     betas: Sequence[str] = option((), checks.names, "--betas", since="2.0.76")
     """Features of the API that are in beta, by the names that its header takes."""

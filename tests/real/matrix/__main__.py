@@ -9,16 +9,14 @@ import os
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import anyio
 from tests.helpers.real_clis import ROOT, why_not
 
 from claudewire.wire import parse_version
 
-from .behaviour import VERSIONS, Behaviour
+from .behaviour import TABLE, VERSIONS, Behaviour
 from .document import DOCUMENT, Results, counts, render
 from .runner import Outcome, Verdict, chosen, run
 from .wire_changes import compare, nearest, record_all
@@ -44,6 +42,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--only", default="", help="names, subjects or tags, joined with commas")
     parser.add_argument("--repeat", type=int, default=1, help="play each so many times")
     parser.add_argument("--lanes", type=int, default=LANES, help="how many at the same time")
+    parser.add_argument(
+        "--again", action="store_true", help="only what failed, or was not played, in the last run"
+    )
     parser.add_argument("--write", action="store_true", help=f"write {DOCUMENT.name}")
     parser.add_argument(
         "--wire",
@@ -74,16 +75,16 @@ is above) or lacks what is asked for:
 class Progress:
     """Prints and counts what comes of each cell."""
 
-    def __init__(self, cells: int) -> None:
-        self.cells = cells
-        self.results: Results = {}
+    def __init__(self, results: Results) -> None:
+        self.cells = 0
+        self.results = results
         self.failures: list[str] = []
         self._done = 0
         self._begun = time.monotonic()
 
     def __call__(self, version: str, behaviour: Behaviour, outcome: Outcome) -> None:
         self._done += 1
-        of_version = self.results.setdefault(version, {})
+        of_version = self.results[version]
         before = of_version.get(behaviour.name)
         if before is None or before.verdict is not Verdict.FAILS:
             of_version[behaviour.name] = outcome
@@ -108,6 +109,16 @@ def keep(results: Results) -> None:
         (KEPT / f"{version}.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
 
 
+def kept(version: str) -> dict[str, Outcome]:
+    """What came of the last run with a version, without what failed."""
+    path = KEPT / f"{version}.json"
+    rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    found = {name: Outcome(Verdict(verdict), text) for name, (verdict, text) in rows.items()}
+    return {
+        name: it for name, it in found.items() if name in TABLE and it.verdict is not Verdict.FAILS
+    }
+
+
 def what_to_do(version: str, failures: Sequence[str]) -> str:
     """Say what follows for a version that nobody has tried before."""
     return (FAILING if failures else HOLDING).format(version=version, count=len(failures))
@@ -120,53 +131,50 @@ def main(arguments: Sequence[str]) -> int:
     if given.wire:
         print(compare(*given.wire))
         return 0
-    versions = sorted(given.version or VERSIONS, key=parse_version)
+    versions = sorted({*(given.version or VERSIONS)}, key=parse_version)
     install(versions)
     if given.record:
         anyio.run(record_all, versions)
     behaviours = chosen([it for it in given.only.split(",") if it])
     if not behaviours:
         raise SystemExit(f"No behaviour, subject or tag is called {given.only}")
-    progress = Progress(len(behaviours) * len(versions) * given.repeat)
+    progress = Progress({it: kept(it) if given.again else {} for it in versions})
+    cells = {
+        version: [it for it in behaviours if it.name not in progress.results[version]]
+        for version in versions
+    }
+    progress.cells = sum(map(len, cells.values())) * given.repeat
 
     async def play() -> None:
-        await run(versions, behaviours, progress, lanes=given.lanes, repeat=given.repeat)
+        await run(cells, progress, lanes=given.lanes, repeat=given.repeat)
 
     anyio.run(play)
-    return finish(given, versions, behaviours, progress)
+    return finish(given, behaviours, progress)
 
 
-def finish(
-    given: argparse.Namespace,
-    versions: Sequence[str],
-    behaviours: Sequence[Behaviour],
-    progress: Progress,
-) -> int:
+def finish(given: argparse.Namespace, behaviours: Sequence[Behaviour], progress: Progress) -> int:
+    """Print what came of it, keep it, and write the page; return the exit status."""
     results = progress.results
-    print()
-    for version in versions:
-        found = Counter(it.verdict for it in results[version].values())
-        print(f"{version:8} {counts(found)}")
     missing = [
         f"{version} {it.name}: it was not played"
-        for version in versions
+        for version, outcomes in results.items()
         for it in behaviours
-        if it.name not in results[version]
+        if it.name not in outcomes
     ]
-    for failure in [*progress.failures, *missing]:
+    failures = [*progress.failures, *missing]
+    print("", *(f"{it:8} {counts(results[it])}" for it in results), sep="\n")
+    for failure in failures:
         print(f"FAILS: {failure}")
     if not given.only and given.repeat == 1:
         keep(results)
-    for version in versions:
+    for version in results:
         if version not in VERSIONS:
             anyio.run(record_all, [version])
-            print(f"\n{compare(nearest(version), version)}\n")
-            print(what_to_do(version, progress.failures))
-    is_whole = {*VERSIONS} == {*versions} and not given.only
-    if given.write and is_whole and not (progress.failures or missing):
-        Path(DOCUMENT).write_text(render(results), encoding="utf-8")
+            print(f"\n{compare(nearest(version), version)}\n\n{what_to_do(version, failures)}")
+    if given.write and {*VERSIONS} == {*results} and not given.only and not failures:
+        DOCUMENT.write_text(render(results), encoding="utf-8")
         print(f"Wrote {DOCUMENT}")
-    return 1 if progress.failures or missing else 0
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

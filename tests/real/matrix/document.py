@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from tests.helpers.real_clis import ROOT
@@ -89,6 +90,7 @@ def _escaped(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
-def counts(found: Mapping[Verdict, int]) -> str:
+def counts(outcomes: Mapping[str, Outcome]) -> str:
     """Say how many cells of each kind there are."""
-    return ", ".join(f"{count} {verdict}" for verdict, count in found.items())
+    found = Counter(it.verdict for it in outcomes.values())
+    return ", ".join(f"{found[verdict]} {verdict}" for verdict in Verdict if found[verdict])

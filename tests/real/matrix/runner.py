@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from enum import StrEnum
@@ -197,16 +197,23 @@ async def _in_thread(function: Callable[[], Any]) -> None:
 
 
 async def run(
-    versions: Sequence[str],
-    behaviours: Sequence[Behaviour],
+    cells: Mapping[str, Sequence[Behaviour]],
     report: Report,
     *,
     lanes: int = 3,
     repeat: int = 1,
 ) -> None:
-    """Play behaviours with several versions, some at the same time."""
+    """Play behaviours with several versions, some at the same time.
+
+    Args:
+        cells: what to play with each version.
+        report: is told what came of each.
+        lanes: how many CLIs work at the same time.
+        repeat: how often each is played.
+    """
+    work = [(version, group) for version, found in cells.items() for group in groups(found)]
     # The shared ones take longest, so they come first.
-    work = [(version, group) for group in groups(behaviours) for version in versions]
+    work.sort(key=lambda it: (it[1][0].alone, it[1][0].name))
     limiter = anyio.CapacityLimiter(lanes)
 
     async def take(version: str, group: Group) -> None:
