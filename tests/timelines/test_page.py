@@ -193,6 +193,31 @@ def test_filters_latencies_and_details_work_and_no_request_leaves_the_page(
     browser.check()
 
 
+def test_a_long_recording_is_on_the_page_in_parts(browser: Browser, tmp_path: Path) -> None:
+    lines: list[Any] = [(0.0, ">", asked("1", "initialize"))]
+    lines += [(number / 100, "<", said(text(f"word {number}"))) for number in range(1, 3000)]
+    browser.open(page(Timeline.of(written(*lines, (40.0, "<", answered("1"))))), tmp_path)
+    assert len(shown(browser)) < 1000
+    browser.run("document.querySelector('.more:not([hidden])').click()")
+    assert 400 < len(shown(browser)) < 1500
+    type_in(browser, "word 2999")
+    assert shown(browser) == ["assistant"]
+    type_in(browser, "word 29")
+    browser.run("document.querySelector('.bar').click()")  # a line that does not pass the filter
+    assert shown(browser)[0] == "initialize"
+    type_in(browser, "")
+    browser.run("document.querySelectorAll('#steps summary')[0].click()")
+    browser.wait_for("document.querySelector('.inside p button')")
+    browser.run(
+        "document.querySelector('.inside p button').click()"
+    )  # to the answer, the last line
+    assert shown(browser)[-1] == "answer initialize"
+    assert len(shown(browser)) < 1000
+    browser.run("document.querySelector('.more:not([hidden])').click()")  # what is before it
+    assert len(shown(browser)) > 400
+    browser.check()
+
+
 def test_hostile_text_is_shown_and_does_nothing(browser: Browser, tmp_path: Path) -> None:
     browser.open(page(Timeline.of(hostile()), HOSTILE[1] + HOSTILE[5]), tmp_path)
     browser.run("for (const it of document.querySelectorAll('#steps summary')) it.click()")

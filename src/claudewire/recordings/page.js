@@ -2,6 +2,7 @@
 (() => {
   const recording = JSON.parse(document.getElementById("recording").textContent);
   const { steps, exchanges } = recording;
+  const MOST = 400; // lines and bars that are on the page at a time: browsers are slow with many more
 
   // What is recorded is only ever shown: as text, with what cannot be seen as an escape.
   const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
@@ -51,8 +52,14 @@
   // --- where the time went -----------------------------------------------------------------------
 
   const reveal = (index) => {
-    const row = rows[index];
-    row.hidden = false;
+    let place = passing.indexOf(index);
+    if (place < 0) {
+      place = passing.findIndex((it) => it > index);
+      if (place < 0) place = passing.length;
+      passing.splice(place, 0, index);
+    }
+    if (place < first || place >= last || !rows.has(index) || !rows.get(index).isConnected) draw(place);
+    const row = rowOf(index);
     row.querySelector("details").open = true;
     row.scrollIntoView({ block: "center" });
     for (const other of document.querySelectorAll(".linked")) other.classList.remove("linked");
@@ -65,7 +72,8 @@
   const percent = (seconds) => Math.min(100, Math.max(0, (100 * seconds) / whole)) + "%";
   if (exchanges.length) {
     const bars = make("div", "bars");
-    for (const it of exchanges) {
+    const longest = [...exchanges].sort((one, other) => (other.seconds ?? whole) - (one.seconds ?? whole)).slice(0, MOST);
+    for (const it of longest.sort((one, other) => one.start - other.start)) {
       const fill = make("span", "fill" + (it.by === "<" ? " by-cli" : "") + (it.end === null ? " open" : ""));
       fill.style.left = percent(steps[it.start].t - start);
       fill.style.width = percent(it.end === null ? whole : it.seconds);
@@ -74,7 +82,8 @@
       bar.addEventListener("click", () => reveal(it.start));
       bars.append(bar);
     }
-    main.append(make("h2", "", "Where the time went"), bars);
+    const left = exchanges.length - longest.length;
+    main.append(make("h2", "", "Where the time went" + (left ? " (without the " + left + " shortest)" : "")), bars);
 
     const table = make("table", "");
     const head = make("tr", "");
@@ -201,25 +210,59 @@
     return [button, pre];
   };
 
+  // Of the lines that pass the filters, those from `first` to `last` are on the page.
+  const rows = new Map();
+  let passing = [];
+  let first = 0;
+  let last = 0;
+  const rowOf = (index) => {
+    if (!rows.has(index)) rows.set(index, row(steps[index], index));
+    return rows.get(index);
+  };
   const list = make("ol", "");
   list.id = "steps";
-  const rows = steps.map(row);
-  list.append(...rows);
-  const nothing = make("p", "none", "No line passes the filters.");
-  nothing.hidden = true;
-  const both = make("span", "", make("span", "", "application"), make("span", "", "CLI"));
-  main.append(tools, make("div", "ends", make("span", "t", "seconds"), both, make("span", "took", "took")), list, nothing);
+  const step = (label, act) => {
+    const button = make("button", "more", label);
+    button.type = "button";
+    button.addEventListener("click", act);
+    return button;
+  };
+  const earlier = step("Show earlier lines", () => {
+    const from = Math.max(0, first - MOST);
+    list.prepend(...passing.slice(from, first).map(rowOf));
+    first = from;
+    mark();
+  });
+  const later = step("Show more lines", () => {
+    const to = Math.min(passing.length, last + MOST);
+    list.append(...passing.slice(last, to).map(rowOf));
+    last = to;
+    mark();
+  });
+  const mark = () => {
+    earlier.hidden = first === 0;
+    later.hidden = last === passing.length;
+  };
+  const draw = (place) => {
+    first = Math.max(0, place - MOST / 2);
+    last = Math.min(passing.length, first + MOST);
+    list.replaceChildren(...passing.slice(first, last).map(rowOf));
+    mark();
+  };
+  new IntersectionObserver((seen) => { if (seen.some((it) => it.isIntersecting)) later.click(); }).observe(later);
 
-  const texts = steps.map((step) => (title(step) + " " + step.summary + " " + (step.line || "")).toLowerCase());
+  const nothing = make("p", "none", "No line passes the filters.");
+  const both = make("span", "", make("span", "", "application"), make("span", "", "CLI"));
+  const head = make("div", "ends", make("span", "t", "seconds"), both, make("span", "took", "took"));
+  main.append(tools, head, earlier, list, later, nothing);
+
+  const texts = steps.map((it) => (title(it) + " " + it.summary + " " + (it.line || "")).toLowerCase());
+  const passes = (index) => !keys[index].some((key) => off.has(key)) && (!onlyFound || steps[index].findings.length > 0) && (!wanted || texts[index].includes(wanted));
   const filter = () => {
-    let left = 0;
-    rows.forEach((it, index) => {
-      const passes = !keys[index].some((key) => off.has(key)) && (!onlyFound || steps[index].findings.length > 0) && (!wanted || texts[index].includes(wanted));
-      it.hidden = !passes;
-      if (passes) left += 1;
-    });
-    nothing.hidden = left > 0;
-    counter.replaceChildren(left === steps.length ? count(left, "line", "lines") : left + " of " + count(steps.length, "line", "lines"));
+    passing = [...steps.keys()].filter(passes);
+    draw(0);
+    nothing.hidden = passing.length > 0;
+    counter.replaceChildren(passing.length === steps.length ? count(steps.length, "line", "lines") : passing.length + " of " + count(steps.length, "line", "lines"));
   };
   filter();
 
