@@ -12,8 +12,8 @@ import click
 
 from ..exits import Exit
 from ..styles import Paint
-from ..text import fold, safe
-from ..wire.lines import UNLIMITED, counted, put, width_of
+from ..text import safe
+from ..wire.lines import UNLIMITED, counted, put, width_of, wrapped
 from ..wire.reports import print_json
 from .leftovers import leftovers
 from .probe import probe, real_turn
@@ -105,7 +105,7 @@ class _View:
 
     def _folded(self, text: str, indent: int, style: str = "") -> list[str]:
         room = max(self._width - indent - 1, 20) if self._width < UNLIMITED else UNLIMITED
-        lines = [part for line in safe(text).split("\n") for part in _words(line, room)]
+        lines = [part for line in safe(text).split("\n") for part in wrapped(line, room)]
         return [self._paint(style, line) if style else line for line in lines]
 
     def end(self, report: DoctorReport) -> None:
@@ -121,18 +121,3 @@ class _View:
 
     def _print(self, *lines: str) -> None:
         put(*(line.rstrip() for line in lines))
-
-
-def _words(line: str, width: int) -> Iterator[str]:
-    """Break a line between words, and inside those that are too long."""
-    current = ""
-    for word in line.split(" "):
-        longer = f"{current} {word}" if current else word
-        if len(longer) <= width:
-            current = longer
-            continue
-        if current:
-            yield current
-        *parts, current = fold(word, width)
-        yield from parts
-    yield current

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from ...store import AssistantEntry, BadLine, Entry, Hit, SessionInfo, UserEntry
 from ...wire import Block, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
-from ..styles import Paint
-from ..text import cells, clip, fold, one_line, safe
-from ..wire.lines import UNLIMITED
+from ..styles import Paint, clip_painted
+from ..text import cells, one_line, safe
+from ..wire.lines import UNLIMITED, wrapped
 
 __all__ = ["SessionView", "when"]
 
@@ -19,6 +19,9 @@ _SHORT_ID = 8
 _MARKS = {"running": "*", "waiting": "?", "ended": " "}
 _OF_THE_CLI = ("<command-", "<local-command-", "<task-notification", "<system-reminder")
 """How prompts begin that the CLI wrote, and no person."""
+_SUMMED_UP = "(what came before was summed up for the model)"
+_LEAST_FOR_FACTS = 24
+"""Columns for a title, without which a list says when and no more."""
 _RESULT = 5
 """Lines of a tool's result that are shown."""
 
@@ -64,18 +67,20 @@ class SessionView:
         head = f"{_MARKS[info.status]} {id}"
         facts = f"{when(info.end):>11} {info.prompts:>4}p {cost:>7}"
         place = _place(info.cwd)
+        if self._width - cells(head) - len(facts) < _LEAST_FOR_FACTS:
+            facts = f"{when(info.end):>11}"
         room = self._width - cells(head) - len(facts) - 6
         title = one_line(info.title or "(no title)", max(room - min(cells(place), 30) - 2, 10))
         line = f"{self._paint('code', safe(head))}  {self._paint('dim', facts)}  {title}"
         if cells(place) and room - cells(title) > 12:
             line += "  " + self._paint("dim", one_line(place, room - cells(title) - 2))
-        return line
+        return clip_painted(line, self._width)
 
     def hit(self, hit: Hit) -> Iterator[str]:
         """Yield what a search has found: where, then the text around it."""
         head = f"{hit.session.id[:_SHORT_ID]}  {hit.role}  {hit.session.title or '(no title)'}"
         yield self._paint("strong", one_line(head, self._width))
-        yield f"    {clip(self._marked(hit), self._width * 2)}"
+        yield f"    {clip_painted(self._marked(hit), max(self._width - 4, 20))}"
 
     def _marked(self, hit: Hit) -> str:
         parts, last = [], 0
@@ -102,7 +107,7 @@ class SessionView:
         if isinstance(entry, BadLine):
             yield self._paint("bad", "  a line that cannot be read")
         elif isinstance(entry, UserEntry) and entry.is_compact_summary:
-            yield from ("", self._paint("dim", "  (what came before was summed up for the model)"))
+            yield from ("", self._paint("dim", one_line(_SUMMED_UP, self._width)))
         elif isinstance(entry, UserEntry) and not entry.is_meta:
             content = entry.message.content
             if isinstance(content, str):
@@ -150,7 +155,7 @@ class SessionView:
     def _folded(self, text: str, indent: str) -> Iterator[str]:
         room = max(self._width - len(indent) - 1, 20) if self._width < UNLIMITED else UNLIMITED
         for line in safe(text.strip("\n")).split("\n"):
-            for part in fold(line, room):
+            for part in wrapped(line.expandtabs(4), room):
                 yield f"{indent}{part}"
 
 

@@ -9,9 +9,18 @@ from typing import TextIO
 from ...recordings import Exchange, Latency, Step, Timeline
 from ..screen import size_of
 from ..styles import Paint
-from ..text import cells, clip, one_line, safe
+from ..text import cells, clip, fold, one_line, safe
 
-__all__ = ["UNLIMITED", "LineView", "counted", "duration", "latency_table", "put", "width_of"]
+__all__ = [
+    "UNLIMITED",
+    "LineView",
+    "counted",
+    "duration",
+    "latency_table",
+    "put",
+    "width_of",
+    "wrapped",
+]
 
 UNLIMITED = 10_000
 """Columns of what is no terminal: nothing is cut, so that it can be searched."""
@@ -48,6 +57,21 @@ def put(*lines: str) -> None:
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
     sys.stdout.flush()
+
+
+def wrapped(line: str, width: int) -> Iterator[str]:
+    """Break a safe line between words, and inside those that are too long."""
+    current: str | None = None
+    for word in line.split(" "):
+        longer = word if current is None else f"{current} {word}"
+        if cells(longer) <= width:
+            current = longer
+            continue
+        if current is not None and current.strip():
+            yield current
+        *parts, current = fold(word, width)
+        yield from parts
+    yield current or ""
 
 
 def counted(number: int, one: str, several: str = "") -> str:
