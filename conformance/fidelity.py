@@ -70,7 +70,11 @@ def known(case: str) -> set[tuple[str, str, str]]:
 def render(data: dict[str, Any]) -> str:
     """Write the document."""
     head = HEAD.format(version=data["version"])
-    parts = (_differences(data["difference"]), _not_compared(data["not_compared"]))
+    parts = (
+        _differences(data["difference"]),
+        _not_compared(data["not_compared"]),
+        _clients(data["client"]),
+    )
     return "\n".join([head, *("\n".join([*part, ""]) for part in parts)])
 
 
@@ -83,6 +87,18 @@ def _differences(differences: Sequence[Difference]) -> Iterator[str]:
         if each.only == "both":
             what = f"another value of {keys}"
         yield f"| {each.case} | `{each.line}` | {what} | {each.reason} |"
+
+
+def _clients(entries: Sequence[dict[str, str]]) -> Iterator[str]:
+    yield "## Clients that were tried"
+    yield ""
+    yield "Others wrote them. Each runs in a cage, with the simulated CLI in place of the real one."
+    yield ""
+    yield "| client | usage | works |"
+    yield "|---|---|---|"
+    for each in entries:
+        works = f"yes: `{each['test'].partition('::')[2]}`" if "test" in each else each["why_not"]
+        yield f"| {each['name']} | {each['usage']} | {works} |"
 
 
 def _not_compared(entries: Sequence[dict[str, str]]) -> Iterator[str]:

@@ -43,6 +43,7 @@ ALLOWED = (
     Allowed("No cage: ", CAGED),
     Allowed("CLI ", ("real", "conformance/test_requirements_sessions.py"), in_ci=False),
     Allowed("the official SDK ", ("peers",), in_ci=False),
+    Allowed("a judge is not installed", ("peers/test_judges.py",)),
     Allowed("the older line of mcp ", ("peers",), most=1, in_ci=False),
     Allowed("There is no Chromium", ("store/test_chromium.py",), most=4),
     Allowed("There is no node", ("docs/test_testing_guide.py",), most=1, in_ci=False),

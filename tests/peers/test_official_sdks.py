@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.helpers.text_mode import run_text
 
+from claudewire.simulator import Chat
 from claudewire.testing.cage import Cage
 
 HERE = Path(__file__).parent
@@ -289,3 +291,52 @@ def test_a_session_is_resumed_and_forked(delivered: Delivered) -> None:
         ("success", "hello, I like pears | what did I say?"),
         ("success", "hello, I like pears | what did I say? | what did I say?"),
     ]
+
+
+# --- what they read of transcripts ---------------------------------------------------------------
+
+READERS = {
+    "python": """
+import json, sys
+from claude_agent_sdk import get_session_messages, list_sessions
+(session,) = list_sessions(directory=sys.argv[1])
+messages = get_session_messages(session.session_id, directory=sys.argv[1])
+print(json.dumps([session.first_prompt, [it.type for it in messages]]))
+""",
+    "ts": """
+const { listSessions, getSessionMessages } = await import(process.argv[2] + "/sdk.mjs");
+const dir = process.argv[3];
+const [session] = await listSessions({ dir });
+const messages = await getSessionMessages(session.sessionId, { dir });
+console.log(JSON.stringify([session.firstPrompt, messages.map((it) => it.type)]));
+""",
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_the_sessions_of_the_simulated_cli_are_listed_and_read(name: str) -> None:
+    if (reason := Cage.unavailable()) is not None:
+        pytest.skip(f"No cage: {reason}")
+    if not (PEERS / name / ".installed").exists():
+        pytest.skip(f"the official SDK ({name}) is not installed; scripts/peers does it")
+    with Cage() as cage:
+        env = {"CLAUDE_CONFIG_DIR": str(cage.config)}
+        run_text(work, "-p", "Do it.", "--allowedTools=Bash", env=env, cwd=cage.work)
+        script = cage.work / ("read.py" if name == "python" else "read.mjs")
+        script.write_text(READERS[name], encoding="utf-8")
+        python = [PEERS / "python" / "bin" / "python", script]
+        sdk = PEERS / "ts" / "node_modules" / "@anthropic-ai" / "claude-agent-sdk"
+        command = python if name == "python" else ["node", script, sdk]
+        done = subprocess.run(
+            cage.command([*command, cage.work]),
+            capture_output=True,
+            encoding="utf-8",
+            timeout=PATIENCE,
+        )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == ["Do it.", ["user", "assistant", "user", "assistant"]]
+
+
+async def work(chat: Chat) -> None:
+    await chat.use("Bash", {"command": "make"}, result="made")
+    await chat.say("Done.")

@@ -98,5 +98,12 @@ def test_every_known_difference_is_one_of_a_case() -> None:
     assert {difference.case for difference in read()["difference"]} <= {*CASES, *RECORDINGS}
 
 
+def test_every_client_that_works_has_a_test_and_every_other_a_reason() -> None:
+    root = Path(__file__).resolve().parents[2]
+    for client in read()["client"]:
+        file, _, name = client.get("test", "").partition("::")
+        assert client.get("why_not") or f"def {name}(" in (root / file).read_text("utf-8")
+
+
 def test_the_document_lists_the_known_differences() -> None:
     assert DOCUMENT.read_text(encoding="utf-8") == render(read()), "python -m conformance.fidelity"
