@@ -28,7 +28,7 @@ from claudewire.testing.api import APIScript
 from claudewire.testing.cage import Cage
 
 from . import page
-from .busy_turn import busy_turn
+from .busy_turn import busy_turn, pieces_only
 from .results import Measured
 from .table import GROUPS, Group, Run
 
@@ -81,7 +81,7 @@ def place(deltas: int, calls: int) -> Iterator[Place]:
     with Cage(APIScript(default="Done."), env={"PYTHONPATH": str(ROOT)}) as cage:
         for name, lines in (
             ("stream", busy_turn(deltas, calls)),
-            ("deltas", busy_turn(deltas, 0)),
+            ("deltas", pieces_only(deltas, 20)),
         ):
             (cage.folder / f"{name}.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
         path = cage.folder / "fake-cli"

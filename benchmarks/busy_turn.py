@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-__all__ = ["busy_turn"]
+__all__ = ["busy_turn", "pieces_only"]
 
 SESSION = "0b0e7a34-6c1f-4d0e-9a53-6f0f6f1f8a11"
 WORDS = ["the", "wire", "reads", "each", "line", "once", "and", "keeps", "it", "ünïcode", "漢字"]
@@ -50,9 +50,24 @@ class _Turn:
             plugins=[],
         )
 
+    def message_start(self, number: int) -> bytes:
+        message: dict[str, Any] = {
+            "model": "claude-sonnet-4-5-20250929",
+            "id": f"msg_{number:024}",
+            "type": "message",
+            "role": "assistant",
+            "content": [],
+            "stop_reason": None,
+            "stop_sequence": None,
+            "usage": self.usage(),
+        }
+        return self.piece({"type": "message_start", "message": message})
+
     def delta(self) -> bytes:
         delta = {"type": "text_delta", "text": self.words(3)}
-        event = {"type": "content_block_delta", "index": 1, "delta": delta}
+        return self.piece({"type": "content_block_delta", "index": 1, "delta": delta})
+
+    def piece(self, event: dict[str, Any]) -> bytes:
         return self.line(
             "stream_event",
             event=event,
@@ -117,14 +132,26 @@ class _Turn:
 
 def busy_turn(deltas: int, calls: int, seed: int = 1) -> list[bytes]:
     """The lines of a turn: deltas evenly between calls of tools and their results."""
-    return list(_lines(_Turn(seed), deltas, calls))
+    return list(_calls(_Turn(seed), deltas, calls))
 
 
-def _lines(turn: _Turn, deltas: int, calls: int) -> Iterator[bytes]:
+def _calls(turn: _Turn, deltas: int, calls: int) -> Iterator[bytes]:
     yield turn.init()
-    for number in range(max(calls, 1)):
-        for _ in range(deltas // max(calls, 1)):
+    for number in range(calls):
+        for _ in range(deltas // calls):
             yield turn.delta()
-        if calls:
-            yield turn.assistant(number)
-            yield turn.tool_result(number)
+        yield turn.assistant(number)
+        yield turn.tool_result(number)
+
+
+def pieces_only(deltas: int, messages: int, seed: int = 1) -> list[bytes]:
+    """The pieces of messages, which never come as a whole: nothing of them has to be kept."""
+    return list(_pieces(_Turn(seed), deltas, messages))
+
+
+def _pieces(turn: _Turn, deltas: int, messages: int) -> Iterator[bytes]:
+    for number in range(messages):
+        yield turn.message_start(number)
+        for _ in range(deltas // messages):
+            yield turn.delta()
+        yield turn.piece({"type": "message_stop"})

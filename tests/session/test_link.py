@@ -49,6 +49,7 @@ from claudewire.wire import (
     Role,
     SetModel,
     SetModelResult,
+    StreamEvent,
     UserMessage,
 )
 
@@ -80,6 +81,10 @@ class Host:
     def received(self, event: Event) -> None:
         self.got.append(event)
         self.changed.notify()
+
+    def received_pieces(self, pieces: list[StreamEvent]) -> None:
+        for piece in pieces:
+            self.received(piece)
 
     def serve(self, request: Request) -> Any:
         assert self._serve is not None

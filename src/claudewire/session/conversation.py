@@ -35,6 +35,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import Any
 
 from ..errors import Error, LocalProtocolError, TurnCancelled
@@ -79,6 +80,10 @@ from .ending import (
 from .turn import AnyTurn, Turn, TurnState, UnreadCount
 
 __all__ = ["Conversation"]
+
+
+_PROMPT, _EVENT = attrgetter("user_message_uuid"), attrgetter("event")
+_ONLY_DELTAS = frozenset({ContentBlockDelta})
 
 
 class Conversation:
@@ -220,17 +225,17 @@ class Conversation:
 
     # --- receiving -------------------------------------------------------------------------------
 
-    def add(self, piece: StreamEvent) -> bool:
-        """Add a piece of a message to the running turn, if it can have no other meaning."""
+    def add(self, pieces: list[StreamEvent]) -> bool:
+        """Add pieces of messages to the running turn, if they can have no other meaning."""
         turn = self.current
-        if turn is None or piece.user_message_uuid is not None:
-            return False
-        if type(piece.event) is not ContentBlockDelta:
+        if turn is None or any(map(_PROMPT, pieces)):
             return False
         if self.ending is not None or self._result_is_missing or self._is_aside:
             return False
-        self.spoken += 1
-        turn._push(piece)
+        if not _ONLY_DELTAS.issuperset(map(type, map(_EVENT, pieces))):
+            return False
+        self.spoken += len(pieces)
+        turn._push_deltas(pieces)
         return True
 
     def route(self, message: Message) -> AnyTurn | None:

@@ -393,11 +393,17 @@ class Core:
 
     # --- called by the link ----------------------------------------------------------------------
 
+    def received_pieces(self, pieces: list[StreamEvent]) -> None:
+        """Sort pieces of messages, all at once if they can only belong to the running turn."""
+        if self.subscriptions or not self.conversation.add(pieces):
+            for piece in pieces:
+                self.received(piece)
+        elif self.watchdog is not None:
+            self.watchdog.note(pieces[0])
+
     def received(self, event: Event) -> None:
         """Sort an event."""
-        if type(event) is StreamEvent and self.conversation.add(event):
-            pass  # the most frequent event, which changes nothing but its turn
-        elif type(event) is Request:
+        if type(event) is Request:
             self.conversation.note_request(event)
             self.watch_ending()
         elif type(event) is Answer:

@@ -152,6 +152,9 @@ class Subscriptions(Generic[ItemT]):
             subscription.close()
         return subscription
 
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
     def tell(self, item: ItemT) -> None:
         """Put an event into each."""
         for reference in self._all:

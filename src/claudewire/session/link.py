@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
+from itertools import groupby
 from typing import Any, Protocol, TypeVar, cast
 
 import anyio
@@ -103,6 +104,9 @@ class LinkOwner(Protocol):
 
     def received(self, event: Event) -> None:
         """Note a message of the CLI, or another event of the wire."""
+
+    def received_pieces(self, pieces: list[StreamEvent]) -> None:
+        """Note pieces of messages, which come in great numbers."""
 
     def asked(self) -> None:
         """Note that the CLI has been asked something."""
@@ -578,24 +582,35 @@ class Link:
 
     def _handle(self, events: list[Event]) -> list[Event]:
         """Handle as many events as one round of the event loop has time for; return the others."""
-        remaining, left = iter(events), ROUND
-        for event in remaining:
-            kind = type(event)
+        handled, left = 0, ROUND
+        for kind, run in groupby(events, type):
+            if kind is StreamEvent:
+                pieces = list(run)
+                handled += len(pieces)
+                self._call_owner(self._owner.received_pieces, pieces)
+                continue
             special = _SPECIAL.get(kind)
-            try:
+            for event in run:
+                handled += 1
                 if special is None:
-                    left -= kind is not StreamEvent
-                    self._owner.received(event)
+                    left -= 1
+                    self._call_owner(self._owner.received, event)
                 else:
                     left -= OF_A_REQUEST
-                    special(self, event)
-            except BaseException as error:
-                self._owner.failed(error)
+                    self._call_owner(partial(special, self), event)
+                if left <= 0:
+                    break
             if left <= 0:
                 break
         # Not before all is read: what follows a request may say that it is over.
         self._serve_next()
-        return list(remaining)
+        return events[handled:]
+
+    def _call_owner(self, function: Callable[[Any], None], given: Any) -> None:
+        try:
+            function(given)
+        except BaseException as error:
+            self._owner.failed(error)
 
     def _take_answer(self, answer: Answer | Failure) -> None:
         pending = self._pending.get(answer.id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 import anyio.lowlevel
@@ -78,6 +78,11 @@ class ItemQueue(Generic[ItemT]):
         self._items.append(item)
         self._arrived.notify()
 
+    def put_all(self, items: Iterable[ItemT]) -> None:
+        """Add items, if there is no limit."""
+        self._items.extend(items)
+        self._arrived.notify()
+
     def end(self, error: Error | None = None) -> None:
         """End the loops over the queue once it is empty, with this error if one is given."""
         self._ended = True
@@ -128,6 +133,9 @@ class ItemQueue(Generic[ItemT]):
         self._reads += 1
         if self._reads % _FAIRNESS == 0:
             await anyio.lowlevel.checkpoint()
-        if not await self.readable():
+        if not self._items and not await self.readable():
             raise StopAsyncIteration
-        return self.take_next()
+        item = self._items.popleft()
+        if self._on_taken is not None:
+            self._on_taken()
+        return item

@@ -14,13 +14,14 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
+    Coroutine,
     Generator,
-    Iterable,
     Sequence,
 )
 from enum import StrEnum
 from functools import partial
 from itertools import count
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
@@ -69,6 +70,8 @@ class TurnState(StrEnum):
     """The prompt was taken back."""
 
 
+_AGENT = attrgetter("parent_tool_use_id")
+
 _unsolicited = count(1)
 
 _OVER = frozenset({TurnState.DONE, TurnState.FAILED, TurnState.CANCELLED})
@@ -79,38 +82,45 @@ class TextPieces:
 
     def __init__(self) -> None:
         self._before = ""
-        self._block = ""
+        self._block: list[str] = []
 
     def note(self, message: Message) -> Sequence[str]:
         """Take a message and return the text that it adds."""
         if isinstance(message, StreamEvent) and message.parent_tool_use_id is None:
-            if isinstance(message.event, MessageStart):
-                self._before = self._block = ""
-            elif isinstance(message.event, ContentBlockStart):
-                self._before, self._block = self._before + self._block, ""
-            self._block += message.text
-            return (message.text,) if message.text else ()
+            return self._note_piece(message)
         if isinstance(message, AssistantMessage) and message.parent_tool_use_id is None:
-            missing = self._missing(message.text)
+            whole = message.text
+            missing = self._missing(whole) if whole else ""
             return (missing,) if missing else ()
+        return ()
+
+    def _note_piece(self, piece: StreamEvent) -> Sequence[str]:
+        text = piece.text
+        if text:
+            self._block.append(text)
+            return (text,)
+        if isinstance(piece.event, MessageStart):
+            self._before, self._block = "", []
+        elif isinstance(piece.event, ContentBlockStart):
+            self._before, self._block = self._before + "".join(self._block), []
         return ()
 
     def _missing(self, whole: str) -> str:
         """Return the part of a whole message that did not come in pieces before."""
-        streamed = self._before + self._block
+        block = "".join(self._block)
+        streamed = self._before + block
+        self._before, self._block = "", []
         if streamed.startswith(whole):
-            self._before, self._block = "", streamed[len(whole) :]
+            self._block = [streamed[len(whole) :]]
             return ""
-        known = streamed if whole.startswith(streamed) else self._block
-        self._before = self._block = ""
-        return whole.removeprefix(known)
+        return whole.removeprefix(streamed if whole.startswith(streamed) else block)
 
 
 class _View(Generic[ItemT]):
     """Another way to read a turn. Not a generator: a loop over it may be left at any time."""
 
     def __init__(
-        self, messages: ItemQueue[Message], note: Callable[[Message], Iterable[ItemT]]
+        self, messages: ItemQueue[Message], note: Callable[[Message], Sequence[ItemT]]
     ) -> None:
         self._messages = messages
         self._note = note
@@ -121,7 +131,10 @@ class _View(Generic[ItemT]):
 
     async def __anext__(self) -> ItemT:
         while not self._items:
-            self._items.extend(self._note(await anext(self._messages)))
+            items = self._note(await self._messages.__anext__())
+            if len(items) == 1:
+                return items[0]  # as with most messages
+            self._items.extend(items)
         return self._items.popleft()
 
 
@@ -133,14 +146,14 @@ class UnreadCount:
         on_limit: is called with the count.
     """
 
-    __slots__ = ("_limit", "_limit_reached", "_lock", "_may_drop", "_on_limit", "count", "dropped")
+    __slots__ = ("_limit", "_limit_reached", "_lock", "_on_limit", "count", "dropped", "may_drop")
 
     def __init__(self, unread: Unread, on_limit: Callable[[int], None]) -> None:
         self.count: int = 0
         self.dropped: int = 0
         self._limit = unread.high_water
         self._limit_reached = False
-        self._may_drop = unread.policy == "drop_partial"
+        self.may_drop: bool = unread.policy == "drop_partial"
         self._on_limit = on_limit
         # Re-entrant: the garbage collector may delete a turn in the middle of anything.
         self._lock = threading.RLock()
@@ -157,7 +170,7 @@ class UnreadCount:
         """Forget messages that were read, or that can no longer be read."""
         with self._lock:
             self.count -= count
-        if self.count < self._limit // 2:
+        if self._limit_reached and self.count < self._limit // 2:
             self._limit_reached = False
 
     def drops_partial(self, *, has_begun: bool) -> bool:
@@ -166,7 +179,7 @@ class UnreadCount:
         Args:
             has_begun: an earlier piece of the same message was dropped, so this one is useless.
         """
-        if self._may_drop and (has_begun or self.count >= self._limit):
+        if self.may_drop and (has_begun or self.count >= self._limit):
             self.dropped += 1
             return True
         return False
@@ -219,6 +232,12 @@ class _History:
         if kind is not MessageStop:
             self.messages.append(piece)
             self._speaking[agent] = kind is MessageStart or self._speaking.get(agent, False)
+
+    def add_deltas(self, deltas: list[StreamEvent]) -> None:
+        """Add pieces that begin and end nothing."""
+        self.messages += deltas
+        for agent in {*map(_AGENT, deltas)}:
+            self._speaking.setdefault(agent, False)
 
     def _forget_pieces(self, agent: str | None) -> None:
         if self._speaking.pop(agent, None) is None:
@@ -354,8 +373,8 @@ class Turn(Generic[OutputT]):
     def __aiter__(self) -> Turn[OutputT]:
         return self
 
-    async def __anext__(self) -> Message:
-        return await anext(self._queue)
+    def __anext__(self) -> Coroutine[Any, Any, Message]:
+        return self._queue.__anext__()
 
     def iter_text(self) -> AsyncIterator[str]:
         """Iterate over the text of the main conversation as it arrives, piece by piece.
@@ -470,7 +489,7 @@ class Turn(Generic[OutputT]):
     def _push(self, message: Message) -> None:
         """Add a message."""
         if isinstance(message, StreamEvent):
-            if self._is_dropped(message):
+            if self._unread.may_drop and self._is_dropped(message):
                 return
             self._history.add_piece(message)
         else:
@@ -483,6 +502,16 @@ class Turn(Generic[OutputT]):
         for reading in self._readings or ():
             self._unread.add()
             reading.put(message)
+
+    def _push_deltas(self, deltas: list[StreamEvent]) -> None:
+        """Add pieces of messages that begin and end nothing."""
+        if self._readings or self._unread.may_drop:
+            for delta in deltas:
+                self._push(delta)
+        else:
+            self._history.add_deltas(deltas)
+            self._unread.add(len(deltas))
+            self._queue.put_all(deltas)
 
     def _is_dropped(self, piece: StreamEvent) -> bool:
         """Whether to drop a piece, as all that follow a dropped one, until the whole message comes.

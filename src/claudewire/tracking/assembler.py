@@ -121,10 +121,13 @@ class _Stream:
             for live in spoken.blocks:
                 live.message_id = id
 
-    def forget_removed(self) -> None:
-        self.open = {index: live for index, live in self.open.items() if live.change != "removed"}
-        for spoken in (*self.messages.values(), *([self.current] if self.current else ())):
-            spoken.blocks = [live for live in spoken.blocks if live.change != "removed"]
+    def forget(self, gone: list[LiveBlock]) -> None:
+        """Forget blocks that were removed."""
+        self.open = {index: live for index, live in self.open.items() if live not in gone}
+        named = {live.message_id or "" for live in gone}
+        for spoken in (self.current, *map(self.messages.get, named)):
+            if spoken is not None:
+                spoken.blocks = [live for live in spoken.blocks if live not in gone]
 
 
 class Assembler:
@@ -141,7 +144,7 @@ class Assembler:
 
     def __init__(self) -> None:
         self._streams: dict[str | None, _Stream] = {}
-        self._blocks: list[LiveBlock] = []
+        self._blocks: dict[str, LiveBlock] = {}
         self._lines: dict[str, list[LiveBlock]] = {}
         self._tools: dict[str, LiveBlock] = {}
         self._count = 0
@@ -149,13 +152,13 @@ class Assembler:
     @property
     def blocks(self) -> list[LiveBlock]:
         """All blocks, also those of subagents, in the order in which they began."""
-        return list(self._blocks)
+        return list(self._blocks.values())
 
     @property
     def message_texts(self) -> list[str]:
         """The text of each message of the main conversation that has any."""
         spoken: dict[str, list[str]] = {}
-        for live in self._blocks:
+        for live in self._blocks.values():
             if live.agent is None and live.kind == "text":
                 spoken.setdefault(live.message_id or live.id, []).append(live.text)
         return [text for parts in spoken.values() if (text := "".join(parts))]
@@ -184,7 +187,7 @@ class Assembler:
         self._count += 1
         live = LiveBlock(f"block-{self._count}", kind, agent, spoken.id, index)
         spoken.blocks.append(live)
-        self._blocks.append(live)
+        self._blocks[live.id] = live
         return live
 
     def _remove(self, blocks: Iterable[LiveBlock]) -> list[LiveBlock]:
@@ -192,10 +195,9 @@ class Assembler:
         for live in gone:
             live.change, live.added = "removed", ""
             self._tools.pop(live.tool_use_id or "", None)
-        if gone:
-            self._blocks = [live for live in self._blocks if live.change != "removed"]
-            for stream in self._streams.values():
-                stream.forget_removed()
+            self._blocks.pop(live.id, None)
+        for agent in {live.agent for live in gone}:
+            self._stream_of(agent).forget(gone)
         return gone
 
     def _take_back(self, lines: Iterable[str] | None) -> list[LiveBlock]:
