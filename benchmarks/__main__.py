@@ -133,8 +133,6 @@ def main() -> int:
     args = parser.parse_args()
     if unknown := {*args.groups} - {*names}:
         parser.error(f"there is no group {', '.join(unknown)}, only {', '.join(names)}")
-    if args.groups and args.write:
-        parser.error("--write needs all groups")
     groups = [group for group in GROUPS if group.name in (args.groups or names)]
     if args.quick:
         with place(deltas=200, calls=10) as small:

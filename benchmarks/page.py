@@ -9,7 +9,7 @@ from pathlib import Path
 from platform import machine, python_version, system
 
 from .results import Measured, Spread, shown
-from .table import Figure
+from .table import GROUPS, Figure
 
 __all__ = ["plot", "section", "write"]
 
@@ -28,13 +28,14 @@ rect { fill: #9aa5b1 } .ours { fill: #2f6fdb } line { stroke: #333; stroke-width
 
 
 def write(everything: list[Measured]) -> None:
-    """Replace what was measured before."""
+    """Replace what was measured before; what was not measured now stays as it is."""
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    where = f"{system()} on {machine()} with {cpu_count()} processors, Python {python_version()}"
-    parts = [f"Measured on {date.today()}: {where}.\n", *map(section, everything)]
-    PAGE.write_text(before + BEGIN + "\n".join(parts) + END + after, encoding="utf-8")
+    old, _, after = rest.partition(END)
+    sections = {each.partition("\n")[0]: f"### {each}" for each in old.split("### ")[1:]}
+    sections |= {measured.group.title: section(measured) for measured in everything}
+    parts = [sections[group.title] for group in GROUPS if group.title in sections]
+    PAGE.write_text(before + BEGIN + "".join(parts) + END + after, encoding="utf-8")
     (DOCS / "plots").mkdir(exist_ok=True)
     for measured in everything:
         path = DOCS / "plots" / f"{measured.group.name}.svg"
@@ -48,7 +49,10 @@ def section(measured: Measured) -> str:
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     name = measured.group.name
     picture = f"![{measured.group.title}](plots/{name}.svg)"
-    return f"### {measured.group.title}\n\n{measured.group.about}\n\n{table}\n\n{picture}\n"
+    where = f"{system()} on {machine()} with {cpu_count()} processors, Python {python_version()}"
+    when = f"{date.today()}, {measured.group.rounds} rounds, {where}."
+    parts = (measured.group.about, table, picture, when)
+    return f"### {measured.group.title}\n\n" + "".join(f"{part}\n\n" for part in parts)
 
 
 def plot(measured: Measured) -> str:

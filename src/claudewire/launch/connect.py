@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import shlex
 import warnings
 import weakref
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
@@ -225,6 +224,8 @@ def _for_a_shell(command: Sequence[str], words: Sequence[str]) -> Sequence[str]:
     """Quote what ssh passes to a shell, as one string of all words that follow the host."""
     if Path(command[0]).stem.lower() != "ssh":
         return words
+    import shlex
+
     return tuple(map(shlex.quote, words))
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import weakref
 
 from ..errors import CLIError
@@ -55,6 +53,8 @@ class PrivateFiles:
 
     def _made(self) -> str:
         if self._folder is None:
+            import tempfile  # most sessions need no files, and it loads a dozen modules
+
             self._folder = os.path.abspath(tempfile.mkdtemp(prefix="claudewire-"))
             self._delete = weakref.finalize(self, _delete, self._folder, os.getpid())
             watch_folder(self._folder)
@@ -75,5 +75,7 @@ class PrivateFiles:
 
 def _delete(folder: str, owner: int) -> None:
     if os.getpid() == owner:  # a fork leaves the files of its parent alone
+        import shutil
+
         shutil.rmtree(folder, ignore_errors=True)
         forget_folder(folder)

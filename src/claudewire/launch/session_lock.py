@@ -7,7 +7,6 @@ the process dies. Only claudewire looks at it; a CLI that another program starte
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import threading
@@ -82,6 +81,8 @@ class SessionLock:
 
 
 def _name(session_id: str, place: str) -> str:
+    import hashlib  # not before there is something to lock
+
     return hashlib.sha256(f"{place}\0{session_id}".encode()).hexdigest()[:32] + ".lock"
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ..errors import TurnError
-from ..tracking import Assembler, Totals
+from ..tracking import Totals
 from ..wire import PermissionDenial, ResultMessage, ToolUseBlock
 
 if TYPE_CHECKING:
     import typing_extensions
 
+    from ..tracking import Assembler
     from ..wire import Block, Message, ModelUsage, Usage
 
     # `Session`, `Turn` and `Reply` without brackets stand for any output. `typing.TypeVar` has
@@ -85,6 +86,8 @@ class Reply(Generic[OutputT]):
         return [block for block in self.blocks if isinstance(block, ToolUseBlock)]
 
     def _assembled(self) -> Assembler:
+        from ..tracking import Assembler
+
         assembler = Assembler()
         for message in self.messages:
             assembler.note(message)

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import anyio
 
 from ..errors import Error, TurnCancelled, TurnError, describe
-from ..tracking import Assembler, LiveBlock
 from ..wire import (
     AssistantMessage,
     ContentBlockDelta,
@@ -45,7 +44,7 @@ from .timeout import DEFAULT, Timeout
 
 if TYPE_CHECKING:
     from ..options import Unread
-    from ..tracking import Totals
+    from ..tracking import LiveBlock, Totals
     from ..wire import Message
     from .interrupt import Escalation, InterruptReceipt
 
@@ -136,6 +135,12 @@ class _View(Generic[ItemT]):
                 return items[0]  # as with most messages
             self._items.extend(items)
         return self._items.popleft()
+
+
+def _blocks(messages: ItemQueue[Message]) -> _View[LiveBlock]:
+    from ..tracking import Assembler  # most turns are read in other ways
+
+    return _View(messages, Assembler().note)
 
 
 class UnreadCount:
@@ -277,7 +282,7 @@ class TurnReader:
 
     def iter_blocks(self) -> AsyncIterator[LiveBlock]:
         """Iterate over the blocks, each whenever it has changed; see `Turn.iter_blocks`."""
-        return _View(self._queue, Assembler().note)
+        return _blocks(self._queue)
 
 
 _Stop = Callable[["Turn[Any]", Timeout, "Escalation | bool"], Awaitable["InterruptReceipt"]]
@@ -388,7 +393,7 @@ class Turn(Generic[OutputT]):
 
         Blocks of subagents are included; `block.agent` names the subagent.
         """
-        return _View(self._queue, Assembler().note)
+        return _blocks(self._queue)
 
     def reader(self) -> TurnReader:
         """Return a reader of its own, which begins at the first message, at any time.

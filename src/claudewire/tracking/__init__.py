@@ -6,13 +6,18 @@ the wire. It uses `errors` and `wire`. Start with `ledger`.
 
 from __future__ import annotations
 
-from .assembler import Assembler
-from .blocks import BlockChange, LiveBlock
+from typing import TYPE_CHECKING
+
+from .._package import lazy_exports
 from .budgets import Alert, Budget, BudgetWatch, Level, Metric, SharedBudget
 from .ledger import Ledger, Models, UsageTracker
 from .quota import ContextWindow, RateLimit, Retry
 from .tasks import BackgroundTask, TaskTable, TaskTracker
 from .totals import Price, PriceTable, Totals, check_amount
+
+if TYPE_CHECKING:
+    from .assembler import Assembler
+    from .blocks import BlockChange, LiveBlock
 
 __all__ = [
     "Alert",
@@ -38,3 +43,8 @@ __all__ = [
     "UsageTracker",
     "check_amount",
 ]
+
+if not TYPE_CHECKING:  # a session is opened without them
+    __getattr__, __dir__ = lazy_exports(
+        __name__, {".assembler": "Assembler", ".blocks": "BlockChange LiveBlock"}
+    )
