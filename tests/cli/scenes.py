@@ -156,7 +156,18 @@ async def _everywhere(chat: Chat, texts: tuple[str, ...]) -> None:
     await chat.elicit(f"server {texts[0]}", command, {"type": "object", "properties": properties})
 
 
+async def _background(chat: Chat, rest: str) -> None:
+    if not chat.text:
+        await chat.say("The build is done.")
+        return
+    task = chat.start_task("a long build")
+    await chat.say("It is being built.")
+    task.finish("built")
+
+
 _SCENES = {
+    "background": _background,
+    "": _background,
     "hostile": _hostile,
     "harmless": _harmless,
     "fail": _fail,

@@ -46,6 +46,9 @@ def test_a_conversation_in_one_terminal(sim: str, tmp_path: Path) -> None:
             ("/model sonnet", "The model is now sonnet."),
             ("/mode plan", "The permission mode is now plan."),
             ("/mode", "Which mode?"),
+            ("/mode fly", "fly"),
+            ("/model", "The model is now sonnet."),
+            ("/save", "Where to?"),
             ("/help", "writes the conversation to a Markdown file"),
             ("/fly", "There is no command /fly."),
             ("/save talk.md", "Written to talk.md."),
@@ -127,6 +130,18 @@ def test_a_narrow_window_and_one_that_changes_its_size(sim: str, tmp_path: Path)
         terminal.enter("markdown")
         terminal.wait_for("• another", count=2)
         assert "Some bold words and code, in a paragraph that is long" in terminal.text
+
+
+def test_what_happens_in_the_background_is_told(sim: str, tmp_path: Path) -> None:
+    with opened("chat", "--cli", sim, "background", cwd=tmp_path) as terminal:
+        terminal.wait_for("It is being built.")
+        terminal.wait_for("The build is done.")
+        terminal.enter("/tasks")
+        terminal.wait_for("a long build (completed)")
+        terminal.enter("fail")
+        terminal.wait_for("The request is not valid")
+        terminal.type("\x04")
+        assert terminal.wait_end() == 0
 
 
 def test_a_conversation_goes_on_in_a_copy(sim: str, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import anyio
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.application import Application
 from prompt_toolkit.completion import Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import ANSI
@@ -179,10 +179,35 @@ class ChatScreen:
         await self._write(lines)
 
     async def _write(self, lines: Sequence[str]) -> None:
-        if lines:
-            text = "".join(f"{line}\n" for line in lines)
-            with anyio.CancelScope(shield=True):
-                await run_in_terminal(lambda: _put(text))
+        if not lines:
+            return
+        app = self._running()
+        if app is not None and app.output.responds_to_cpr:
+            # Where the cursor was before this would be wrong afterwards.
+            await app.renderer.wait_for_cpr_responses()
+        self._put("".join(f"{line}\n" for line in lines))
+
+    def _running(self) -> Application[str] | None:
+        """Return the prompt that is being typed into."""
+        return next((it.app for it in (self._main, self._answers) if it.app.is_running), None)
+
+    def _put(self, text: str) -> None:
+        """Write above the prompt that is being typed into, if there is one.
+
+        `run_in_terminal` would do that too, but for its time it gives the keyboard back to the
+        system, which then takes Ctrl-C and Ctrl-D for itself.
+        """
+        app = self._running()
+        if app is None:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+            return
+        app.renderer.erase()
+        app.output.write_raw(text)
+        app.output.flush()
+        app.renderer.reset()
+        app.renderer.request_absolute_cursor_position()
+        app.invalidate()
 
     # --- the prompt ------------------------------------------------------------------------------
 
@@ -236,7 +261,9 @@ class ChatScreen:
                 await self._answer(self._question)
                 continue
             try:
-                text = await self._main.prompt_async(self._message, default=self._draft)
+                text = await self._main.prompt_async(
+                    self._message, default=self._draft, handle_sigint=False
+                )
             except Typed:
                 self._draft = self._main.default_buffer.text
                 continue
@@ -255,7 +282,10 @@ class ChatScreen:
         question.counts_from = monotonic() + (SETTLE if self._draft else 0.0)
         try:
             question.answer = await self._answers.prompt_async(
-                self._message, default=question.text, multiline=question.several
+                self._message,
+                default=question.text,
+                multiline=question.several,
+                handle_sigint=False,
             )
             await self._echo(question.answer)
         except (EOFError, Typed):
@@ -322,8 +352,3 @@ class _Question:
         self.counts_from = 0.0
         self.done = anyio.Event()
         self.answer: str | None = None
-
-
-def _put(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()

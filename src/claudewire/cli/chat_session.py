@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from time import monotonic
@@ -98,6 +99,7 @@ class ChatSession:
                 tasks.start_soon(self._show_unsolicited, session)
                 tasks.start_soon(self._show_turns)
                 tasks.start_soon(self._watch, session)
+                tasks.start_soon(self._watch_signals)
                 try:
                     await self._read(session)
                 except Reopen as reopen:
@@ -260,6 +262,12 @@ class ChatSession:
         if session.state is SessionState.FAILED and session.failure is not None:
             await self._failed(session.failure)
         self.screen.close()
+
+    async def _watch_signals(self) -> None:
+        """Take Ctrl-C also while nothing is being typed into."""
+        with anyio.open_signal_receiver(signal.SIGINT) as signals:
+            async for _ in signals:
+                self._interrupted()
 
     def _interrupted(self) -> None:
         """Ctrl-C was pressed: interrupt; the second time, end the session; then, kill it."""

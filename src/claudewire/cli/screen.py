@@ -107,7 +107,7 @@ class Screen:
             self._drawn = []
 
     def _draw(self) -> None:
-        if self._is_live and self._wanted and self._held is None:
+        if self._is_live and self._wanted and self._held is None and not self._drawn:
             columns, rows = size_of(self.stream)
             most = max(rows - 2, 1)
             self._drawn = [clip_painted(line, columns - 1) for line in self._wanted][-most:]

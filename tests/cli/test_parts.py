@@ -1,0 +1,193 @@
+"""The parts of the command by themselves: durations, lines, marks, screens, notices."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+from typing import Any
+
+import click
+import pytest
+
+from claudewire.cli.activity import ActivityLog, notice_of, subject_of
+from claudewire.cli.errors import CommandError, describe_error, exit_for
+from claudewire.cli.exits import Exit
+from claudewire.cli.reports import Decided, Notice, RunReport, ToolEnded
+from claudewire.cli.screen import Screen, is_pipe, size_of
+from claudewire.cli.session_options import DURATION
+from claudewire.cli.styles import Paint, clip_painted, is_rich, painted_cells
+from claudewire.cli.views import PlainView, line_of, seconds_of, summary_of
+from claudewire.errors import BudgetExceeded, Cause, CLIError, Evidence, OptionsError, TurnStalled
+from claudewire.options import WaitingFor
+from claudewire.session import BudgetAlert, Stall
+from claudewire.tracking import Alert, Budget
+from claudewire.wire import APIRetryMessage, RateLimitEvent, RateLimitInfo
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("90s", 90), ("1.5m", 90), ("1h30m", 5400), (" 2 m ", 120), (3, 3)],
+)
+def test_times_are_written_as_people_do(text: Any, seconds: float) -> None:
+    assert DURATION.convert(text, None, None) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0", "m", "1d", "1h30", "-3s", "soon"])
+def test_other_times_are_refused(text: str) -> None:
+    with pytest.raises(click.UsageError):
+        DURATION.convert(text, None, None)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.04, "0.0 s"), (59.9, "59.9 s"), (61, "1 min 01 s"), (3700, "1 h 01 min")],
+)
+def test_durations_are_short(seconds: float, words: str) -> None:
+    assert seconds_of(seconds) == words
+
+
+def test_the_sum_leaves_out_what_is_not_known() -> None:
+    report = RunReport(outcome="done", exit_code=0, turns=1, tokens=1234, seconds=2)
+    assert summary_of(report) == "1 turn, 1,234 tokens, 2.0 s"
+
+
+@pytest.mark.parametrize(
+    ("error", "exit"),
+    [
+        (OptionsError("x"), Exit.USAGE),
+        (BudgetExceeded("x"), Exit.BUDGET),
+        (TurnStalled("x"), Exit.STALLED),
+        (CLIError("x"), Exit.NO_CLI),
+        (CLIError("x", cause=Cause.LIMIT_REACHED), Exit.LIMIT),
+        (CLIError("x", cause=Cause.SESSION_IN_USE), Exit.USAGE),
+    ],
+)
+def test_each_error_has_its_status(error: Any, exit: Exit) -> None:
+    assert exit_for(error) is exit
+
+
+def test_an_error_says_what_happened_and_what_to_do() -> None:
+    evidence = Evidence(stderr="one\ntwo\n")
+    error = CLIError("It ended.", evidence=evidence, advice="Look at it.")
+    lines = ["It ended.", "stderr: one", "stderr: two", "Look at it."]
+    assert [*describe_error(error)] == lines
+    assert [*describe_error(CommandError("No.", advice="Yes."))] == ["No.", "Yes."]
+    assert [*describe_error(FileNotFoundError(2, "No such file", "a"))] == ["a: No such file"]
+    assert [*describe_error(OSError("odd"))] == ["odd"]
+    assert [*describe_error(ValueError("one\ntwo"))] == ["one", "two"]
+
+
+def limit(**fields: Any) -> RateLimitEvent:
+    return RateLimitEvent(rate_limit_info=RateLimitInfo(**fields))
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (APIRetryMessage(error_status=None), "The API did not answer; asked again."),
+        (
+            APIRetryMessage(error_status=529, attempt=2, max_retries=9, retry_delay_ms=2000),
+            "The API did not answer (529); asked again in 2 s, attempt 2 of 9.",
+        ),
+        (limit(status="allowed_warning", utilization=0.9), "The usage limit is near (90%)."),
+        (limit(status="rejected", resets_at=1e9), "The usage limit is reached. It resets at "),
+        (Stall(WaitingFor.TOOL, 61, Evidence(), "warn"), "Nothing for 61 s: waiting for a tool."),
+        (
+            BudgetAlert(Alert(Budget(tokens=10), "tokens", "warning", 0.8, 8, 10)),
+            "8 of 10 tokens",
+        ),
+    ],
+)
+def test_what_is_worth_a_line(event: object, words: str) -> None:
+    notice = notice_of(event)
+    assert notice is not None
+    assert words in notice.text
+
+
+@pytest.mark.parametrize("event", [limit(status="allowed"), "anything else"])
+def test_what_is_not_worth_a_line(event: object) -> None:
+    assert notice_of(event) is None
+
+
+def test_a_decision_about_no_running_tool_changes_nothing() -> None:
+    log = ActivityLog()
+    log.decided(Decided(kind="permission", tool="Bash", answer="deny", by="rule"))
+    assert log.depth("unknown") == 1
+
+
+@pytest.mark.parametrize(
+    ("input", "subject"),
+    [({}, ""), ({"command": "ls\n-l"}, "ls -l"), ({"a": 1}, '{"a": 1}'), ({"path": "x"}, "x")],
+)
+def test_what_a_tool_is_about(input: dict[str, Any], subject: str) -> None:
+    assert subject_of(input) == subject
+
+
+def test_a_form_that_is_declined_has_a_line() -> None:
+    declined = Decided(kind="elicitation", tool="crm", answer="decline", by="no terminal")
+    assert line_of(declined) == "crm: decline"
+    assert line_of(Notice(text="a\nb")) == "a b"
+    ended = ToolEnded(
+        id="1", name="Bash", ok=False, denied=True, seconds=1, summary="no", text="no"
+    )
+    assert line_of(ended, "ls") == "x Bash ls: denied, no, 1.0 s"
+    view = PlainView(io.StringIO(), io.StringIO())
+    view.note("careful")
+    assert view.err.getvalue() == "careful\n"  # type: ignore[attr-defined]
+
+
+# --- the screen ----------------------------------------------------------------------------------
+
+
+def test_marks_and_styles_depend_on_what_can_be_shown() -> None:
+    plain, rich = Paint(attributes=False, unicode=False), Paint(colour=False)
+    assert (plain("ask", "x"), plain.mark("done")) == ("x", "+")
+    assert (rich("ask", "x"), rich("ok", "x"), rich.mark("done")) == ("\x1b[1mx\x1b[0m", "x", "✓")
+    assert clip_painted(rich("ask", "a long line"), 6) == "a lon…"
+    assert painted_cells(rich("ask", "xy")) == 2
+    assert not is_rich(io.StringIO(), {"TERM": "xterm"})
+    ascii_stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    assert Paint.for_stream(ascii_stream, {}).mark("you") == ">"
+
+
+def test_lines_that_stay_and_lines_that_change() -> None:
+    out = io.StringIO()
+    screen = Screen(out)
+    screen.change(["working"])
+    screen.change(["working"])  # the same again is not drawn
+    screen.print(["done"])
+    with screen.held():
+        screen.change(["more"])
+        screen.print(["later"])
+        screen.print([])
+        assert "later" not in out.getvalue()
+    screen.change([])
+    erase = "\r\x1b[J"
+    assert out.getvalue() == (f"working{erase}done\nworking{erase}later\nmore{erase}")
+
+
+def test_several_lines_are_erased_together_also_if_the_window_has_wrapped_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    out = io.StringIO()
+    monkeypatch.setenv("COLUMNS", "60")
+    screen = Screen(out)
+    screen.change(["x" * 50, "y"])
+    monkeypatch.setenv("COLUMNS", "30")
+    screen.change([])
+    assert out.getvalue().endswith("\r\x1b[2A\x1b[J")
+
+
+def test_the_size_of_a_terminal_and_of_what_is_none() -> None:
+    master, slave = pty.openpty()
+    try:
+        with os.fdopen(slave, "w", encoding="utf-8") as stream:
+            assert not is_pipe(stream)
+            assert size_of(stream)[0] >= 20  # one that does not know its size
+    finally:
+        os.close(master)
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb"), os.fdopen(writing, "w", encoding="utf-8") as stream:
+        assert is_pipe(stream)
+    assert not is_pipe(io.StringIO())
