@@ -198,3 +198,33 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
         file.truncate(BIGGEST + 1)
     with pytest.raises(ValueError, match="it is too large"):
         read_text(path)
+
+
+def test_very_many_lines_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("claudewire.people.diffs.MOST_COMPARED", 3)
+    monkeypatch.setattr("difflib.unified_diff", None)
+    old, new = "a\nb\nc\nd\ne\nz\n", "a\n1\n2\n3\n4\n5\nz\n"
+    input = {"file_path": "x", "old_string": old, "new_string": new}
+    assert diff_of("Edit", input, read=None) == "\n".join(
+        [
+            "--- a/x",
+            "+++ b/x",
+            "@@ -2,4 +2,5 @@",
+            *(["-b", "-c", "-d", "-e", "+1", "+2", "+3", "+4", "+5"]),
+        ]
+    )
+    written = diff_of(
+        "Write", {"file_path": "x", "content": "1\n2\n3\n4\n"}, read=lambda path: None
+    )
+    assert written is not None
+    assert "@@ -0,0 +1,4 @@" in written
+
+
+def test_a_small_change_of_a_large_file_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("claudewire.people.diffs.MOST_COMPARED", 3)
+    old = "".join(f"{number}\n" for number in range(100))
+    input = {"file_path": "x", "old_string": old, "new_string": old.replace("50\n", "fifty\n")}
+    diff = diff_of("Edit", input, read=None)
+    assert diff is not None
+    assert "-50\n+fifty\n" in diff
+    assert "\n 49\n" in diff

@@ -6,7 +6,7 @@ import difflib
 import json
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,10 @@ __all__ = ["BIGGEST", "Reader", "diff_of", "read_text"]
 
 BIGGEST = 4 * 2**20
 """In bytes. A larger file, such as a disk image, is not read: its diff would take too long."""
+
+MOST_COMPARED = 2000
+"""Lines that are compared with each other, which takes a multiple of their number. Beyond that all
+of them are shown as replaced."""
 
 _NO_NEWLINE = "\\ No newline at end of file"
 
@@ -96,11 +100,31 @@ class _File:
 
 
 def _unified(name: str, before: str | None, after: str) -> str:
-    old = "/dev/null" if before is None else f"a/{name.lstrip('/')}"
-    lines = difflib.unified_diff(
-        _lines(before or ""), _lines(after), old, f"b/{name.lstrip('/')}", lineterm=""
-    )
+    names = "/dev/null" if before is None else f"a/{name.lstrip('/')}", f"b/{name.lstrip('/')}"
+    old, new = _lines(before or ""), _lines(after)
+    lines: Iterable[str]
+    same = _common(old, new)
+    rest = slice(same, None)
+    at_end = _common(old[rest][::-1], new[rest][::-1])
+    if max(len(old), len(new)) - same - at_end > MOST_COMPARED:
+        lines = _replaced(old[same : len(old) - at_end], new[same : len(new) - at_end], same, names)
+    else:
+        lines = difflib.unified_diff(old, new, *names, lineterm="")
     return "\n".join(lines)
+
+
+def _common(one: list[str], other: list[str]) -> int:
+    """How many lines are the same at the beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((number for number, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _replaced(old: list[str], new: list[str], before: int, names: tuple[str, str]) -> Iterator[str]:
+    """Show that some lines are replaced by others, without a look for what they share."""
+    yield from (f"--- {names[0]}", f"+++ {names[1]}")
+    yield f"@@ -{before + bool(old)},{len(old)} +{before + bool(new)},{len(new)} @@"
+    yield from (f"-{line}" for line in old)
+    yield from (f"+{line}" for line in new)
 
 
 def _lines(text: str) -> list[str]:
