@@ -17,6 +17,7 @@ from tests.helpers.talk import Talk, allow, bodies, only, program, said, told
 from claudewire.simulator import ARGV, Chat, Scenario, SimulatedCLI
 from claudewire.simulator.configuration import read_configuration
 from claudewire.simulator.flags import Flags
+from claudewire.simulator.servers import ServerError, _Program, _Web
 from claudewire.wire import (
     CanUseTool,
     GetSettings,
@@ -405,3 +406,55 @@ steps = [{ call = "calc", tool = "add", arguments = { a = 2, b = 3 } }, { say = 
         assert said(await it.turn("go")) == ["5"]
         assert await it.end() == 0
     assert (tmp_path / "seen.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        ("pass", "The server has ended"),
+        (
+            "import json\nprint(json.dumps({'id': 1, 'error': {'message': 'no'}}), flush=True)\n"
+            "input()\ninput()",
+            "no",
+        ),
+    ],
+)
+async def test_a_server_that_does_not_begin_is_failed(
+    tmp_path: Path, source: str, error: str
+) -> None:
+    it = talk(tmp_path, "--mcp-config", str(configured(tmp_path, source)))
+    await it.turn("go")
+    answer: Any = await it.ask(McpStatus())
+    assert error in answer.body.mcp_servers[0].error
+
+
+def test_a_server_that_says_nothing_is_given_up(tmp_path: Path) -> None:
+    server = _Program(
+        {"command": "sleep", "args": ["60"]}, {"PATH": "/usr/bin:/bin"}, str(tmp_path)
+    )
+    with pytest.raises(ServerError, match="did not answer in time"):
+        server.request("initialize", {}, 0.01)
+    server._process.kill()
+    server.close()
+
+
+def test_a_web_server_that_refuses_is_an_error() -> None:
+    class Refusing(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(500 if self.path == "/broken" else 200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        for path, error in (("/broken", "status 500"), ("/empty", "has not answered")):
+            with pytest.raises(ServerError, match=error):
+                _Web({"url": url + path}).request("initialize", {})
+    finally:
+        server.shutdown()
+        server.server_close()

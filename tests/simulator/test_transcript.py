@@ -15,7 +15,9 @@ from claudewire.wire import (
     ConversationResetMessage,
     HookMatcher,
     HookOutput,
+    HumanOrigin,
     InitMessage,
+    MessageParam,
     ResultMessage,
     TranscriptMirrorMessage,
     UserMessage,
@@ -234,3 +236,42 @@ async def test_a_stop_hook_is_in_the_transcript(tmp_path: Path) -> None:
     await talk.initialize(hooks={"Stop": [HookMatcher(["h"])]})
     await talk.turn("go")
     assert linked(files(tmp_path)[0])[-1]["subtype"] == "stop_hook_summary"
+
+
+async def test_costs_and_context_are_printed_and_kept(tmp_path: Path) -> None:
+    heard = await talked(tmp_path, "/cost", "a", "/cost", "/context")
+    before, _, cost, context = only(heard, ResultMessage)
+    assert "Usage by model" not in (before.result or "")
+    assert "claude-opus-5-5:  100 input" in (cost.result or "")
+    assert (cost.local_command, cost.num_turns) == ("cost", 0)
+    assert (context.result or "").startswith("## Context Usage")
+    kept = [it for it in linked(files(tmp_path)[0]) if it.get("subtype") == "local_command"]
+    assert [it["commandRun"]["command"] for it in kept] == ["usage", "usage", "context"]
+
+
+async def test_a_prompt_that_a_hook_blocks_is_not_kept(tmp_path: Path) -> None:
+    env = {"CLAUDE_CONFIG_DIR": str(tmp_path / "config")}
+    no = HookOutput(decision="block", reason="No.")
+    talk = Talk(SimulatedCLI(count, env=env), hooks_say(h=no))
+    await talk.initialize(hooks={"UserPromptSubmit": [HookMatcher(["h"])]})
+    await talk.turn("go")
+    await talk.end()
+    (kept,) = linked(files(tmp_path)[0])
+    assert kept["promptSubmitEnding"]["ending"] == {"kind": "blocked_by_hook", "reason": "No."}
+
+
+async def test_the_origin_of_a_prompt_is_kept_and_echoed(tmp_path: Path) -> None:
+    env = {"CLAUDE_CONFIG_DIR": str(tmp_path / "config")}
+    talk = Talk(SimulatedCLI(count, env=env))
+    turn = await talk.turn("go", origin=HumanOrigin())
+    assert turn[-1].origin == HumanOrigin()
+    kept = linked(files(tmp_path)[0])[0]
+    assert (kept["turnOrigin"], kept["turnPosition"]["promptIndex"]) == ("human", 1)
+
+
+async def test_a_note_is_kept_as_one(tmp_path: Path) -> None:
+    env = {"CLAUDE_CONFIG_DIR": str(tmp_path / "config")}
+    talk = Talk(SimulatedCLI(count, env=env))
+    await talk.say(UserMessage(message=MessageParam("user", "By the way."), should_query=False))
+    await talk.turn("go")
+    assert linked(files(tmp_path)[0])[0]["queueTranscriptOnly"]
