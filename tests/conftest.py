@@ -55,6 +55,9 @@ So do all property tests, and most tests on trio.
 
 SLOW = (
     *UNMEASURED,
+    "cli/test_exits.py",
+    "cli/test_terminal_chat.py",
+    "cli/test_terminal_run.py",
     "conformance",
     "session/test_cancellation.py",
     "session/test_robustness.py",

@@ -51,7 +51,7 @@ async def _help(chat: ChatSession, rest: str) -> None:
     rows += [
         ("@file", "names a file; Tab completes it"),
         ("Alt-Enter", "begins a new line"),
-        ("Ctrl-C", "interrupts; twice: ends the session; three times: kills it"),
+        ("Ctrl-C", "interrupts; twice ends the session, thrice kills"),
         ("Ctrl-D", "leaves"),
     ]
     width = chat.screen.width
@@ -151,7 +151,7 @@ async def _quit(chat: ChatSession, rest: str) -> None:
 COMMANDS: dict[str, ChatCommand] = {
     "/help": ChatCommand("lists the commands", _help),
     "/model": ChatCommand("changes the model, or lists them", _model),
-    "/mode": ChatCommand(f"changes the permission mode: {MODES}", _mode),
+    "/mode": ChatCommand("changes the permission mode, to plan for example", _mode),
     "/cost": ChatCommand("says what was used, and what it cost", _cost),
     "/context": ChatCommand("says what fills the context window", _context),
     "/tasks": ChatCommand("lists what runs in the background", _tasks),
