@@ -14,6 +14,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from datetime import timedelta
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -341,7 +342,8 @@ def plain(default: ast.expr, names: Names) -> str:
     if text in PLAIN or not CONSTANT.fullmatch(text):
         return PLAIN.get(text, text)
     value = eval(text, dict(names))
-    return repr(value) if type(value) in (str, int, float) else text
+    known = type(value) in (str, int, float, timedelta)
+    return repr(value).removeprefix("datetime.") if known else text
 
 
 def ours(thing: type[Any]) -> list[type[Any]]:
