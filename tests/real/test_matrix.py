@@ -16,6 +16,7 @@ import pytest
 from tests.helpers.real_clis import why_not
 
 from .matrix.behaviour import TABLE, VERSIONS, Behaviour
+from .matrix.document import DOCUMENT
 from .matrix.runner import SUBJECTS, Outcome, Verdict, expected, groups, run
 from .matrix.wire_changes import CONVERSATIONS, compare, nearest, place
 
@@ -75,6 +76,20 @@ def test_there_are_a_hundred_behaviours_and_each_is_a_sentence() -> None:
     titles = [it.title for it in TABLE.values()]
     assert len({*titles}) == len(titles)
     assert not [title for title in titles if title.endswith(".")]
+
+
+def test_the_document_has_every_behaviour_and_no_empty_cell() -> None:
+    rows = [
+        [cell.strip() for cell in line.replace("\\|", "").strip("|").split("|")]
+        for line in DOCUMENT.read_text(encoding="utf-8").splitlines()
+        if line.startswith("| ")
+    ]
+    for row in rows:
+        assert len(row) == len(VERSIONS) + 1
+        assert all(row[1:])
+    titles = {row[0] for row in rows}
+    missing = [it.title for it in TABLE.values() if it.title.replace("<", "&lt;") not in titles]
+    assert missing == [], "scripts/matrix --write"
 
 
 def one(**fields: Any) -> Behaviour:

@@ -144,7 +144,8 @@ async def _attempt(stage: Stage, behaviour: Behaviour, before: Counter[str] | No
         return Outcome(Verdict.DEVIATES, str(deviation))
     except Exception as error:
         if evidence := _says_unsupported(error):
-            return Outcome(Verdict.LACKS, evidence)
+            # The name of the cage is another each time.
+            return Outcome(Verdict.LACKS, evidence.replace(str(stage.cage.folder), "…"))
         return Outcome(Verdict.FAILS, _failure(error))
     return Outcome(Verdict.HOLDS)
 
