@@ -122,6 +122,7 @@ class ChatScreen:
         self._interrupted = interrupted
         self._waiting: list[str] = []
         self._written = anyio.Event()
+        self._writing = anyio.Lock()
         self._is_asking = False
         self._question: _Question | None = None
         self._draft = ""
@@ -175,10 +176,15 @@ class ChatScreen:
 
     async def flush(self) -> None:
         """Write what was printed."""
-        lines, self._waiting = self._waiting, []
-        await self._write(lines)
+        async with self._writing:
+            lines, self._waiting = self._waiting, []
+            await self._write_now(lines)
 
     async def _write(self, lines: Sequence[str]) -> None:
+        async with self._writing:  # what was taken before is written before
+            await self._write_now(lines)
+
+    async def _write_now(self, lines: Sequence[str]) -> None:
         if not lines:
             return
         app = self._running()
