@@ -14,7 +14,7 @@ from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import SOME_CLI, opened, options, session_with, soon
 
-from claudewire.errors import CLIError, Error, SessionClosed, evidence, redact, redaction
+from claudewire.errors import CLIError, Error, SessionClosed, evidence, redaction
 from claudewire.people import PermissionRequest, PermissionResult
 from claudewire.session import Session, SessionState, StateChanged, TextPieces
 from claudewire.tools import ToolServer
@@ -194,11 +194,12 @@ async def test_a_tool_that_another_thread_adds_is_told_in_the_thread_of_the_sess
 def test_of_a_long_line_only_the_beginning_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at: list[int] = []
 
-    def noting_redact(text: str) -> str:
-        looked_at.append(len(text))
-        return redact(text)
+    class NotingRedactor(redaction.Redactor):
+        def __call__(self, text: str) -> str:
+            looked_at.append(len(text))
+            return super().__call__(text)
 
-    monkeypatch.setattr(redaction, "redact", noting_redact)
+    monkeypatch.setattr(redaction, "Redactor", NotingRedactor)
     line = json.dumps({"type": "image", "data": "A" * 1_000_000}).encode() + b"\n"
     witness = evidence.EvidenceLog()
     witness.note_received(Connection(Role.CLIENT).receive_data(line))

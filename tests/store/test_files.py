@@ -183,7 +183,7 @@ def test_what_vanishes_while_it_is_looked_for_is_not_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conversation(tmp_path)
-    (tmp_path / "projects" / "file").write_text("")
+    (tmp_path / "projects" / "file").write_text("", encoding="utf-8")
     scandir = os.scandir
 
     def vanishing(path: Any) -> Any:

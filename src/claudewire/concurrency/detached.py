@@ -7,7 +7,6 @@ holds the rest. The event loop still owns it: when the loop ends, it is cancelle
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Callable, Coroutine
 from contextvars import copy_context
@@ -47,6 +46,8 @@ def run_detached(
         spawn = sys.modules["trio"].lowlevel.spawn_system_task
         spawn(_report_failure, function, name=name, context=copy_context())
         return
+    import asyncio  # a program on trio, or one that runs nothing, does not load it
+
     run = function if never_ran is None else _Begun(function, never_ran)
     task = asyncio.get_running_loop().create_task(run(), name=name)
     _running.add(task)  # the loop itself only remembers tasks weakly
@@ -167,6 +168,8 @@ def clock() -> Callable[[], float]:
     """Return what `anyio.current_time` calls here. It takes a fifth of the time."""
     if in_trio():
         return cast("Callable[[], float]", sys.modules["trio"].current_time)
+    import asyncio
+
     return asyncio.get_running_loop().time
 
 
