@@ -13,7 +13,7 @@ import anyio.to_thread
 import pytest
 from tests.people.asking import COLOUR, SOON, ask, dialog, form, plan, use
 
-from claudewire.errors import OptionsError
+from claudewire.errors import OptionsError, Redactor
 from claudewire.people import (
     Decider,
     DialogRequest,
@@ -25,6 +25,7 @@ from claudewire.people import (
     PermissionResultDeny,
     PlanRequest,
     QuestionRequest,
+    decisions,
     policy_then,
 )
 from claudewire.people.decisions import POLICY_FAILED, no_handler
@@ -469,6 +470,27 @@ async def test_what_was_asked_and_answered_is_written_down_only_if_asked_for() -
     )
     assert question.answered is not None
     assert "Red" in json.dumps(question.answered["updatedInput"]["answers"])
+
+
+async def test_the_environment_is_read_once_for_the_records_of_a_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[Redactor] = []
+
+    class Counted(Redactor):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            made.append(self)
+
+    monkeypatch.setattr(decisions, "Redactor", Counted)
+    records: list[DecisionRecord] = []
+    options: Any = {"audit": records.append, "audit_contents": True}
+    decider = Decider(People(on_permission=allow, **options))
+    with anyio.fail_after(SOON):
+        for password in ("hunter2-of-mine", "hunter3-of-mine", "hunter2-of-mine"):
+            await decider.decide(use("Bash", {"password": password}))
+    assert len(made) == 2  # for the reasons, and for the contents
+    assert [it.asked for it in records] == [{"password": "<key-1>"}] * 3
 
 
 async def test_what_an_mcp_server_asked_is_written_down_if_asked_for() -> None:

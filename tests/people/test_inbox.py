@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import random
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -60,6 +62,21 @@ async def test_a_request_is_listed_while_it_waits() -> None:
     await asked(inbox, request, act)
     assert seen == [(request,), request]
     assert inbox.get("1") is None
+
+
+async def test_a_request_that_has_ended_is_not_left_to_the_garbage_collector() -> None:
+    # With thousands of them, one of its rounds would take very long.
+    request = permission()
+    inbox, ended = Inbox(), weakref.ref(request)
+    inbox._add(request, None)
+    request._answered_by_another = request.describe
+    gc.disable()
+    try:
+        request.allow()
+        del request
+        assert ended() is None
+    finally:
+        gc.enable()
 
 
 async def test_it_is_answered_by_its_own_methods() -> None:

@@ -16,6 +16,7 @@ import os
 import re
 import string
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from typing import Any, NamedTuple
 
 import msgspec
@@ -132,12 +133,21 @@ class Redactor:
         users = {os.path.basename(home), variables.get("USER", ""), variables.get("LOGNAME", "")}
         names = [name for name in users if len(name) > 2 and name.lower() not in COMMON_NAMES]
         self._users = _any_of(names, "[A-Za-z0-9]")
-        self._placeholders: dict[str, str] = {}
-        self._count = {"key": 0, "email": 0, "secret": 0}
         self._known = _known_secrets(variables, extra)
         self._find_known = _any_of(self._known)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._placeholders: dict[str, str] = {}
+        self._count = {"key": 0, "email": 0, "secret": 0}
         self._learned: dict[str, set[str]] = {}
         """Secrets that were found by their names, by how they begin."""
+
+    def _fresh(self) -> Redactor:
+        """Return one like this when it was new, without reading the environment again."""
+        other = copy(self)
+        other._forget()
+        return other
 
     def __call__(self, text: str) -> str:
         """Return the string without its secrets. JSON stays JSON."""

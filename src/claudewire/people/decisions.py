@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 import anyio
 import msgspec
 
 from ..concurrency import DetachedCall, RunSoon, compute_in_thread, ends_the_caller, run_soon
-from ..errors import OptionsError, Redactor, redact
+from ..errors import OptionsError, Redactor
 from ..policy import Audit, Decision, DecisionRecord, digest
 from ..wire import (
     CanUseTool,
@@ -340,8 +340,7 @@ class Decider:
                 opened.decision = await self._decide_large(people.policy, request)
                 self._apply(opened.decision, request)
             if people.audit is not None:
-                contents = people.audit_contents
-                opened.subject = await self._compute(_Subject.of, request, contents)
+                opened.subject = await self._compute(self._subject, request)
             begun = self._go_on(opened)
             return await begun() if callable(begun) else begun
         finally:
@@ -431,18 +430,42 @@ class Decider:
 
     # --- records ---------------------------------------------------------------------------------
 
+    @cached_property
+    def _redactors(self) -> _Redactors:
+        return _Redactors()
+
     def _record(self, request: Pending[Any], decision: Decision, subject: _Subject | None) -> None:
         if self.people.audit is None:
             return
         try:
             session = self._conversation() or request.session or None
-            subject = subject or _Subject.of(request, self.people.audit_contents)
-            record = _record(request, decision, subject, session, self.inbox.clock.time())
-            if self.people.audit_contents:
-                record = replace(record, asked=subject.asked, answered=_answered(request))
+            subject = subject or self._subject(request)
+            reason = getattr(request.result, "message", None) or decision.reason or request.ending
+            answered = _answered(request) if self.people.audit_contents else None
+            record = DecisionRecord(
+                when=datetime.fromtimestamp(self.inbox.clock.time(), UTC),
+                request_id=request.id,
+                tool=subject.tool,
+                input_digest=subject.digest,
+                answer=_decision(request),
+                decided_by=_decided_by(request, decision),
+                reason=self._redactors.reason(reason),
+                rule=None if decision.rule is None else str(decision.rule),
+                latency=request.waited,
+                session_id=session,
+                agent_id=request.agent_id,
+                kind=request.kind,
+                asked=subject.asked,
+                answered=None if answered is None else self._redactors.contents(answered),
+            )
             self.people.audit(record)
         except BaseException:
             logger.exception("The decision about %s could not be recorded", request.id)
+
+    def _subject(self, request: Pending[Any]) -> _Subject:
+        tool, input = _subject(request)
+        contents = self._redactors.contents if self.people.audit_contents else None
+        return _Subject(tool, digest(input), contents and contents(_asked(request)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,34 +476,23 @@ class _Subject:
     digest: str
     asked: dict[str, Any] | None
 
-    @classmethod
-    def of(cls, request: Pending[Any], with_contents: bool) -> _Subject:
-        tool, input = _subject(request)
-        return cls(tool, digest(input), _asked(request) if with_contents else None)
 
+class _Redactors:
+    """Remove the secrets from the records of a session, from each for itself.
 
-def _record(
-    request: Pending[Any],
-    decision: Decision,
-    subject: _Subject,
-    session_id: str | None,
-    when: float,
-) -> DecisionRecord:
-    reason = getattr(request.result, "message", None) or decision.reason or request.ending
-    return DecisionRecord(
-        when=datetime.fromtimestamp(when, UTC),
-        request_id=request.id,
-        tool=subject.tool,
-        input_digest=subject.digest,
-        answer=_decision(request),
-        decided_by=_decided_by(request, decision),
-        reason=redact(reason),
-        rule=None if decision.rule is None else str(decision.rule),
-        latency=request.waited,
-        session_id=session_id,
-        agent_id=request.agent_id,
-        kind=request.kind,
-    )
+    There may be very many records, so the environment is read once for all of them.
+    """
+
+    def __init__(self) -> None:
+        self._of_reasons = Redactor()
+        self._of_contents = Redactor(home="")  # paths are what a tool was asked to work on
+
+    def reason(self, text: str) -> str:
+        return self._of_reasons._fresh()(text)
+
+    def contents(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        plain: dict[str, Any] = self._of_contents._fresh().value(value)
+        return plain
 
 
 def _subject(request: Pending[Any]) -> tuple[str, dict[str, Any]]:
@@ -517,8 +529,8 @@ def _decision(request: Pending[Any]) -> str:
 def _asked(request: Pending[Any]) -> dict[str, Any]:
     if isinstance(request, ElicitationRequest):
         fields = [field.describe() for field in request.form.fields]
-        return _redacted({"message": request.message, "url": request.url, "fields": fields})
-    return _redacted(_subject(request)[1])
+        return {"message": request.message, "url": request.url, "fields": fields}
+    return _subject(request)[1]
 
 
 def _answered(request: Pending[Any]) -> dict[str, Any]:
@@ -527,9 +539,4 @@ def _answered(request: Pending[Any]) -> dict[str, Any]:
     told.pop("toolUseID", None)
     if isinstance(request, ToolPending) and told.get("updatedInput") == request.input:
         del told["updatedInput"]
-    return _redacted(told)
-
-
-def _redacted(value: Mapping[str, Any]) -> dict[str, Any]:
-    plain: dict[str, Any] = Redactor(home="").value(value)
-    return plain
+    return told
