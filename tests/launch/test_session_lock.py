@@ -20,7 +20,14 @@ from tests.helpers.sessions import SOME_CLI, echo, opened, options
 
 from claudewire.errors import Cause, CLIError, Error, SessionClosed
 from claudewire.launch import Claim, claim_for
-from claudewire.launch.session_lock import SessionLock, _folder, _lock_exclusively, place_of
+from claudewire.launch.session_lock import (
+    SessionLock,
+    _folder,
+    _lock_exclusively,
+    _name,
+    lock_holders,
+    place_of,
+)
 from claudewire.session import Session, SessionState, TurnState
 from claudewire.simulator.faults import ExitWith
 from claudewire.testing import SimulatedCLI
@@ -406,3 +413,40 @@ async def test_a_session_that_is_closed_before_it_began_holds_nothing(kept: Open
         with pytest.raises(Error):
             await failing.start()  # there is no such conversation
     assert locks() == []
+
+
+def test_only_locks_that_are_held_have_a_holder(cache: Path) -> None:
+    ids = [new_id() for _ in range(4)]
+    held = SessionLock(ids[0], PLACE)
+    for id, text in zip(ids[1:], ["", "not a number", "1"], strict=False):
+        (_folder() / _name(id, PLACE)).write_text(text, encoding="ascii")
+    assert lock_holders(ids, PLACE) == {ids[0]: os.getpid()}
+    held.release()
+
+
+def test_where_locks_are_not_listed_a_holder_is_one_that_is_alive(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, **_: object) -> str:
+        raise FileNotFoundError(path)
+
+    def kill(pid: int, number: int) -> None:
+        assert number == 0
+        if pid != os.getpid():
+            raise {7: PermissionError, 8: ProcessLookupError}[pid]
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    monkeypatch.setattr(os, "kill", kill)
+    ids = [new_id() for _ in range(3)]
+    for id, pid in zip(ids, [os.getpid(), 7, 8], strict=True):
+        (_folder() / _name(id, PLACE)).write_bytes(str(pid).encode())
+    assert lock_holders(ids, PLACE) == {ids[0]: os.getpid(), ids[1]: 7}
+
+
+def test_a_lock_that_was_abandoned_in_a_fork_is_left_alone(cache: Path) -> None:
+    lock = SessionLock(new_id(), PLACE)
+    lock.abandon()
+    lock.abandon()
+    lock.release()
+    assert not lock.is_held
+    assert len(locks()) == 1

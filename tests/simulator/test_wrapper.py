@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 from claudewire.simulator import LATEST
 from claudewire.simulator.__main__ import VERSION
+from claudewire.simulator.wrapper import make_wrapper
 
 SIM = [sys.executable, "-m", "claudewire.simulator"]
 SCENARIO = """
@@ -66,3 +68,27 @@ def test_a_scenario_can_import_what_the_program_does_without(tmp_path: Path) -> 
     (tmp_path / "play.py").write_text(play, encoding="utf-8")
     where = f"{tmp_path}/play.py:play"
     assert run(*SIM, "-p", "hi", CLAUDEWIRE_SIM_SCENARIO=where).stdout == "ok\n"
+
+
+def test_a_wrapper_names_the_scenario_by_its_whole_path_and_can_be_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a b.toml").write_text(SCENARIO, encoding="utf-8")
+    (tmp_path / "play.py").write_text("async def play(chat): pass\n", encoding="utf-8")
+    for scenario, named in (("a b.toml", f"'{tmp_path}/a b.toml'"), ("play.py:play", "")):
+        make_wrapper(scenario, "claude")  # the second replaces the first
+        lines = (tmp_path / "claude").read_text(encoding="utf-8").splitlines()
+        where = named or f"{tmp_path}/play.py:play"
+        assert f"export CLAUDEWIRE_SIM_SCENARIO={where}" in lines
+        assert lines[-1].startswith(f"exec {sys.executable} ")
+        assert os.access("claude", os.X_OK)
+
+
+def test_a_wrapper_replaces_nothing_but_a_wrapper(tmp_path: Path) -> None:
+    scenario, other = tmp_path / "s.toml", tmp_path / "claude"
+    scenario.write_text(SCENARIO, encoding="utf-8")
+    other.write_text("#!/bin/sh\n", encoding="utf-8")
+    with pytest.raises(FileExistsError, match="no wrapper that can be replaced"):
+        make_wrapper(str(scenario), str(other))
+    assert other.read_text(encoding="utf-8") == "#!/bin/sh\n"

@@ -1,0 +1,87 @@
+"""How the command ends: the status for each way, and what is said about it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+import pytest
+
+from claudewire.cli import group
+from claudewire.cli.commands import COMMANDS
+from claudewire.cli.errors import CommandError
+from claudewire.cli.exits import Exit
+from claudewire.errors import CLIError
+
+
+def raising(error: BaseException) -> Any:
+    def main(*_: object, **__: object) -> None:
+        raise error
+
+    return main
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (click.Abort(), Exit.INTERRUPTED, ""),
+        (KeyboardInterrupt(), Exit.INTERRUPTED, ""),
+        (click.UsageError("odd words"), Exit.USAGE, "error: odd words\n"),
+        (CommandError("No.", advice="Yes."), Exit.USAGE, "error: No.\n       Yes.\n"),
+        (FileNotFoundError(2, "No such file", "a"), Exit.USAGE, "error: a: No such file\n"),
+        (CLIError("It ended."), Exit.NO_CLI, "error: It ended.\n"),
+    ],
+)
+def test_what_goes_wrong_has_a_status_and_a_message(
+    error: BaseException,
+    status: Exit,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(group.command, "main", raising(error))
+    assert group.execute(["run"]) == status
+    assert capsys.readouterr().err == said
+
+
+def test_a_defect_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group.command, "main", raising(ZeroDivisionError("a defect")))
+    with pytest.raises(ZeroDivisionError, match="a defect"):
+        group.execute([])
+
+
+def test_a_broken_pipe_is_silent_also_for_what_is_written_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w", encoding="utf-8") as stdout:
+        monkeypatch.setattr("sys.stdout", stdout)
+        monkeypatch.setattr(group.command, "main", raising(BrokenPipeError()))
+        assert group.execute([]) == Exit.BROKEN_PIPE
+        stdout.write("more")
+        stdout.flush()
+
+
+def test_an_error_without_words_still_says_that_it_failed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    group.report(["", ""])
+    assert capsys.readouterr().err == "error: It failed.\n"
+
+
+def test_the_commands_are_those_of_the_table() -> None:
+    context = click.Context(group.command)
+    assert group.command.list_commands(context) == [*COMMANDS]
+    assert group.command.get_command(context, "no-such-command") is None
+
+
+def test_a_long_line_is_wrapped_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "word " * 30
+    assert group._fitted(line) == [line]
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "40")
+    assert len(group._fitted(line)) > 1
+    assert all(len(part) <= 32 for part in group._fitted(line))
+    assert group._fitted("short") == ["short"]

@@ -1,0 +1,85 @@
+"""Markdown that comes in pieces, as lines for a terminal."""
+
+from __future__ import annotations
+
+import pytest
+
+from claudewire.cli.markdown import MarkdownStream, render_markdown
+from claudewire.cli.styles import Paint
+
+PLAIN = Paint(attributes=False, unicode=False)
+COLOURED = Paint()
+
+
+def plain(text: str, width: int = 40) -> list[str]:
+    stream = MarkdownStream(width, PLAIN)
+    return [*stream.feed(text), *stream.end()]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("a\n\n---\nb", ["a", "", "-" * 40, "b"]),
+        ("`code` and [label](url) and [url](url)", ["code and label (url) and url"]),
+        (r"\*no\* emphasis", ["*no* emphasis"]),
+        ("__strong__ _em_ ~~gone~~", ["strong em gone"]),
+    ],
+)
+def test_what_each_form_becomes(text: str, lines: list[str]) -> None:
+    assert plain(text) == lines
+
+
+def test_a_task_that_is_done_has_another_mark_than_an_open_one() -> None:
+    opened, done = plain("- [ ] one\n- [x] two")
+    assert opened == f"{PLAIN.mark('open')} one"
+    assert done == f"{PLAIN.mark('checked')} two"
+    assert opened.split()[0] != done.split()[0]
+
+
+def test_a_quote_has_a_bar_on_each_of_its_lines() -> None:
+    lines = plain("> " + "word " * 20, 20)
+    assert len(lines) > 2
+    assert all(line.startswith(f"{PLAIN.mark('bar')} word") for line in lines)
+
+
+def test_a_word_that_is_longer_than_the_line_is_folded_and_nothing_is_lost() -> None:
+    lines = plain("x" * 50 + "**" + "y" * 50 + "**", 20)
+    assert "".join(lines).count("x") == 50
+    assert "".join(lines).count("y") == 50
+    assert all(len(line) <= 20 for line in lines)
+
+
+def test_code_in_a_language_that_nobody_knows_stays_as_it_is() -> None:
+    assert plain("```nosuchlanguage\nif x:\n```\n") == [f"{PLAIN.mark('bar')} if x:"]
+
+
+def test_code_is_highlighted_unless_it_is_too_wide_or_too_long() -> None:
+    bar = COLOURED("dim", COLOURED.mark("bar")) + " "
+    known = COLOURED("keyword", "return")
+    lines = render_markdown("```python\nreturn 1\n" + "return 2" * 20 + "\n```", 40, COLOURED)
+    assert lines[0].startswith(bar + known)
+    assert not any(known in line for line in lines[1:])
+    many = render_markdown("```python\n" + "return 1\n" * 320 + "```", 40, COLOURED)
+    assert known in many[0]
+    assert many[-1] == bar + "return 1"
+
+
+def test_what_is_still_growing_is_shown_as_it_looks_now() -> None:
+    stream = MarkdownStream(40, PLAIN)
+    assert stream.feed("| a | b |\n| - | - |\n") == []
+    assert stream.growing == ["| a | b |", "| - | - |"]
+    assert stream.feed("| 1") == []
+    assert stream.growing == ["| a | b |", "| - | - |", "| 1"]
+    assert stream.feed(" | 2 |\nafter it") == []
+    assert stream.growing == ["| a | b |", "| - | - |", "| 1 | 2 |", "after it"]
+    assert stream.end() == ["a  b", "-  -", "1  2", "after it"]
+    assert stream.growing == []
+
+
+def test_lines_are_given_out_before_the_paragraph_has_ended() -> None:
+    stream = MarkdownStream(20, PLAIN)
+    given = stream.feed("one two three four five six seven")
+    assert given
+    given += stream.feed(" eight\nnext")
+    assert " ".join(given) == "one two three four five six seven eight"
+    assert stream.end() == ["next"]

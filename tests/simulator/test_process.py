@@ -1,0 +1,148 @@
+"""The simulated CLI as a program, here inside the process of the test."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from claudewire.simulator import actions, process
+from claudewire.simulator.engine import Engine
+from claudewire.simulator.process import Host, Terminated, misbehave, run
+from claudewire.simulator.simulation import Simulation
+
+
+@pytest.fixture(autouse=True)
+def _signals_stay() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """What is asked of the system, instead of being done."""
+    made: list[tuple[Any, ...]] = []
+
+    def note(name: str) -> Any:
+        return lambda *words: made.append((name, *words))
+
+    monkeypatch.setattr(os, "kill", note("kill"))
+    monkeypatch.setattr(signal, "pause", note("pause"))
+    monkeypatch.setattr(signal, "signal", note("signal"))
+    monkeypatch.setattr(resource, "setrlimit", note("setrlimit"))
+    monkeypatch.setattr(time, "sleep", note("sleep"))
+    return made
+
+
+NO_CORE = ("setrlimit", resource.RLIMIT_CORE, (0, 0))
+
+
+@pytest.mark.parametrize(
+    ("action", "made"),
+    [
+        (actions.Pause(None), [("pause",)]),
+        (actions.Pause(2.5), [("sleep", 2.5)]),
+        (actions.IgnoreTermination(), [("signal", signal.SIGTERM, signal.SIG_IGN)]),
+        (actions.Kill(signal.SIGKILL), [NO_CORE, ("kill", os.getpid(), signal.SIGKILL)]),
+        (
+            actions.Kill(signal.SIGSEGV),
+            [
+                NO_CORE,
+                ("signal", signal.SIGSEGV, signal.SIG_DFL),
+                ("kill", os.getpid(), signal.SIGSEGV),
+            ],
+        ),
+    ],
+)
+def test_a_fault_is_carried_out_by_the_system(
+    action: actions.Action, made: list[Any], calls: list[tuple[Any, ...]]
+) -> None:
+    misbehave(action)
+    assert calls == made
+
+
+class Signalled(Host):
+    """Is told to end as soon as it serves."""
+
+    error: BaseException = Terminated()
+
+    def serve_until_exit(self) -> int:
+        self.engine.start()
+        raise self.error
+
+
+def engine_in(folder: Path) -> Engine:
+    env = {"HOME": str(folder), "CLAUDE_CONFIG_DIR": str(folder / ".claude")}
+    words = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
+    made = Simulation.from_env(env).engine(words, cwd=str(folder), env=env, clock=time.monotonic)
+    assert isinstance(made, Engine)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(Terminated(), process.TERMINATED), (KeyboardInterrupt(), 0)]
+)
+def test_a_signal_ends_it_with_the_status_of_the_real_cli(
+    tmp_path: Path, error: BaseException, status: int
+) -> None:
+    host = Signalled(engine_in(tmp_path))
+    host.error = error
+    assert host.run() == status
+
+
+def test_what_the_transcript_still_has_to_say_is_written_after_a_signal(tmp_path: Path) -> None:
+    engine = engine_in(tmp_path)
+    kept = tmp_path / "kept.jsonl"
+    taken = [actions.Write(b"lost"), actions.Append(str(kept), [{"type": "last"}])]
+    engine.take = lambda: iter(taken)  # type: ignore[assignment, return-value]
+    assert Host(engine).give_up(7) == 7
+    assert '"last"' in kept.read_text(encoding="utf-8")
+
+
+def test_sigterm_is_an_exception_wherever_the_program_is() -> None:
+    with pytest.raises(Terminated):
+        process.terminate(signal.SIGTERM, None)
+
+
+def exit_of(words: list[str]) -> object:
+    with pytest.raises(SystemExit) as exit:
+        run(words)
+    return exit.value.code
+
+
+def test_a_scenario_that_is_not_there_is_an_error_of_the_simulator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CLAUDEWIRE_SIM_SCENARIO", str(tmp_path / "missing.toml"))
+    assert exit_of(["-p", "hi"]) == 2
+    said = capfd.readouterr()
+    assert said.err.startswith("claudewire-sim: ")
+    assert "missing.toml" in said.err
+    assert not said.out
+
+
+def test_words_that_make_a_wrapper_are_checked(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    wrapper, scenario = tmp_path / "claude", tmp_path / "s.toml"
+    assert exit_of(["--make-wrapper"]) == 2
+    assert capfd.readouterr().err.startswith("Usage: claudewire-sim --make-wrapper")
+    assert exit_of(["--make-wrapper", str(scenario), str(wrapper)]) == 2
+    assert "s.toml" in capfd.readouterr().err
+    scenario.write_text('[[turn]]\nsteps = [{ say = "hi" }]\n', encoding="utf-8")
+    assert exit_of(["--make-wrapper", str(scenario), str(wrapper)]) == 0
+    assert os.access(wrapper, os.X_OK)
+
+
+def test_an_option_that_the_cli_does_not_know_ends_it_at_once(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    assert exit_of(["--no-such-option"]) == 1
+    assert "--no-such-option" in capfd.readouterr().err
