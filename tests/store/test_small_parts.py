@@ -1,0 +1,98 @@
+"""Parts of the store by themselves, with what few transcripts have."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from claudewire.store.entries import read_entry
+from claudewire.store.files import find_sessions
+from claudewire.store.html import _number, _span
+from claudewire.store.texts import texts_of
+from claudewire.store.transcript import _findings_in
+
+from .made import MAIN
+
+MORNING = datetime(2026, 11, 17, 9, 30, tzinfo=UTC)
+EVENING = datetime(2026, 11, 17, 21, 0, tzinfo=UTC)
+NEXT_DAY = datetime(2026, 11, 18, 9, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "words"),
+    [
+        (None, None, ""),
+        (MORNING, None, "2026-11-17 09:30 UTC"),
+        (MORNING, MORNING, "2026-11-17 09:30 UTC"),
+        (MORNING, EVENING, "2026-11-17 09:30 to 21:00 UTC"),
+        (MORNING, NEXT_DAY, "2026-11-17 09:30 to 2026-11-18 09:30 UTC"),
+    ],
+)
+def test_a_time_span_names_a_day_once(
+    begin: datetime | None, end: datetime | None, words: str
+) -> None:
+    assert _span(begin, end) == words
+
+
+@pytest.mark.parametrize(
+    ("count", "words"), [(9_999, "9,999"), (12_000, "12k"), (12_345, "12.3k"), (2_500_000, "2.5M")]
+)
+def test_large_numbers_are_short(count: int, words: str) -> None:
+    assert _number(count) == words
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type":"system","content":"the user"}',
+        b'{"type":"note","about":"user"}',
+        b'{"type":"user"}',
+        b'{"type":"user","message":{"role":"user","content":""}}',
+        b'{"broken "user"',
+        b'{"type":"user","isMeta":true,"message":{"role":"user","content":[{"type":1}]}}',
+    ],
+)
+def test_a_line_without_text_is_not_searched(line: bytes) -> None:
+    assert texts_of(line) is None
+
+
+def test_pictures_are_not_searched_but_what_stands_beside_them_is() -> None:
+    line = (
+        b'{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":'
+        b'"t","content":[{"type":"text","text":"beside"},{"type":"image","source":"AAAA"},7]}]}}'
+    )
+    found = texts_of(line, tool_output=True)
+    assert found is not None
+    assert "beside" in found.tool
+    assert "AAAA" not in found.tool
+    assert texts_of(line) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "kinds"),
+    [
+        (b"{ broken", ["bad line"]),
+        (b'{"type":"hologram"}', ["unknown type"]),
+        (b'{"type":"user","message":{"role":"user","content":7}}', ["unknown form"]),
+        (b'{"type":"user","message":{"role":"user","content":"hi"}}', []),
+    ],
+)
+def test_what_is_odd_about_a_line_is_told(line: bytes, kinds: list[str]) -> None:
+    findings = [*_findings_in(read_entry(line), "a.jsonl", 7)]
+    assert [it.kind for it in findings] == kinds
+    assert all((it.path, it.offset) == ("a.jsonl", 7) for it in findings)
+
+
+def test_only_files_that_are_named_as_sessions_are_found(tmp_path: Path) -> None:
+    folder = tmp_path / "-project"
+    folder.mkdir()
+    for name in (f"{MAIN}.jsonl", "agent-1.jsonl", "a b.jsonl", "notes.txt"):
+        (folder / name).touch()
+    (folder / "dangling.jsonl").symlink_to(folder / "missing")
+    (folder / "folder.jsonl").mkdir()
+    sessions, loose = find_sessions(tmp_path)
+    assert [it.id for it in sessions] == [MAIN]
+    assert [Path(it.path).name for it in loose] == ["agent-1.jsonl"]
+    assert find_sessions(tmp_path / "missing") == ([], [])
