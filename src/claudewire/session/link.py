@@ -234,7 +234,7 @@ class Link:
     @property
     def serving(self) -> int:
         """How many requests of the CLI are being served, or wait for their turn."""
-        return len(self._serving) + len(self._unserved)
+        return self._served_now + len(self._unserved)
 
     def evidence(self) -> Evidence:
         """Collect what is known about the CLI now."""
