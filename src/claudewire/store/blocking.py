@@ -9,7 +9,7 @@ import re
 import shutil
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from ..errors import Cause, CLIError
 from ..options import Options
 from ..tracking import Price, PriceTable, Totals
-from .bundle import read_bundle, write_bundle
+from .bundle import DAMAGED, Bundle, not_imported, read_bundle, write_bundle
 from .entries import read_entry
 from .export import ExportFormat, export_transcript, format_of
 from .facts import SessionInfo, totals_of
@@ -170,8 +170,8 @@ class BlockingSessions:
         infos = self._with_status(infos)
         tests = [
             project is None or _in_project(project),
-            since is None or (lambda info: info.end is not None and info.end >= since),
-            until is None or (lambda info: info.begin is not None and info.begin < until),
+            since is None or _since(since.astimezone()),
+            until is None or _until(until.astimezone()),
             text is None or (lambda info: _has_text(info, fold(text))),
             tag is None or (lambda info: info.tag == tag),
             running is None or (lambda info: (info.status != "ended") == running),
@@ -335,7 +335,9 @@ class BlockingSessions:
         found = []
         for path in sorted(self._trash.glob("*/session.json"), reverse=True):
             try:
-                found.append(msgspec.json.decode(path.read_bytes(), type=Trashed))
+                it = msgspec.json.decode(path.read_bytes(), type=Trashed)
+                # What it says itself may no longer be so, and what is there will be deleted.
+                found.append(replace(it, path=str(path.parent)))
             except (OSError, msgspec.MsgspecError) as error:
                 log.warning("%s cannot be read: %s", path, error)
         return found
@@ -476,6 +478,8 @@ class BlockingSessions:
             raise StoreError(
                 f"{target} exists already", advice="Give another name, or remove it first."
             ) from None
+        except OSError as error:
+            raise StoreError(f"{target} cannot be written: {error.strerror}") from error
         return target
 
     def import_(
@@ -490,20 +494,34 @@ class BlockingSessions:
         Raises:
             StoreError: the file is not what it should be, or there is a session with its id.
         """
-        bundle = read_bundle(Path(path).expanduser())
+        source = Path(path).expanduser()
+        bundle = read_bundle(source)
         directory = bundle.cwd if cwd is None else os.fspath(cwd)
-        folder = project_folder(directory) if directory else bundle.folder
-        target = self.root / folder / f"{bundle.id}.jsonl"
-        check_inside(target, self.root)
-        with exclusive(bundle.id, self.config_dir):
-            if target.exists():
-                raise StoreError(
-                    f"There is a session {bundle.id} already", advice="Delete that one first."
-                )
+        try:
+            folder = project_folder(directory) if directory else bundle.folder
+            target = self.root / folder / f"{bundle.id}.jsonl"
+            check_inside(target, self.root)
+            with exclusive(bundle.id, self.config_dir):
+                self._unpack(bundle, target)
+        except (*DAMAGED, ValueError) as error:  # a path with a NUL in it is a ValueError
+            raise not_imported(source, error) from error
+        return self.info(bundle.id)
+
+    def _unpack(self, bundle: Bundle, target: Path) -> None:
+        if os.path.lexists(target):
+            raise StoreError(
+                f"There is a session {bundle.id} already", advice="Delete that one first."
+            )
+        made: builtins.list[Path] = []
+        try:
             for name, chunks in bundle.agents():
                 new_file(target.with_suffix("") / name, chunks)
+                made.append(target.with_suffix("") / name)
             new_file(target, bundle.main())
-        return self.info(bundle.id)
+        except BaseException:
+            for it in made:  # without the session itself, they belong to nothing
+                it.unlink(missing_ok=True)
+            raise
 
     # --- the sweep -------------------------------------------------------------------------------
 
@@ -637,6 +655,14 @@ def _worktrees(path: str) -> Iterator[str]:
         for entry in git.glob("worktrees/*/gitdir"):
             place = entry.read_text(encoding="utf-8", errors="replace").strip()
             yield os.path.realpath(os.path.dirname(place))
+
+
+def _since(time: datetime) -> Callable[[SessionInfo], bool]:
+    return lambda info: info.end is not None and info.end >= time
+
+
+def _until(time: datetime) -> Callable[[SessionInfo], bool]:
+    return lambda info: info.begin is not None and info.begin < time
 
 
 def _has_text(info: SessionInfo, text: str) -> bool:

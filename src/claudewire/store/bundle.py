@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,12 +15,22 @@ from msgspec import Struct
 from ..errors import Redactor
 from .files import StoreError, is_session_id, lines_of, open_inside
 from .transcript import BlockingTranscript
+from .writing import draft_of
 
-__all__ = ["Bundle", "read_bundle", "redacted_line", "write_bundle"]
+__all__ = ["DAMAGED", "Bundle", "not_imported", "read_bundle", "redacted_line", "write_bundle"]
 
 MANIFEST = "claudewire.json"
 MAIN = "session.jsonl"
 CHUNK = 1 << 20
+
+RATIO = 200
+"""How many times larger than its zip a session can be: usual are 5 to 20."""
+
+HARMLESS = 64 << 20
+"""Bytes that are unpacked whatever the ratio is."""
+
+DAMAGED = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""What reading a zip raises that is cut off, damaged, or encrypted."""
 
 _SAFE = re.compile(r"subagents/(?:[A-Za-z0-9][\w.-]*/)*agent-[\w.-]+\.(?:jsonl|meta\.json)")
 
@@ -69,14 +79,8 @@ def write_bundle(transcript: BlockingTranscript, path: Path, *, redact: bool) ->
         FileExistsError: the file exists.
     """
     redactor = Redactor() if redact else None
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    try:
-        with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as archive:
-            _write_all(archive, transcript, redactor)
-        os.link(draft, path)
-    finally:
-        with suppress(OSError):
-            draft.unlink()
+    with draft_of(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        _write_all(archive, transcript, redactor)
 
 
 def _write_all(
@@ -100,9 +104,9 @@ def _write_all(
             for line in lines_of(file):
                 if isinstance(line.line, bytes):
                     target.write(redacted_line(line.line, redactor) + b"\n")
-        meta = Path(source).with_suffix(".meta.json")
-        if meta.is_file():
-            text = redacted_line(meta.read_bytes(), redactor)
+        with suppress(StoreError):  # most have none
+            with open_inside(Path(source).with_suffix(".meta.json"), transcript.root) as file:
+                text = redacted_line(file.read(), redactor)
             archive.writestr(place.removesuffix(".jsonl") + ".meta.json", text)
 
 
@@ -118,19 +122,31 @@ def read_bundle(path: Path) -> Bundle:
     try:
         is_zip = zipfile.is_zipfile(path)
         return _read_zip(path) if is_zip else _read_lines(path)
-    except (OSError, zipfile.BadZipFile, KeyError, msgspec.MsgspecError) as error:
-        raise StoreError(
-            f"{path} cannot be imported: {error}",
-            advice="Export a session as .zip or .jsonl, and import that.",
-        ) from error
+    except (*DAMAGED, KeyError, msgspec.MsgspecError) as error:
+        raise not_imported(path, error) from error
+
+
+def not_imported(path: Path, why: object) -> StoreError:
+    """Say that a file cannot be imported."""
+    return StoreError(
+        f"{path} cannot be imported: {why}",
+        advice="Export a session as .zip or .jsonl, and import that.",
+    )
 
 
 def _read_zip(path: Path) -> Bundle:
     with zipfile.ZipFile(path) as archive:
+        unpacked = sum(it.file_size for it in archive.infolist())
+        if unpacked > max(HARMLESS, RATIO * path.stat().st_size):
+            raise not_imported(path, f"it would become {unpacked} bytes, more than any session")
         manifest = msgspec.json.decode(archive.read(MANIFEST), type=_Manifest)
         names = [name for name in archive.namelist() if name not in (MANIFEST, MAIN)]
         archive.getinfo(MAIN)
     _check(manifest.id, path)
+    if manifest.folder in ("", ".", "..") or re.search(r"[/\\\0]", manifest.folder):
+        raise not_imported(path, f"{manifest.folder!r} cannot be the name of a folder")
+    if len(names) != len(set(names)):
+        raise not_imported(path, "it has two files with the same name")
     for name in names:
         if _SAFE.fullmatch(name) is None or ".." in name.split("/"):
             raise StoreError(f"{path} has a file {name!r} that no session has")
@@ -167,5 +183,5 @@ def _copied(path: Path) -> Iterator[bytes]:
 
 
 def _check(id: str, path: Path) -> None:
-    if not is_session_id(id):
+    if not is_session_id(id) or id.startswith("agent-"):
         raise StoreError(f"{path} does not say which session it is", advice="Export it again.")

@@ -49,6 +49,10 @@ def export_transcript(
     tool_output: bool,
 ) -> Iterator[bytes]:
     """Yield the pieces of the file."""
+    if format not in get_args(ExportFormat):
+        raise StoreError(
+            f"{format!r} is not a format", advice="Say 'html', 'md', 'jsonl' or 'zip'."
+        )
     redactor = Redactor() if redact else None
     if format == "jsonl":
         yield from _lines(transcript, branch, redactor)

@@ -384,7 +384,12 @@ class _Origin(Struct, rename="camel"):
 
 def checksum(uuid: str) -> int:
     """Return a number that stands for an id, to keep many of them in little space."""
-    return int.from_bytes(hashlib.blake2b(uuid.encode(), digest_size=8).digest(), "big") >> 1
+    return (
+        int.from_bytes(
+            hashlib.blake2b(uuid.encode("utf-8", "replace"), digest_size=8).digest(), "big"
+        )
+        >> 1
+    )
 
 
 def _parent_in(forked_from: Any) -> str | None:

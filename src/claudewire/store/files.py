@@ -28,10 +28,12 @@ __all__ = [
     "Found",
     "Line",
     "StoreError",
+    "agent_files",
     "check_inside",
     "config_folder",
     "entries_of",
     "find_sessions",
+    "is_text",
     "lines_of",
     "open_inside",
     "project_folder",
@@ -58,7 +60,13 @@ def config_folder(env: Mapping[str, str | None] | None = None) -> Path:
     variables: Mapping[str, str | None] = os.environ if env is None else env
     config = variables.get("CLAUDE_CONFIG_DIR")
     home = variables.get("HOME") or os.path.expanduser("~")
-    return Path(config or os.path.join(home, ".claude")).expanduser().absolute()
+    found = os.path.expanduser(config or os.path.join(home, ".claude"))
+    if found.startswith("~"):
+        raise StoreError(
+            "It is not known where the CLI keeps its sessions: this user has no home directory",
+            advice="Set CLAUDE_CONFIG_DIR or HOME, or give config_dir.",
+        )
+    return Path(found).absolute()
 
 
 def project_folder(cwd: str | os.PathLike[str]) -> str:
@@ -135,7 +143,7 @@ def find_sessions(root: Path) -> tuple[list[Found], list[Stamp]]:
             if id.startswith("agent-"):
                 loose.append(stamp)
             elif is_session_id(id):
-                agents = tuple(_agents(folders[id], str(root))) if id in folders else ()
+                agents = tuple(agent_files(folders[id], str(root))) if id in folders else ()
                 sessions.append(Found(id, os.path.basename(folder), stamp, agents))
     return sessions, loose
 
@@ -149,7 +157,11 @@ def _folders(root: Path) -> Iterator[str]:
 
 
 def _is_folder(item: os.DirEntry[str], root: str) -> bool:
-    return item.is_dir() and (not item.is_symlink() or _leads_inside(item.path, root))
+    return (
+        is_text(item.name)
+        and item.is_dir()
+        and (not item.is_symlink() or _leads_inside(item.path, root))
+    )
 
 
 def _listed(folder: str, root: str) -> tuple[dict[str, Stamp], dict[str, str]]:
@@ -170,7 +182,14 @@ def _listed(folder: str, root: str) -> tuple[dict[str, Stamp], dict[str, str]]:
     return files, folders
 
 
+def is_text(name: str) -> bool:
+    """Whether a name is UTF-8: the CLI makes no others, and a database cannot keep them."""
+    return name.isascii() or not any("\ud800" <= char <= "\udfff" for char in name)
+
+
 def _stamp(item: os.DirEntry[str], root: str) -> Stamp | None:
+    if not is_text(item.name):
+        return None
     try:
         if item.is_symlink() and not _leads_inside(item.path, root):
             return None
@@ -180,13 +199,14 @@ def _stamp(item: os.DirEntry[str], root: str) -> Stamp | None:
     return Stamp.of(item.path, found) if stat.S_ISREG(found.st_mode) else None
 
 
-def _agents(folder: str, root: str) -> Iterator[Stamp]:
+def agent_files(folder: str, root: str) -> Iterator[Stamp]:
     """Find the files of subagents, however deep."""
     waiting = [os.path.join(folder, "subagents")]
     while waiting:
         files, folders = _listed(waiting.pop(), root)
         yield from (files[name] for name in sorted(files))
-        waiting += folders.values()
+        # A link can lead to a folder above, and so around for ever.
+        waiting += (it for it in folders.values() if not os.path.islink(it))
 
 
 # --- opening -------------------------------------------------------------------------------------
@@ -224,9 +244,10 @@ def open_inside(path: str | os.PathLike[str], root: Path) -> Iterator[IO[bytes]]
         file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC)
     except OSError as error:
         raise StoreError(f"{os.fspath(path)} cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise StoreError(f"{os.fspath(path)} is not a regular file")
     with os.fdopen(file, "rb", buffering=0) as opened:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise StoreError(f"{os.fspath(path)} is not a regular file")
         yield opened
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import IO
 
@@ -28,7 +29,7 @@ class Follower:
         self._lines = Lines()
         self._file = _opened(path)
         if self._file is not None and not from_start:
-            self._file.seek(0, os.SEEK_END)
+            self._file.seek(_last_line(self._file))
 
     def read(self) -> list[Entry]:
         """Return the entries that are complete by now."""
@@ -65,6 +66,24 @@ class Follower:
 
 def _opened(path: Path) -> IO[bytes] | None:
     try:
-        return open(path, "rb", buffering=0)
+        # A named pipe must not block; a regular file takes no notice.
+        file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC)
     except OSError:
         return None
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        return None
+    return os.fdopen(file, "rb", buffering=0)
+
+
+def _last_line(file: IO[bytes]) -> int:
+    """Return where the line begins that is being written: after the last newline."""
+    end = file.seek(0, os.SEEK_END)
+    while end > 0:
+        start = max(0, end - CHUNK)
+        file.seek(start)
+        found = file.read(end - start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0

@@ -32,7 +32,7 @@ from ..tracking import Price
 from .facts import Call, FactsReader, FileFacts, SessionInfo, checksum, combine, counted_once
 from .files import Found, Stamp, StoreError, find_sessions, lines_of, open_inside
 from .query import Query, fts_expression, matcher
-from .texts import Texts, texts_of
+from .texts import Texts, texts_of, well_formed
 
 __all__ = ["Index", "Place", "check_cancelled", "default_index"]
 
@@ -82,7 +82,27 @@ CREATE VIRTUAL TABLE IF NOT EXISTS texts
 _facts = msgspec.msgpack.Decoder(FileFacts).decode
 _calls = msgspec.msgpack.Decoder(dict[str, Call]).decode
 _info = msgspec.msgpack.Decoder(SessionInfo).decode
-_encode = msgspec.msgpack.Encoder().encode
+_packed = msgspec.msgpack.Encoder().encode
+
+LARGEST = 2**63 - 1
+
+
+def _encode(value: Any) -> bytes:
+    try:
+        return _packed(value)
+    except (UnicodeEncodeError, OverflowError):  # a line can say anything
+        return _packed(_storable(msgspec.to_builtins(value)))
+
+
+def _storable(value: Any) -> Any:
+    """Replace what cannot be stored: halves of surrogate pairs, and numbers beyond 64 bits."""
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return max(-LARGEST, min(value, LARGEST))
+    if isinstance(value, dict):
+        return {_storable(key): _storable(it) for key, it in value.items()}
+    return [_storable(it) for it in value] if isinstance(value, list | tuple) else value
 
 
 def check_cancelled() -> None:
@@ -91,11 +111,13 @@ def check_cancelled() -> None:
         anyio.from_thread.check_cancelled()
 
 
-def default_index(config: Path) -> Path:
-    """Return where the index of a configuration folder is kept."""
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+def default_index(config: Path) -> Path | None:
+    """Return where the index of a configuration folder is kept; None for a user without a home."""
+    cache = os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    if cache.startswith("~"):
+        return None
     name = hashlib.sha256(os.fsencode(os.path.realpath(config))).hexdigest()[:16]
-    return Path(cache).expanduser() / "claudewire" / f"sessions-{name}.db"
+    return Path(cache) / "claudewire" / f"sessions-{name}.db"
 
 
 class Place(NamedTuple):
@@ -151,7 +173,7 @@ class Index:
         with self._mutex:
             try:
                 return work(self._connection())
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
                 if "locked" in str(error) or "busy" in str(error):
                     raise StoreError(
                         f"The index {self._path} is in use by another process",
@@ -215,8 +237,12 @@ class Index:
         self.close()
         self._known = {}
         if self._path is not None:
-            for end in ("", "-wal", "-shm"):
-                Path(f"{self._path}{end}").unlink(missing_ok=True)
+            try:
+                for end in ("", "-wal", "-shm"):
+                    Path(f"{self._path}{end}").unlink(missing_ok=True)
+            except OSError as error:  # a disk that is read-only, say
+                log.warning("The index %s cannot be kept: %s", self._path, error)
+                self._path = None
 
     # --- facts -----------------------------------------------------------------------------------
 
@@ -269,7 +295,11 @@ class Index:
         agents: dict[tuple[str, str], list[Stamp]] = {}
         with _transaction(database):
             for stamp in loose:
-                facts, _ = self._read_file(database, stamp)
+                try:
+                    facts, _ = self._read_file(database, stamp)
+                except StoreError as error:  # removed just now, or not readable
+                    log.warning("%s", error)
+                    continue
                 key = (os.path.dirname(stamp.path), facts.session_id or "")
                 agents.setdefault(key, []).append(stamp)
         return [
@@ -299,11 +329,12 @@ class Index:
             (found.main.path, _encode(found.stamps), _encode(info)),
         )
         keys = (*calls, *main.boundaries)
-        seen = ((checksum(key), main.begin, found.main.path) for key in keys)
+        begin = None if main.begin is None else well_formed(main.begin)
+        seen = ((checksum(key), begin, found.main.path) for key in keys)
         database.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", seen)
         ends = ((line, found.main.path) for line in main.ends)
         database.executemany("INSERT OR IGNORE INTO ends VALUES (?, ?)", ends)
-        titles = ((checksum(line), title) for line, title in main.summaries.items())
+        titles = ((checksum(line), well_formed(it)) for line, it in main.summaries.items())
         database.executemany("INSERT OR REPLACE INTO titles VALUES (?, ?)", titles)
 
     def _read_file(
@@ -411,9 +442,9 @@ class Index:
             conditions.append("places.time < ?")
             values.append(_utc(query.until))
         if files is not None:
-            chosen = ", ".join("?" * len(files))
-            conditions.append(f"files.session IN ({chosen})")
-            values += [info.path for info in files]
+            # One value: SQLite allows 32,766 of them, and there may be more sessions.
+            conditions.append("files.session IN (SELECT value FROM json_each(?))")
+            values.append(msgspec.json.encode([info.path for info in files]).decode())
         # CROSS JOIN keeps this order: otherwise SQLite may begin with the places, in seconds.
         rows = database.execute(
             "SELECT files.path, files.session, places.offset, places.length,"
@@ -421,7 +452,7 @@ class Index:
             " FROM texts CROSS JOIN places ON places.id = texts.rowid"
             " CROSS JOIN files ON files.id = places.file"
             f" WHERE {' AND '.join(conditions)} ORDER BY score LIMIT ?",
-            (*values, limit),
+            (*values, max(0, min(limit, LARGEST))),
         )
         known = self._known
         return [

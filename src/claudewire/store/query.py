@@ -62,7 +62,8 @@ def parse_query(text: str, now: datetime | None = None) -> Query:
     """
     terms: list[Term] = []
     conditions: dict[str, str] = {}
-    for found in _WORD.finditer(text):
+    # SQLite takes a NUL for the end of the query, and no half of a surrogate pair.
+    for found in _WORD.finditer(re.sub("[\0\ud800-\udfff]", " ", text)):
         value = found["phrase"] if found["word"] is None else found["word"]
         if found["field"] is not None:
             conditions[found["field"]] = value
@@ -110,17 +111,16 @@ def parse_time(text: str, now: datetime | None = None) -> datetime:
     Raises:
         StoreError: it is none of these.
     """
-    ago = _AGO.fullmatch(text)
-    if ago is not None:
-        past = timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        return (now or datetime.now(UTC)) - past
     try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
+        ago = _AGO.fullmatch(text)
+        if ago is not None:
+            past = timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+            return (now or datetime.now(UTC)) - past
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise StoreError(
             f"{text!r} is not a time", advice="Write 2026-11-17, 2026-11-17T09:30, 12h, 7d or 2w."
         ) from None
-    return time if time.tzinfo is not None else time.astimezone()
 
 
 # --- matching without an index -------------------------------------------------------------------

@@ -15,7 +15,7 @@ from msgspec import Struct
 from ..wire import Oversize
 from .entries import UserEntry, read_entry
 
-__all__ = ["ROLES", "Texts", "shown_text", "texts_of"]
+__all__ = ["ROLES", "Texts", "shown_text", "texts_of", "well_formed"]
 
 ROLES = ("user", "assistant", "tool")
 
@@ -84,11 +84,11 @@ def texts_of(line: bytes | Oversize, *, tool_output: bool = False) -> Texts | No
     is_user = said.type == "user" and not said.is_compact_summary
     return Texts(
         role=ROLES.index("tool" if not text else "user" if is_user else "assistant"),
-        time=said.timestamp or "",
+        time=well_formed(said.timestamp or ""),
         user=text if is_user else "",
         model="" if is_user else text,
         tool=" ".join(tool),
-        called=called,
+        called=well_formed(called),
     )
 
 
@@ -107,12 +107,17 @@ def _given(block: _Block) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Join the strings in a value."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, dict):
-        value = list(value.values()) if value.get("type") not in ("image", "base64") else []
-    return " ".join(filter(None, map(_plain, value))) if isinstance(value, list) else ""
+    """Join the strings in a value, however deep they are."""
+    found, waiting = [], [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            value = list(value.values()) if value.get("type") not in ("image", "base64") else []
+        if isinstance(value, list):
+            waiting += reversed(value)
+        elif isinstance(value, str) and value:
+            found.append(value)
+    return " ".join(found)
 
 
 def _cut(text: str, length: int) -> str:
@@ -120,7 +125,12 @@ def _cut(text: str, length: int) -> str:
     text = text[: length * 2]
     if len(text) >= 200:
         text = _ENCODED.sub(" ", text)
-    return text[:length]
+    return well_formed(text[:length])
+
+
+def well_formed(text: str) -> str:
+    """Replace halves of surrogate pairs: they can be in a transcript, and not in a database."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def shown_text(texts: Texts) -> str:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from ..wire import Block, ToolUseBlock
 from .entries import AssistantEntry, BadLine, Entry, UnknownEntry, UserEntry
 from .facts import SessionInfo
-from .files import StoreError, entries_of, lines_of, open_inside
+from .files import StoreError, agent_files, entries_of, is_text, lines_of, open_inside
 from .tree import Branch, Tree, read_nodes
 
 __all__ = ["AgentInfo", "BlockingTranscript", "BranchInfo", "Finding"]
@@ -211,17 +211,23 @@ class BlockingTranscript:
 
     def _agents_in_files(self) -> Iterator[AgentInfo]:
         folder = Path(self.info.path).with_suffix("")
-        for path in [*sorted(folder.glob("subagents/**/agent-*.jsonl")), *self._loose_agents()]:
-            meta = _meta(path.with_suffix(".meta.json"))
+        stamps = agent_files(str(folder), str(self.root))
+        inside = sorted(Path(it.path) for it in stamps)
+        named = [path for path in inside if path.name.startswith("agent-")]
+        for path in [*named, *self._loose_agents()]:
+            meta = _meta(path.with_suffix(".meta.json"), self.root)
             id = path.stem.removeprefix("agent-")
             yield AgentInfo(id, str(path), meta.agent_type, meta.description, meta.tool_use_id)
 
     def _loose_agents(self) -> Iterator[Path]:
         """Find the files of CLIs up to 2.0, which are beside the session's."""
         for path in sorted(Path(self.info.path).parent.glob("agent-*.jsonl")):
-            with open_inside(path, self.root) as file:
-                first = next(entries_of(file), None)
-            if first is not None and first.session_id == self.id:
+            try:
+                with open_inside(path, self.root) as file:
+                    first = next(entries_of(file), None)
+            except StoreError:  # whatever it is, it is not this session's
+                continue
+            if first is not None and first.session_id == self.id and is_text(path.name):
                 yield path
 
     def _agents_inside(self) -> Iterator[AgentInfo]:
@@ -297,8 +303,9 @@ def _depth(agent: AgentInfo, agents: dict[str, AgentInfo]) -> int:
     return depth
 
 
-def _meta(path: Path) -> _Meta:
+def _meta(path: Path, root: Path) -> _Meta:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_Meta)
-    except (OSError, msgspec.MsgspecError):
+        with open_inside(path, root) as file:
+            return msgspec.json.decode(file.read(), type=_Meta)
+    except (OSError, StoreError, msgspec.MsgspecError):
         return _Meta()

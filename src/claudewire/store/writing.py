@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import stat
 import time
+import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
@@ -22,7 +23,7 @@ from ..launch import SessionLock
 from .files import StoreError, check_inside
 from .running import running_sessions
 
-__all__ = ["add_line", "encode_line", "exclusive", "new_file"]
+__all__ = ["add_line", "draft_of", "encode_line", "exclusive", "new_file"]
 
 WAIT = 5.0
 """Seconds to wait for another process that changes the same session: that takes milliseconds."""
@@ -122,12 +123,23 @@ def new_file(path: Path, lines: Iterable[bytes]) -> None:
     Raises:
         FileExistsError: there is one already.
     """
+    with draft_of(path) as file:
+        file.writelines(lines)
+
+
+@contextmanager
+def draft_of(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file that gets its name once everything is written.
+
+    Raises:
+        FileExistsError: there is one with this name already.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    draft.unlink(missing_ok=True)
+    # Two threads may make the same file: each needs a draft of its own.
+    draft = path.with_name(f".{uuid.uuid4().hex}.draft")
     try:
-        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.writelines(lines)
+        with open(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file:
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.link(draft, path)  # unlike renaming, this never replaces a file
