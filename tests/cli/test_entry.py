@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.cli.running import Runner
 
 import claudewire
 from claudewire.cli.commands import COMMANDS
+from claudewire.cli.entry import open_standard_streams
 
 
 def test_the_version_is_that_of_the_package(run: Runner) -> None:
@@ -104,3 +107,56 @@ def _raise(error: Exception) -> object:
         raise error
 
     return function
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_it_works_without_stdin_stdout_or_stderr(closed: str, tmp_path: Path) -> None:
+    start = [
+        sys.executable,
+        "-m",
+        "claudewire.cli",
+        "run",
+        "--cli",
+        "simulated",
+        "-q",
+        "Look around",
+    ]
+    shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *start]
+    done = subprocess.run(shell, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ("files here" in done.stdout) == (">&-" not in closed.split())
+
+
+def test_a_stream_that_is_missing_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    open_standard_streams()
+    with sys.stdin, sys.stdout, sys.stderr:
+        assert sys.stdin.read() == ""
+        assert sys.stdout.writable()
+        assert sys.stderr.writable()
+
+
+def test_without_stdin_there_is_no_prompt(tmp_path: Path) -> None:
+    start = [sys.executable, "-m", "claudewire.cli", "run", "--cli", "simulated"]
+    shell = ["sh", "-c", 'exec "$@" <&-', "sh", *start]
+    done = subprocess.run(shell, cwd=tmp_path, capture_output=True, encoding="utf-8", timeout=60)
+    assert (done.returncode, done.stderr) == (2, "error: The prompt is empty.\n")
+
+
+def test_a_warning_of_the_library_is_not_printed_besides_its_notice(run: Runner) -> None:
+    run("schema", "--list")
+    handlers = logging.getLogger("claudewire").handlers
+    assert len([it for it in handlers if isinstance(it, logging.NullHandler)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "--cli", "/no/such/claude", "x"], "say where it is (--cli PATH, or"),
+        (["run", "--cli", "/no/such/claude", "x"], "this package (--cli simulated)"),
+        (["sessions", "--config-dir", ".", "show", "a"], "`claudewire sessions list` shows those"),
+    ],
+)
+def test_advice_names_options_of_the_command(run: Runner, arguments: list[str], words: str) -> None:
+    assert words in run(*arguments).err

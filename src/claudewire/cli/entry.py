@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -26,6 +27,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     Args:
         argv: the arguments; those of the process if not given.
     """
+    open_standard_streams()
     arguments = sys.argv[1:] if argv is None else [*argv]
     if arguments == ["--version"]:
         sys.stdout.write(f"claudewire {__version__}\n")
@@ -40,3 +42,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.stderr.write(INSTALL.format(error.name))
         status = Exit.USAGE
     sys.exit(status)
+
+
+def open_standard_streams() -> None:
+    """Open those of stdin, stdout and stderr that the process was started without.
+
+    Otherwise the next pipe to the CLI would get the number of one of them, and pass for it.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # a file gets the lowest number that is free: this one
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115

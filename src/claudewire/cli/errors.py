@@ -10,7 +10,15 @@ from .exits import Exit
 if TYPE_CHECKING:
     from ..errors import Cause, Error
 
-__all__ = ["CommandError", "describe_error", "exit_for"]
+__all__ = ["CommandError", "as_options", "describe_error", "exit_for"]
+
+WORDS = {
+    "cli=…": "--cli PATH",
+    'cli="simulated"': "--cli simulated",
+    "list() gives": "`claudewire sessions list` shows",
+    "format=…": "--format",
+}
+"""What the advice of the library is called on the command line."""
 
 
 class CommandError(Exception):
@@ -68,7 +76,14 @@ def describe_error(error: BaseException) -> Iterator[str]:
     evidence = getattr(error, "evidence", None)
     if evidence is not None:
         yield from _ended(evidence)
-    yield from advice.splitlines()
+    yield from as_options(advice).splitlines()
+
+
+def as_options(advice: str) -> str:
+    """Put advice of the library into the words of the command line."""
+    for name, option in WORDS.items():
+        advice = advice.replace(name, option)
+    return advice
 
 
 def _os_error(error: OSError) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -20,6 +21,7 @@ from .text import cells, safe, wrap
 
 __all__ = ["command", "execute"]
 
+QUIET = logging.NullHandler()
 EPILOG = """\b
 Most people begin with: claudewire run "Summarise README.md"
 No account yet? Add --cli simulated: an agent inside this command works on your files.
@@ -67,6 +69,8 @@ def command() -> None:
 
 def execute(arguments: Sequence[str]) -> int:
     """Run the command with these arguments, report what goes wrong, and return the status."""
+    # What the library warns of is shown as a notice; without a handler it would be printed twice.
+    logging.getLogger("claudewire").addHandler(QUIET)
     try:
         status: Any = command.main([*arguments], "claudewire", standalone_mode=False)
     except (click.Abort, KeyboardInterrupt):

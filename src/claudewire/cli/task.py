@@ -12,7 +12,7 @@ import anyio
 
 from ..errors import Error
 from .activity import ActivityLog, notice_of
-from .errors import exit_for
+from .errors import as_options, exit_for
 from .exits import Exit
 from .reports import Decided, ErrorReport, RunReport
 
@@ -311,6 +311,6 @@ def error_report(error: Error) -> ErrorReport:
     return ErrorReport(
         message=error.message,
         cause=None if cause is None else str(cause),
-        advice=error.advice,
+        advice=as_options(error.advice),
         retryable=error.retryable,
     )

@@ -22,6 +22,7 @@ from ...errors import CLINotFoundError
 from ...launch import CLI_VARIABLE, find_cli
 from ...options import MEASURED
 from ...wire import parse_version
+from ..errors import as_options
 from ..wire.lines import counted
 from .report import Check
 
@@ -185,7 +186,11 @@ class Surroundings:
         except CLINotFoundError as error:
             head, *details = error.message.splitlines()
             yield Check(
-                name="cli", status="problem", message=head, advice=error.advice, details=details
+                name="cli",
+                status="problem",
+                message=head,
+                advice=as_options(error.advice),
+                details=details,
             )
             return
         how = f" ({CLI_VARIABLE} says so)" if self.env.get(CLI_VARIABLE) and not self.cli else ""
