@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import stat
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from prompt_toolkit.application import create_app_session
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.output import DummyOutput
 
-from claudewire.cli.chat_screen import ChatCompleter, history_file
+from claudewire.cli.chat_screen import ChatCompleter, ChatScreen, _Question, history_file
 
 COMMANDS = [("/help", "list the commands"), ("/hooks", "list the hooks"), ("/model", "choose")]
 
@@ -54,3 +62,83 @@ def test_prompts_are_not_remembered_where_there_is_no_place_for_them(
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     assert history_file() is None
+
+
+class Buffer:
+    """Notes what a key does to what was typed."""
+
+    def __init__(self, text: str = "") -> None:
+        self.text = text
+        self.done: list[str] = []
+
+    def newline(self) -> None:
+        self.done.append("newline")
+
+    def validate_and_handle(self) -> None:
+        self.done.append("taken")
+
+
+@pytest.fixture
+def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatScreen]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with create_pipe_input() as typed, create_app_session(input=typed, output=DummyOutput()):
+        yield ChatScreen(
+            growing=lambda: ["one", "two"],
+            status=lambda: "busy",
+            settle=list,
+            interrupted=lambda: None,
+        )
+
+
+def pressed(screen: ChatScreen, *keys: Keys, text: str = "") -> list[str]:
+    buffer = Buffer(text)
+    [binding] = [it for it in screen._keys().bindings if it.keys == keys]
+    binding.handler(cast("Any", SimpleNamespace(current_buffer=buffer)))
+    return buffer.done
+
+
+ENTER = (Keys.ControlM,)
+ESCAPE_ENTER = (Keys.Escape, Keys.ControlM)
+
+
+def test_enter_sends_what_was_typed_and_escape_enter_begins_a_line(screen: ChatScreen) -> None:
+    assert pressed(screen, *ENTER, text="hi") == ["taken"]
+    assert pressed(screen, *ENTER, text="  ") == []
+    assert pressed(screen, *ESCAPE_ENTER, text="hi") == ["newline"]
+
+
+def test_in_an_answer_of_several_lines_enter_begins_a_line(screen: ChatScreen) -> None:
+    screen._question = question = _Question("", several=True)
+    question.counts_from = 0.0
+    assert pressed(screen, *ENTER, text="hi") == ["newline"]
+    assert pressed(screen, *ESCAPE_ENTER, text="hi") == ["taken"]
+
+
+def test_an_empty_answer_is_one_but_not_at_once(screen: ChatScreen) -> None:
+    screen._question = question = _Question("", several=False)
+    question.counts_from = math.inf
+    assert pressed(screen, *ENTER) == []
+    question.counts_from = 0.0
+    assert pressed(screen, *ENTER) == ["taken"]
+
+
+def test_ctrl_c_at_a_question_interrupts_and_leaves_it(screen: ChatScreen) -> None:
+    calls: list[object] = []
+    screen._interrupted = lambda: calls.append("interrupted")
+    app = SimpleNamespace(exit=lambda exception: calls.append(type(exception)))
+    for asking, expected in ((False, ["interrupted"]), (True, ["interrupted", EOFError])):
+        calls.clear()
+        [binding] = [
+            it for it in screen._keys(asking=asking).bindings if it.keys == (Keys.ControlC,)
+        ]
+        binding.handler(cast("Any", SimpleNamespace(app=app)))
+        assert calls == expected
+
+
+def test_what_grows_is_shown_above_the_prompt_unless_something_is_asked(
+    screen: ChatScreen,
+) -> None:
+    assert screen._message().value.startswith("one\ntwo\n")
+    assert "busy" in screen._toolbar().value
+    screen._is_asking = True
+    assert "one" not in screen._message().value

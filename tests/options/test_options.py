@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import math
 import os
 import pickle
 import re
@@ -309,6 +310,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"json_schema": "{}"}, "json_schema must be a mapping"),
     ({"json_schema": {"enum": {1, 2}}}, "json_schema.enum is a set"),
     ({"json_schema": ITSELF}, "json_schema is nested too deeply, or holds itself"),
+    ({"json_schema": {"const": math.inf}}, "json_schema.const is inf, which JSON cannot express"),
+    ({"json_schema": {}, "output": int}, "output and json_schema both say what the output is"),
     # tools
     (
         {"allowed_tools": "Read"},

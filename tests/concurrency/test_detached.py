@@ -1,0 +1,55 @@
+"""Calls outside of any task group: where their errors go."""
+
+from __future__ import annotations
+
+import sys
+
+import anyio
+import pytest
+
+from claudewire.concurrency import DetachedCall, run_detached
+
+SOON = 10
+
+
+async def fail() -> None:
+    raise ZeroDivisionError("in the call")
+
+
+@pytest.mark.anyio
+async def test_an_error_of_a_detached_call_is_raised_when_it_is_left() -> None:
+    with anyio.fail_after(SOON), pytest.raises(ZeroDivisionError, match="in the call"):
+        async with DetachedCall(fail, "fails") as call:
+            await call.ended.wait()
+
+
+@pytest.mark.anyio
+async def test_an_error_of_the_caller_goes_before_that_of_the_call() -> None:
+    async def leave() -> None:
+        async with DetachedCall(fail, "fails") as call:
+            await call.ended.wait()
+            raise KeyError("of the caller")
+
+    with anyio.fail_after(SOON), pytest.raises(KeyError, match="of the caller"):
+        await leave()
+
+
+def test_with_trio_an_error_of_a_detached_task_is_reported_and_the_loop_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reported: list[type[BaseException]] = []
+
+    async def main() -> None:
+        told = anyio.Event()
+
+        def hook(kind: type[BaseException], *_: object) -> None:
+            reported.append(kind)
+            told.set()
+
+        monkeypatch.setattr(sys, "excepthook", hook)
+        run_detached(fail, "fails")
+        with anyio.fail_after(SOON):
+            await told.wait()
+
+    anyio.run(main, backend="trio")
+    assert reported == [ZeroDivisionError]
