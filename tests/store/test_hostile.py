@@ -136,6 +136,20 @@ def test_no_search_damages_the_index(config: Path, query: str) -> None:
         assert os.stat(config.parent / "index.db").st_ino == before
 
 
+def test_of_a_very_common_word_the_newest_lines_are_ranked_and_none_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_module, "CANDIDATES", 2)
+    writer = Writer(tmp_path / "config")
+    lines = [writer.user("common " + "word " * count) for count in range(6)]
+    with opened(tmp_path / "config") as sessions:
+        found = {
+            limit: {hit.uuid for hit in sessions.search("common", limit=limit)} for limit in (2, 6)
+        }
+    assert found[2] < set(lines[3:])
+    assert found[6] == set(lines)
+
+
 @pytest.mark.parametrize("time", ["99999999999d", "0001-01-01T00:00+14:00"])
 def test_a_time_that_no_clock_shows_is_an_error(config: Path, time: str) -> None:
     with pytest.raises(StoreError, match="is not a time"):

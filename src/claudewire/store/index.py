@@ -79,6 +79,13 @@ CREATE VIRTUAL TABLE IF NOT EXISTS texts
     USING fts5 (user, model, tool, called, content='', tokenize="unicode61 remove_diacritics 2");
 """
 
+CANDIDATES = 5_000
+"""Lines that are ranked, the newest: ranking takes longest, and says little of a common word."""
+
+_NEWEST = """texts.rowid >= coalesce(
+    (SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rowid DESC LIMIT 1 OFFSET {}),
+    0)"""
+
 _facts = msgspec.msgpack.Decoder(FileFacts).decode
 _calls = msgspec.msgpack.Decoder(dict[str, Call]).decode
 _info = msgspec.msgpack.Decoder(SessionInfo).decode
@@ -434,7 +441,7 @@ class Index:
         files: Sequence[SessionInfo] | None,
     ) -> list[Place]:
         self._read_texts(database)
-        conditions, values = ["texts MATCH ?"], [_expression(query)]
+        conditions, values = ["texts MATCH ?1"], [_expression(query)]
         if query.since is not None:
             conditions.append("places.time >= ?")
             values.append(_utc(query.since))
@@ -445,15 +452,26 @@ class Index:
             # One value: SQLite allows 32,766 of them, and there may be more sessions.
             conditions.append("files.session IN (SELECT value FROM json_each(?))")
             values.append(msgspec.json.encode([info.path for info in files]).decode())
+        if len(conditions) == 1:
+            rows = self._rows(database, [*conditions, _NEWEST.format(CANDIDATES)], values, limit)
+            if len(rows) >= limit:
+                return self._places(rows)
+        return self._places(self._rows(database, conditions, values, limit))
+
+    def _rows(
+        self, database: sqlite3.Connection, conditions: list[str], values: list[str], limit: int
+    ) -> list[tuple[Any, ...]]:
         # CROSS JOIN keeps this order: otherwise SQLite may begin with the places, in seconds.
-        rows = database.execute(
+        return database.execute(
             "SELECT files.path, files.session, places.offset, places.length,"
             f" bm25(texts, {WEIGHTS}) AS score"
             " FROM texts CROSS JOIN places ON places.id = texts.rowid"
             " CROSS JOIN files ON files.id = places.file"
             f" WHERE {' AND '.join(conditions)} ORDER BY score LIMIT ?",
             (*values, max(0, min(limit, LARGEST))),
-        )
+        ).fetchall()
+
+    def _places(self, rows: Iterable[tuple[Any, ...]]) -> list[Place]:
         known = self._known
         return [
             Place(path, known[session][1], *place)
