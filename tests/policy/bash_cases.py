@@ -298,6 +298,8 @@ ASKED = [
     Line("git status <> out/x", "ask", "to what is not clear", "to read and write"),
     Line("git status &> x", "ask", "write to", "both"),
     Line("git status >& x", "ask", "write to", "the older form"),
+    Line("git status 2>&1-", "ask", "write to", "to a file in zsh; bash moves a descriptor"),
+    Line("git status <&1-", "ask", "not clear", "the same for the input"),
     Line("> x git status", "ask", "write to", "before the command"),
     Line("> x", "ask", "no command", "nothing but a file"),
     Line("{ git status; } > x", "ask", "write to", "behind a group"),

@@ -27,7 +27,8 @@ _ELEMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^=]*\]\+?=")
 _REDIRECT = re.compile(r"[0-9]*(<<<|<<-|<<|<>|<&|<|>>|>&|>\||>)|&>>|&>")
 _PLAIN_FILE = re.compile(r"[\w./~+-]+")
 """Any other name after `>&` bash expands twice, also if it is quoted."""
-_DESCRIPTOR = re.compile(r"[0-9]+-?|-")
+_DESCRIPTOR = re.compile(r"[0-9]+|-")
+"""Not `1-`: where bash moves a descriptor, zsh writes to a file of that name."""
 _FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
 _MISREAD = re.compile(r"[^\x00-\x7f][\\`|{}]")
 """In some locales the second byte of a character may be one of these."""
