@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -160,3 +161,15 @@ def test_a_warning_of_the_library_is_not_printed_besides_its_notice(run: Runner)
 )
 def test_advice_names_options_of_the_command(run: Runner, arguments: list[str], words: str) -> None:
     assert words in run(*arguments).err
+
+
+@pytest.mark.parametrize("arguments", [["schema"], ["run", "--cli", "simulated", "-q", "hi"]])
+def test_a_reader_that_has_gone_is_told_from_a_failure(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    start = [sys.executable, "-m", "claudewire.cli", *arguments]
+    done = subprocess.run(start, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, timeout=60)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")

@@ -43,6 +43,13 @@ class LazyGroup(click.Group):
         loaded: click.Command = module.command
         return loaded
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; of a broken pipe click would make the status 1."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            return pipe_broke()
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Show the table, without loading anything."""
         for heading in dict.fromkeys(it.group for it in COMMANDS.values()):
@@ -75,8 +82,6 @@ def execute(arguments: Sequence[str]) -> int:
         status: Any = command.main([*arguments], "claudewire", standalone_mode=False)
     except (click.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED
-    except BrokenPipeError:
-        return pipe_broke()
     except click.ClickException as error:
         return _usage(error)
     except Exception as error:
