@@ -77,7 +77,8 @@ def test_a_page_opens_without_an_error_or_a_request(tmp_path: Path, scheme: int)
 def test_a_page_with_an_error_and_a_request_would_be_noticed(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(
-        "<script>console.error('wrong')</script><img src='http://127.0.0.1:1234/x.png'>"
+        "<script>console.error('wrong')</script><img src='http://127.0.0.1:1234/x.png'>",
+        encoding="utf-8",
     )
     said, asked = visit(page, LIGHT)
     assert "wrong" in said
