@@ -56,8 +56,9 @@ def test_a_problem_is_printed_and_fails_the_job(capsys: pytest.CaptureFixture[st
 
 def test_the_agent_cannot_delete_what_it_reviews(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sly.py"]) == 0
-    told = "sly.py:1: note: Permission to use Bash has been denied.\n"
-    assert capsys.readouterr().out == told
+    told = capsys.readouterr().out
+    assert told.startswith("sly.py:1: note: ")
+    assert "No such tool available: Bash" in told
 
 
 def test_output_that_does_not_fit_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
