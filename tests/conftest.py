@@ -232,8 +232,10 @@ def judge(item: pytest.Item) -> str:
 
 def _write_conformance_map(config: pytest.Config, items: list[pytest.Item]) -> None:
     path: str | None = config.getoption("--conformance-map")
-    # All workers of xdist collect the same.
-    if path is not None and os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0":
+    # All workers of xdist collect the same. Not PYTEST_XDIST_WORKER: a pytest that a test starts
+    # inherits that, and is no worker.
+    worker: str = getattr(config, "workerinput", {}).get("workerid", "gw0")
+    if path is not None and worker == "gw0":
         shown = conformance_map(items)
         named = {test for tests in shown.values() for test in tests}
         judges = {it.nodeid: judge(it) for it in items if it.nodeid in named}
