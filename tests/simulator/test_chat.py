@@ -615,6 +615,9 @@ async def test_a_hook_sees_the_prompt_and_may_refuse_it() -> None:
     assert input.prompt == "who will win?"
     assert said(turn) == []
     assert "no politics" in turn[-1].result
+    (warning,) = only(turn, InformationalMessage)
+    outcome = {"kind": "blocked_by_hook", "prompt_kept": False, "reason": "no politics"}
+    assert warning.prompt_submit_outcome == outcome
     talk.serve |= hooks_say(hook_0=HookOutput())
     assert said(await talk.turn("hello")) == ["Hello 1"]
 

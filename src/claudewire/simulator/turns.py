@@ -138,9 +138,14 @@ async def _submit(engine: Engine, chat: Chat) -> EndTurn | None:
         f"Original prompt: {chat.text}"
     )
     stamp = session.stamp()
+    outcome = {"kind": "blocked_by_hook", "prompt_kept": False, "reason": hooks.blocked}
     chat.emit(
         InformationalMessage(
-            content=chat.last_text, level="warning", prevent_continuation=True, **stamp
+            content=chat.last_text,
+            level="warning",
+            prevent_continuation=True,
+            prompt_submit_outcome=outcome,
+            **stamp,
         )
     )
     engine.transcript.refuse(stamp["uuid"], chat.last_text, hooks.blocked)
