@@ -1,7 +1,8 @@
-"""Every behaviour with the oldest and the newest CLI, and some with the versions between them.
+"""Every behaviour with the newest CLI, and some with all others.
 
-`scripts/matrix` plays everything with all versions; `tests/real/matrix` has the behaviours. Those
-of one subject are played together, for they share a CLI; then each is a test.
+`scripts/test -m in_between` plays every behaviour with the oldest, too, and `scripts/matrix`
+everything with all versions; `tests/real/matrix` has the behaviours. Those of one subject are
+played together, for they share a CLI; then each is a test.
 """
 
 from __future__ import annotations
@@ -20,26 +21,38 @@ from .matrix.document import DOCUMENT
 from .matrix.runner import SUBJECTS, Outcome, Verdict, expected, groups, run
 from .matrix.wire_changes import CONVERSATIONS, compare, nearest, place
 
-IN_FULL = (VERSIONS[0], VERSIONS[-1])
+OLDEST, NEWEST = VERSIONS[0], VERSIONS[-1]
+SOME = "some"
+"""The subject of what is played with every version."""
 LANES = 2
 """How many CLIs work at the same time, in each of pytest's workers."""
 
 
 def played(version: str, subject: str) -> list[Behaviour]:
     """What is played with a version: of one subject, or of all."""
-    if version in IN_FULL:
-        return [it for it in TABLE.values() if it.subject == subject]
-    return [it for it in TABLE.values() if it.everywhere]
+    if subject == SOME:
+        return [it for it in TABLE.values() if it.everywhere]
+    of_it = [it for it in TABLE.values() if it.subject == subject]
+    return of_it if version == NEWEST else [it for it in of_it if not it.everywhere]
+
+
+def subjects(version: str) -> tuple[str, ...]:
+    if version == NEWEST:
+        return SUBJECTS
+    return (SOME, *SUBJECTS) if version == OLDEST else (SOME,)
 
 
 def cells() -> Iterator[Any]:
     for version in VERSIONS:
-        for subject in SUBJECTS if version in IN_FULL else ("some",):
-            group = pytest.mark.xdist_group(f"matrix {version} {subject}")
+        for subject in subjects(version):
+            marks = [pytest.mark.xdist_group(f"matrix {version} {subject}")]
+            # They take half a minute of both cores.
+            if version == OLDEST and subject != SOME:
+                marks.append(pytest.mark.in_between)
             for it in played(version, subject):
-                marks = [group, *([pytest.mark.shows(*it.shows)] if it.shows else [])]
+                shows = [pytest.mark.shows(*it.shows)] if it.shows else []
                 yield pytest.param(
-                    version, subject, it.name, id=f"{version}-{it.name}", marks=marks
+                    version, subject, it.name, id=f"{version}-{it.name}", marks=[*marks, *shows]
                 )
 
 
