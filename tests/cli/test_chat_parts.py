@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import anyio
 import pytest
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.completion import CompleteEvent
@@ -17,7 +18,9 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import DummyOutput
 
+from claudewire.cli.chat_commands import _cost
 from claudewire.cli.chat_screen import ChatCompleter, ChatScreen, _Question, history_file
+from claudewire.tracking import Totals
 
 COMMANDS = [("/help", "list the commands"), ("/hooks", "list the hooks"), ("/model", "choose")]
 
@@ -142,3 +145,12 @@ def test_what_grows_is_shown_above_the_prompt_unless_something_is_asked(
     assert "busy" in screen._toolbar().value
     screen._is_asking = True
     assert "one" not in screen._message().value
+
+
+@pytest.mark.parametrize(("turns", "words"), [(1, "1 turn."), (2, "2 turns.")])
+def test_the_cost_counts_turns_as_people_do(turns: int, words: str) -> None:
+    said: list[str] = []
+    ledger = SimpleNamespace(models={}, session=Totals(turns=turns))
+    chat: Any = SimpleNamespace(session=SimpleNamespace(ledger=ledger), say=said.append)
+    anyio.run(_cost, chat, "")
+    assert said == [f"Together: 0 tokens, not known, {words}"]

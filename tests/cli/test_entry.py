@@ -173,3 +173,25 @@ def test_a_reader_that_has_gone_is_told_from_a_failure(
     done = subprocess.run(start, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, timeout=60)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"]])
+def test_a_reader_of_the_help_that_has_gone_is_no_failure(arguments: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    start = [sys.executable, "-m", "claudewire.cli", *arguments]
+    done = subprocess.run(start, stdout=writer, stderr=subprocess.PIPE, timeout=60)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("quiet", [[], ["-q"]])
+def test_output_that_cannot_be_written_is_a_failure(quiet: list[str], tmp_path: Path) -> None:
+    start = [sys.executable, "-m", "claudewire.cli", "run", "--cli", "simulated", *quiet, "hi"]
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(
+            start, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, encoding="utf-8", timeout=60
+        )
+    assert done.returncode == 1
+    assert done.stderr.endswith("error: Reading or writing failed: No space left on device\n")
+    assert "Traceback" not in done.stderr

@@ -47,6 +47,8 @@ CASES: list[tuple[list[str], Exit, str]] = [
     (["--ask", "Bash", "shell ls"], Exit.NEEDS_PERSON, "No person can be asked"),
     (["turns"], Exit.BUDGET, "max_turns"),
     (["budget"], Exit.BUDGET, "max_budget"),
+    (["--budget", "0.00001", "hello"], Exit.BUDGET, "of $0.00001"),
+    (["--budget", "10", "hello"], Exit.DONE, ""),
     (["limit"], Exit.LIMIT, "limit"),
     (["--stall", "0.2s", "silent"], Exit.STALLED, "Nothing happened"),
     (["--timeout", "0.5s", "silent"], Exit.STALLED, ""),
@@ -97,7 +99,11 @@ def test_a_cli_that_ends_too_early(run: Runner, sim: str, monkeypatch: pytest.Mo
         (["run", "--output", "[1]", "x"], "No such file"),
         (["run", "--image", "no.png", "x"], "no.png"),
         (["run", "--record", "/no/such/file", "x"], "No such file"),
-        (["run", "--max-turns", "0", "x"], "max_turns"),
+        (["run", "--max-turns", "0", "x"], "error: --max-turns must be 1 or more"),
+        (["run", "--cli", "simulated", "--cwd", "no", "x"], "error: --cwd: there is no "),
+        (["run", "--output", '{"type": "x"}', "x"], "error: --output: type must be one of"),
+        (["run", "--json", "--stream-json", "x"], "--json and --stream-json"),
+        (["run", "-q", "--json", "x"], "--json and --quiet"),
     ],
 )
 def test_what_makes_no_sense_is_said_before_anything_is_started(
@@ -214,3 +220,14 @@ def test_a_dialect_can_be_chosen(run: Runner, dialect: str) -> None:
     done = run("run", "--cli", "simulated", "--dialect", dialect, "-q", "Look around")
     assert done.status == Exit.DONE, done.err
     assert "files here" in done.out
+
+
+def test_a_recording_that_exists_is_not_replaced(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "wire.jsonl").write_text("a recording\n", encoding="utf-8")
+    (tmp_path / "empty.jsonl").touch()
+    record = ("run", "--cli", "simulated", "--record")
+    done = run(*record, "wire.jsonl", "Look around")
+    assert (done.status, done.out) == (Exit.USAGE, "")
+    assert done.err.startswith("error: --record wire.jsonl: there is such a file already.")
+    assert (tmp_path / "wire.jsonl").read_text(encoding="utf-8") == "a recording\n"
+    assert run(*record, "empty.jsonl", "Look around").status == Exit.DONE

@@ -13,7 +13,7 @@ import pytest
 from claudewire.cli.activity import ActivityLog, notice_of, subject_of
 from claudewire.cli.errors import CommandError, describe_error, exit_for
 from claudewire.cli.exits import Exit
-from claudewire.cli.reports import Decided, Notice, RunReport, ToolEnded
+from claudewire.cli.reports import Decided, Notice, RunReport, TextPiece, ToolEnded
 from claudewire.cli.screen import Screen, is_pipe, size_of
 from claudewire.cli.session_options import DURATION
 from claudewire.cli.styles import Paint, clip_painted, is_rich, painted_cells
@@ -191,3 +191,13 @@ def test_the_size_of_a_terminal_and_of_what_is_none() -> None:
     with os.fdopen(reading, "rb"), os.fdopen(writing, "w", encoding="utf-8") as stream:
         assert is_pipe(stream)
     assert not is_pipe(io.StringIO())
+
+
+def test_a_notice_begins_a_line_where_the_answer_is_shown_too() -> None:
+    one, other = io.StringIO(), io.StringIO()
+    for out, err in ((one, one), (other, io.StringIO())):
+        view = PlainView(out, err)
+        view.show(TextPiece(text="It is written.", block="a"))
+        view.show(Notice(text="The budget is used up."))
+    assert one.getvalue() == "It is written.\nThe budget is used up.\n"
+    assert other.getvalue() == "It is written."  # in a pipe the answer is not changed

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,9 +25,10 @@ from claudewire.cli.reports import RunReport, TextPiece
 from claudewire.cli.session_options import Dollars
 from claudewire.cli.sessions.view import SessionView, _place
 from claudewire.cli.styles import Paint
-from claudewire.cli.task import receipt_words
+from claudewire.cli.task import Task, TaskRun, receipt_words
 from claudewire.cli.views import JsonView, PlainView, QuietView, StreamJsonView, View
 from claudewire.cli.wire import tap
+from claudewire.options import Options
 from claudewire.store.entries import read_entry
 
 PLAIN = Paint(attributes=False, unicode=False)
@@ -211,3 +213,17 @@ def test_a_module_that_is_missing_and_not_optional_is_a_defect(
     with pytest.raises(ModuleNotFoundError):
         entry.main(["run"])
     assert "x" not in sys.modules
+
+
+@pytest.mark.parametrize("outcome", ["was_over", "nothing_running"])
+def test_a_turn_that_is_over_is_not_told_when_the_time_is(outcome: str) -> None:
+    async def interrupt(**_: object) -> Any:
+        return SimpleNamespace(outcome=outcome, cancelled=[], still_queued=[])
+
+    err, task = io.StringIO(), Task("x", Options())
+    work = TaskRun(task, PlainView(io.StringIO(), err))
+    session: Any = SimpleNamespace(interrupt=interrupt)
+    anyio.run(partial(work._stop, session, in_time=False))
+    assert err.getvalue() == ""
+    anyio.run(work._stop, session)
+    assert err.getvalue() != ""

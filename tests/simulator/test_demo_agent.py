@@ -113,6 +113,9 @@ async def test_it_lists_files_and_leaves_out_hidden_ones(folder: Path) -> None:
     turn = await ask(folder, "Please list the files here.")
     assert told(turn) == ["README.md\nsrc/tea.py"]
     assert said(turn)[-1] == "There are 2 files here:\n- README.md\n- src/tea.py"
+    (folder / "README.md").unlink()
+    turn = await ask(folder, "Please list the files here.")
+    assert said(turn)[-1] == "There is 1 file here:\n- src/tea.py"
     assert bodies(turn, CanUseTool) == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -87,6 +88,8 @@ def test_a_limit_is_noticed_while_the_turn_runs() -> None:
 def test_dollars_are_shown_as_dollars() -> None:
     (alert,) = check([Budget(cost_usd=1)], spend(UsageTracker(), 5, 0.9))
     assert str(alert) == "The session has used $0.9000 of $1.0000"
+    small = replace(alert, used=0.00094, limit=0.00001)
+    assert str(small) == "The session has used $0.00094 of $0.00001"
 
 
 @given(st.lists(st.integers(0, 60), max_size=8), st.booleans())

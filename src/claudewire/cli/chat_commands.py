@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .text import one_line
 from .views import seconds_of
+from .wire.lines import counted
 
 if TYPE_CHECKING:
     from .chat_session import ChatSession
@@ -91,7 +92,7 @@ async def _cost(chat: ChatSession, rest: str) -> None:
         chat.say(f"{model}: {read:,} tokens read, {written:,} written{cost}")
     total = ledger.session
     cost = "not known" if total.cost_usd is None else f"${total.cost_usd:.4f}"
-    chat.say(f"Together: {total.tokens:,} tokens, {cost}, {total.turns} turns.")
+    chat.say(f"Together: {total.tokens:,} tokens, {cost}, {counted(total.turns, 'turn')}.")
 
 
 async def _context(chat: ChatSession, rest: str) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .exits import Exit
 
 if TYPE_CHECKING:
     from ..errors import Cause, Error
 
-__all__ = ["CommandError", "as_options", "describe_error", "exit_for"]
+__all__ = ["CommandError", "as_options", "describe_error", "exit_for", "message_of"]
 
 WORDS = {
     "cli=…": "--cli PATH",
@@ -19,6 +20,15 @@ WORDS = {
     "format=…": "--format",
 }
 """What the advice of the library is called on the command line."""
+
+FLAGS = {
+    **{name: f"--{name}" for name in ("cli", "cwd", "dialect", "model", "output", "resume")},
+    "max_turns": "--max-turns",
+    "permission_mode": "--mode",
+}
+"""The options of the library that have a flag of another name, or whose errors begin with it."""
+
+_OPTION = re.compile(rf"({'|'.join(FLAGS)})(\.)?\b")
 
 
 class CommandError(Exception):
@@ -72,11 +82,25 @@ def describe_error(error: BaseException) -> Iterator[str]:
     if message is None:
         yield from _os_error(error) if isinstance(error, OSError) else str(error).splitlines()
         return
-    yield from message.splitlines()
+    yield from message_of(error).splitlines()
     evidence = getattr(error, "evidence", None)
     if evidence is not None:
         yield from _ended(evidence)
     yield from as_options(advice).splitlines()
+
+
+def message_of(error: Any) -> str:
+    """Return what an error says; of an option, with the name that it has on the command line."""
+    from ..errors import OptionsError
+
+    message: str = error.message
+    if not isinstance(error, OptionsError):
+        return message
+    return _OPTION.sub(_flag, message, count=1) if _OPTION.match(message) else message
+
+
+def _flag(found: re.Match[str]) -> str:
+    return FLAGS[found[1]] + (": " if found[2] else "")
 
 
 def as_options(advice: str) -> str:
@@ -88,7 +112,8 @@ def as_options(advice: str) -> str:
 
 def _os_error(error: OSError) -> Iterator[str]:
     words = error.strerror or str(error)
-    yield f"{error.filename}: {words}" if error.filename else words
+    place = error.filename or (error.strerror and "Reading or writing failed")
+    yield f"{place}: {words}" if place else words
 
 
 def _ended(evidence: object) -> Iterator[str]:

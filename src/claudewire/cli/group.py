@@ -43,6 +43,13 @@ class LazyGroup(click.Group):
         loaded: click.Command = module.command
         return loaded
 
+    def make_context(self, *arguments: Any, **given: Any) -> click.Context:
+        """Read the command line; the help is printed meanwhile."""
+        try:
+            return super().make_context(*arguments, **given)
+        except BrokenPipeError:
+            raise click.exceptions.Exit(pipe_broke()) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; of a broken pipe click would make the status 1."""
         try:
@@ -114,7 +121,8 @@ def _failed(error: Exception) -> int:
         return error.exit
     if isinstance(error, OSError):
         report([*describe_error(error)])
-        return Exit.USAGE
+        # One without a file's name is about a stream, and not about what the command line names.
+        return Exit.USAGE if error.filename else Exit.FAILED
     if isinstance(error, Error):
         report([*describe_error(error)])
         return exit_for(error)

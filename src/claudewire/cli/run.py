@@ -49,10 +49,10 @@ _INPUT, _END, _OUTPUT = "Input", "When it ends", "Output"
 @_option("--stall", section=_END, type=DURATION, help="Give up after this silence; default: 5m.")
 @_option("--denied", section=_END, type=_DENIED, metavar="ok", help="Exit 0 if work was denied.")
 @_option("--output", section=_OUTPUT, metavar="SCHEMA", help="Answer as JSON: a schema, or a file.")
-@_option("--json", "form", section=_OUTPUT, flag_value="json", help="One object at the end.")
-@_option("--stream-json", "form", section=_OUTPUT, flag_value="stream-json", help="JSON lines.")
-@_option("-q", "--quiet", "form", section=_OUTPUT, flag_value="quiet", help="Only the answer.")
-def command(prompt: tuple[str, ...], form: str | None, **given: Any) -> int:
+@_option("--json", section=_OUTPUT, is_flag=True, help="One object at the end.")
+@_option("--stream-json", section=_OUTPUT, is_flag=True, help="JSON lines.")
+@_option("-q", "--quiet", section=_OUTPUT, is_flag=True, help="Only the answer.")
+def command(prompt: tuple[str, ...], **given: Any) -> int:
     """Do one task: PROMPT, in which - stands for what stdin says.
 
     The answer goes to stdout, everything else to stderr. On a terminal you are asked before
@@ -60,11 +60,25 @@ def command(prompt: tuple[str, ...], form: str | None, **given: Any) -> int:
     """
     import anyio
 
+    form = form_of(given)
     work = prepare(prompt, form, given)
     report: RunReport = anyio.run(work.run)
     if form not in ("json", "stream-json"):
         tell(report, attended=work.nobody is None)
     return report.exit_code
+
+
+def form_of(given: dict[str, Any]) -> str | None:
+    """Return the form of the output that was asked for; None for the usual one.
+
+    Raises:
+        CommandError: several were.
+    """
+    forms = [it for it in ("json", "stream-json", "quiet") if given[it.replace("-", "_")]]
+    if len(forms) > 1:
+        words = " and ".join(f"--{form}" for form in forms)
+        raise CommandError(f"{words} are different forms of output; give one of them")
+    return forms[0] if forms else None
 
 
 def tell(report: RunReport, *, attended: bool) -> None:

@@ -180,12 +180,15 @@ def transport_for(record: str | None, options: Options) -> Connect | None:
     """Return what records the conversation to a file; None if it is not recorded.
 
     Raises:
-        CommandError: the file cannot be written.
+        CommandError: the file cannot be written, or has something in it.
     """
     if record is None:
         return None
     path = Path(record)
     try:
+        if path.is_file() and path.stat().st_size:
+            advice = "Name another file, or remove this one first."
+            raise CommandError(f"--record {record}: there is such a file already.", advice=advice)
         path.open("wb").close()
     except OSError as error:
         raise CommandError(f"--record {record}: {error.strerror}") from error

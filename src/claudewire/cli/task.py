@@ -12,7 +12,7 @@ import anyio
 
 from ..errors import Error
 from .activity import ActivityLog, notice_of
-from .errors import as_options, exit_for
+from .errors import as_options, exit_for, message_of
 from .exits import Exit
 from .reports import Decided, ErrorReport, RunReport
 
@@ -34,6 +34,8 @@ MAY_STOP = 10.0
 
 TASKS_MAY_TAKE = 600.0
 """Seconds that background tasks have to end after the answer, before they are stopped."""
+
+LAST_CALL = "The answer is complete: the last call of the model reached the limit."
 
 DOING = {
     "START": "Starting",
@@ -114,12 +116,17 @@ class TaskRun:
         self._reply: Reply[Any] | None = None
         self._error: Error | None = None
         self._exit: Exit | None = None
+        self._not_written: OSError | None = None
         self._interrupts = 0
         self._session: Session[Any] | None = None
         self._scope: anyio.CancelScope | None = None
 
     async def run(self) -> RunReport:
-        """Do it, show it, and return how it ended."""
+        """Do it, show it, and return how it ended.
+
+        Raises:
+            OSError: what happens cannot be shown; the turn was interrupted.
+        """
         started = monotonic()
         self._scope = anyio.CancelScope()
         self.view.doing = self._doing
@@ -129,9 +136,10 @@ class TaskRun:
             with self._scope:
                 await self._work()
             tasks.cancel_scope.cancel()
+        if self._not_written is not None:
+            raise self._not_written
         report = self._report(monotonic() - started)
-        if self._exit is not Exit.BROKEN_PIPE:
-            self.view.finish(report)
+        self.view.finish(report)
         return report
 
     async def _work(self) -> None:
@@ -148,7 +156,7 @@ class TaskRun:
                     await self._converse(session)
                 if limit.cancelled_caught:
                     self._exit = self._exit or Exit.STALLED
-                    await self._stop(session)
+                    await self._stop(session, in_time=False)
         except Error as error:
             self._error = error
 
@@ -174,12 +182,22 @@ class TaskRun:
                 await self._show(turn)
                 self._reply = await turn
                 await session.finish_tasks("wait", TASKS_MAY_TAKE)
-            except BrokenPipeError:
-                self._exit = Exit.BROKEN_PIPE
+                self._check_budget(session)
+            except OSError as error:
+                self._not_written = error
                 await self._stop(session)
             except Error as error:
                 self._error = error
             tasks.cancel_scope.cancel()
+
+    def _check_budget(self, session: Session[Any]) -> None:
+        """Note a budget that the last call has used up: there was nothing left to interrupt."""
+        from ..errors import BudgetExceeded
+        from ..tracking import BudgetWatch
+
+        for alert in BudgetWatch(self.task.options.budgets).check(session.ledger):
+            if alert.level == "hard":
+                self._error = BudgetExceeded(str(alert), advice=LAST_CALL)
 
     async def _show(self, turn: AnyTurn) -> None:
         async for block in turn.iter_blocks():
@@ -228,14 +246,16 @@ class TaskRun:
         else:
             await session.close(now=True)
 
-    async def _stop(self, session: Session[Any]) -> None:
+    async def _stop(self, session: Session[Any], *, in_time: bool = True) -> None:
+        """Interrupt the turn, and say what that did; that it did nothing, only if in time."""
         with anyio.CancelScope(shield=True):
             try:
                 receipt = await session.interrupt(queued="cancel", timeout=MAY_STOP)
             except Error as error:
                 self.view.note(f"The turn could not be interrupted: {error}")
             else:
-                self.view.note(receipt_words(receipt))
+                if in_time or receipt.outcome not in ("was_over", "nothing_running"):
+                    self.view.note(receipt_words(receipt))
 
     def _report(self, seconds: float) -> RunReport:
         exit = self._outcome()
@@ -309,7 +329,7 @@ def error_report(error: Error) -> ErrorReport:
     """Describe an error as JSON types."""
     cause = getattr(error, "cause", None)
     return ErrorReport(
-        message=error.message,
+        message=message_of(error),
         cause=None if cause is None else str(cause),
         advice=as_options(error.advice),
         retryable=error.retryable,

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -160,11 +161,12 @@ class PlainView(View):
         self._text = TextWriter(self.out)
         self._progress = ProgressLines(self.err)
         self._structured = structured
+        self._mixed = is_same_place(self.out, self.err)
 
     def show(self, activity: Activity, depth: int = 0) -> None:
         """Write text to stdout and all else to stderr."""
         if not isinstance(activity, TextPiece):
-            if isinstance(activity, ToolStarted):
+            if isinstance(activity, ToolStarted) or (self._mixed and isinstance(activity, Notice)):
                 self._text.end_line()
             self._progress.show(activity, depth)
         elif activity.agent is None and not self._structured:
@@ -181,6 +183,16 @@ class PlainView(View):
         self._text.end_line()
         if report.turns:
             self._progress.say(summary_of(report))
+
+
+def is_same_place(one: TextIO, other: TextIO) -> bool:
+    """Whether what is written to two streams is seen in the same terminal, file or pipe."""
+    if one is other:
+        return True
+    try:
+        return os.path.sameopenfile(one.fileno(), other.fileno())
+    except (OSError, ValueError):
+        return False
 
 
 def line_of(activity: Activity, subject: str = "") -> str | None:

@@ -90,7 +90,8 @@ async def _list(chat: Chat) -> None:
         "Glob", {"pattern": "**/*"}, run=lambda input: "\n".join(list_files(chat.session.cwd))
     )
     names = outcome.text.splitlines()
-    await chat.say(f"There are {len(names)} files here:\n{_bullets(names)}")
+    found = "is 1 file" if len(names) == 1 else f"are {len(names)} files"
+    await chat.say(f"There {found} here:\n{_bullets(names)}")
 
 
 async def _read(chat: Chat, rest: str) -> None:

@@ -28,6 +28,7 @@ from .entries import read_entry
 from .export import ExportFormat, export_transcript, format_of
 from .facts import SessionInfo, totals_of
 from .files import (
+    SessionNotFound,
     StoreError,
     check_inside,
     config_folder,
@@ -202,11 +203,11 @@ class BlockingSessions:
         found = found or [info for info in infos if id and info.id.startswith(id)]
         if len({info.id for info in found}) > 1:
             shown = ", ".join(sorted({info.id for info in found})[:5])
-            raise StoreError(
+            raise SessionNotFound(
                 f"Several sessions begin with {id!r}: {shown}", advice="Say more of it."
             )
         if not found:
-            raise StoreError(
+            raise SessionNotFound(
                 f"There is no session {id!r} in {self.root}",
                 advice="list() gives those that there are.",
             )
@@ -350,7 +351,7 @@ class BlockingSessions:
         """
         trashed = next((it for it in self.trash() if it.id == id), None)
         if trashed is None:
-            raise StoreError(f"There is no session {id} in the trash")
+            raise SessionNotFound(f"There is no session {id} in the trash")
         place, target = Path(trashed.path), self.root / trashed.folder / f"{id}.jsonl"
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         check_inside(target, self.root)
@@ -599,7 +600,7 @@ class BlockingSessions:
         """
         found = next((it for it in find_sessions(self._archive)[0] if it.id == id), None)
         if found is None:
-            raise StoreError(f"There is no session {id} in the archive")
+            raise SessionNotFound(f"There is no session {id} in the archive")
         target = self.root / found.folder / f"{id}.jsonl"
         if target.exists():
             raise StoreError(f"There is a session {id} already")

@@ -20,13 +20,14 @@ from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from ..errors import Error
+from ..errors import Cause, Error
 from ..wire import Lines, Oversize
 from .entries import BadLine, Entry, read_entry
 
 __all__ = [
     "Found",
     "Line",
+    "SessionNotFound",
     "StoreError",
     "agent_files",
     "check_inside",
@@ -53,6 +54,12 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 class StoreError(Error):
     """A session on disk that does not exist, is ambiguous, or cannot be read or changed."""
+
+
+class SessionNotFound(StoreError):
+    """No session on disk has this id, or several ids begin like it."""
+
+    cause: Cause = Cause.SESSION_NOT_FOUND
 
 
 def config_folder(env: Mapping[str, str | None] | None = None) -> Path:

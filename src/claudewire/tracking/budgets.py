@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Literal
 
 from msgspec.structs import replace
@@ -28,11 +29,11 @@ Level = Literal["warning", "soft", "hard"]
 METRICS: tuple[Metric, ...] = ("cost_usd", "tokens", "output_tokens", "turns", "calls")
 
 _WORDS: dict[Metric, str] = {
-    "cost_usd": "${:.4f} of ${:.4f}",
-    "tokens": "{:,} of {:,} tokens",
-    "output_tokens": "{:,} of {:,} output tokens",
-    "turns": "{:,} of {:,} turns",
-    "calls": "{:,} of {:,} model calls",
+    "cost_usd": "{} of {}",
+    "tokens": "{} of {} tokens",
+    "output_tokens": "{} of {} output tokens",
+    "turns": "{} of {} turns",
+    "calls": "{} of {} model calls",
 }
 
 
@@ -239,12 +240,20 @@ class Alert:
         return (self.budget, self.metric, self.part, self.turn)
 
     def __str__(self) -> str:
-        amounts = _WORDS[self.metric].format(self.used, self.limit)
+        shown = _dollars if self.metric == "cost_usd" else "{:,}".format
+        amounts = _WORDS[self.metric].format(shown(self.used), shown(self.limit))
         about = "about " if self.estimated else ""
         if isinstance(self.budget, SharedBudget):
             return f"The sessions with this budget have used {about}{amounts}"
         scope = "session" if self.budget.per == "session" else "turn"
         return f"The {scope} has used {about}{amounts}"
+
+
+def _dollars(amount: float) -> str:
+    """Write an amount of money; a small one with two digits that say something."""
+    if amount >= 0.001 or amount <= 0:
+        return f"${amount:.4f}"
+    return f"${Decimal(f'{amount:.2g}'):f}"
 
 
 def _alerts(budget: Budget, ledger: Ledger, turn: Hashable | None) -> Iterator[Alert]:

@@ -149,9 +149,14 @@ def test_show_json_has_the_lines_of_the_file(sessions: Call, config: Path) -> No
     assert [it["type"] for it in report["lines"]][:2] == ["user", "assistant"]
 
 
-def test_a_session_that_is_not_there_is_an_error_with_advice(sessions: Call) -> None:
-    done = sessions("show", "zzz")
-    assert done.status in (1, 2)
+@pytest.mark.parametrize(
+    "words", [["show", "zzz"], ["export", "zzz", "a.md"], ["tail", "zzz"], ["resume", "zzz"]]
+)
+def test_a_session_that_is_not_there_is_an_error_with_advice(
+    sessions: Call, words: list[str]
+) -> None:
+    done = sessions(*words)
+    assert done.status == 2
     assert done.err.startswith("error: There is no session 'zzz'")
     assert len(done.err.splitlines()) > 1
 
@@ -300,3 +305,12 @@ def test_nothing_is_wider_than_the_terminal(config: Path, width: int) -> None:
         for entry in transcript.conversation():
             lines += view.entry(entry)
     assert all(len(line) <= max(width, 24) for line in lines), lines
+
+
+def test_an_archived_session_that_is_not_there_is_a_wrong_command_line(sessions: Call) -> None:
+    done = sessions("archive", "--restore", "zzz")
+    assert (done.status, done.err) == (2, "error: There is no session zzz in the archive\n")
+
+
+def test_the_help_describes_each_command_in_a_whole_line(sessions: Call) -> None:
+    assert "..." not in sessions("--help").out.partition("Commands:")[2]

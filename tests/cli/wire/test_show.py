@@ -185,7 +185,10 @@ def test_diff_json_fits_its_schema(run: Runner) -> None:
 
 def test_lint_exits_with_1_if_something_is_wrong(run: Runner, tmp_path: Path) -> None:
     noisy = saved(tmp_path, "a.jsonl", written((0, ">", "not JSON")))
-    assert run("lint", noisy).status == 1
+    done = run("lint", noisy)
+    assert (done.status, done.err) == (1, "1 error\n")
+    noisier = saved(tmp_path, "c.jsonl", written((0, ">", "not JSON"), (0, ">", "nor this")))
+    assert run("lint", noisier).err == "2 errors\n"
     fine = saved(tmp_path, "b.jsonl", written((0, ">", prompt("x", uuid="u")), (0, "<", result())))
     done = run("lint", fine)
     assert (done.status, done.out, done.err) == (0, "", "Nothing to complain about.\n")

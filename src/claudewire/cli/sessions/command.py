@@ -48,7 +48,7 @@ def _view() -> SessionView:
 # --- looking -------------------------------------------------------------------------------------
 
 
-@command.command("list")
+@command.command("list", short_help="List conversations, the newest first.")
 @click.argument("text", required=False)
 @click.option("--project", metavar="DIR", help="Only those of this folder; . for this one.")
 @click.option("--since", metavar="TIME", help="Only since then: 2h, 3d, or 2026-11-17.")
@@ -104,7 +104,7 @@ def _moment(text: str | None) -> datetime | None:
     return moment if moment.tzinfo else moment.astimezone()
 
 
-@command.command("show")
+@command.command("show", short_help="Show a conversation.")
 @click.argument("id")
 @click.option("--branch", metavar="UUID", help="A line on the branch to show.")
 @_JSON
@@ -123,7 +123,7 @@ def show_session(ctx: click.Context, /, id: str, branch: str | None, as_json: bo
         put(*view.entry(entry))
 
 
-@command.command("search")
+@command.command("search", short_help="Search all conversations.")
 @click.argument("query", nargs=-1, required=True)
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True)
 @click.option("--tools", is_flag=True, help="Search what tools returned, too.")
@@ -146,7 +146,7 @@ def search_sessions(
         click.echo("Nothing was found.", err=True)
 
 
-@command.command("tail")
+@command.command("tail", short_help="Follow a conversation that goes on elsewhere.")
 @click.argument("id")
 @click.option("--from-start", is_flag=True, help="Show what was said before, too.")
 @click.pass_context
@@ -167,7 +167,7 @@ async def _tail(config_dir: str | None, id: str, from_start: bool) -> None:
 # --- doing ---------------------------------------------------------------------------------------
 
 
-@command.command("export")
+@command.command("export", short_help="Write a conversation to a file.")
 @click.argument("id")
 @click.argument("file")
 @click.option("--format", "format", type=_FORMATS, help="If the name of FILE does not say it.")
@@ -189,7 +189,7 @@ def export_session(
     click.echo(f"Wrote {click.format_filename(path)}.", err=True)
 
 
-@command.command("resume")
+@command.command("resume", short_help="Go on with a conversation.")
 @click.argument("id")
 @click.option("--fork", is_flag=True, help="Go on in a new conversation, and leave this one.")
 @click.option("--cwd", metavar="DIR", help="Where the project is now, if it was moved.")
@@ -208,7 +208,7 @@ def resume_session(
     return chat.main(words, "claudewire chat", standalone_mode=False)
 
 
-@command.command("archive")
+@command.command("archive", short_help="Keep conversations before the CLI deletes them.")
 @click.option("--older-than", "days", type=float, default=20.0, metavar="DAYS", show_default=True)
 @click.option("--restore", metavar="ID", help="Bring one back instead.")
 @_JSON

@@ -12,7 +12,7 @@ from ...wire.lint import Finding, lint
 from ..errors import CommandError
 from ..exits import Exit
 from ..styles import Paint
-from .lines import put
+from .lines import counted, put
 from .reports import FindingItem, LintReport, print_json
 
 __all__ = ["command"]
@@ -56,8 +56,13 @@ def _print(findings: list[Finding]) -> None:
         mark = paint(_STYLES[finding.severity], f"{finding.severity}:")
         put(f"{paint('strong', place)} {mark}{rest}")
     counts = Counter(it.severity for it in findings)
-    words = ", ".join(f"{count} {severity}" for severity, count in counts.items())
+    words = ", ".join(_counted(count, severity) for severity, count in counts.items())
     click.echo(words or "Nothing to complain about.", err=True)
+
+
+def _counted(count: int, severity: str) -> str:
+    # The others are no nouns.
+    return counted(count, severity) if severity == "error" else f"{count} {severity}"
 
 
 def _print_json(file: str, findings: list[Finding]) -> None:
