@@ -26,7 +26,7 @@ FLAGS = {
     "max_turns": "--max-turns",
     "permission_mode": "--mode",
 }
-"""The options of the library that have a flag of another name, or whose errors begin with it."""
+"""The flags of the options that an error of the library can begin with."""
 
 _OPTION = re.compile(rf"({'|'.join(FLAGS)})(\.)?\b")
 
@@ -94,13 +94,10 @@ def message_of(error: Any) -> str:
     from ..errors import OptionsError
 
     message: str = error.message
-    if not isinstance(error, OptionsError):
+    found = _OPTION.match(message) if isinstance(error, OptionsError) else None
+    if found is None:
         return message
-    return _OPTION.sub(_flag, message, count=1) if _OPTION.match(message) else message
-
-
-def _flag(found: re.Match[str]) -> str:
-    return FLAGS[found[1]] + (": " if found[2] else "")
+    return f"{FLAGS[found[1]]}{': ' if found[2] else ''}{message[found.end() :]}"
 
 
 def as_options(advice: str) -> str:

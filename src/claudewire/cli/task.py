@@ -35,7 +35,7 @@ MAY_STOP = 10.0
 TASKS_MAY_TAKE = 600.0
 """Seconds that background tasks have to end after the answer, before they are stopped."""
 
-LAST_CALL = "The answer is complete: the last call of the model reached the limit."
+LAST_CALL = "The answer is complete: the limit was reached at its end."
 
 DOING = {
     "START": "Starting",
@@ -182,7 +182,8 @@ class TaskRun:
                 await self._show(turn)
                 self._reply = await turn
                 await session.finish_tasks("wait", TASKS_MAY_TAKE)
-                self._check_budget(session)
+                if self._reply.ok:
+                    self._check_budget(session)
             except OSError as error:
                 self._not_written = error
                 await self._stop(session)
