@@ -22,7 +22,7 @@ from claudewire.cli.doctor import leftovers, surroundings
 from claudewire.cli.errors import CommandError
 from claudewire.cli.exits import Exit
 from claudewire.cli.reports import RunReport, TextPiece
-from claudewire.cli.session_options import Dollars
+from claudewire.cli.session_options import Dollars, _files
 from claudewire.cli.sessions.view import SessionView, _place
 from claudewire.cli.styles import Paint
 from claudewire.cli.task import Task, TaskRun, receipt_words
@@ -227,3 +227,9 @@ def test_a_turn_that_is_over_is_not_told_when_the_time_is(outcome: str) -> None:
     assert err.getvalue() == ""
     anyio.run(work._stop, session)
     assert err.getvalue() != ""
+
+
+def test_a_second_recording_replaces_none_that_is_there(tmp_path: Path) -> None:
+    (tmp_path / "a-2.jsonl").touch()
+    files = _files(tmp_path / "a.jsonl")
+    assert [next(files).name for _ in range(3)] == ["a.jsonl", "a-3.jsonl", "a-4.jsonl"]

@@ -192,15 +192,21 @@ def transport_for(record: str | None, options: Options) -> Connect | None:
         path.open("wb").close()
     except OSError as error:
         raise CommandError(f"--record {record}: {error.strerror}") from error
-    return partial(_recorded, options, path, count(1))
+    return partial(_recorded, options, _files(path))
 
 
-async def _recorded(options: Options, path: Path, numbers: Iterator[int], launch: Launch) -> Any:
+def _files(path: Path) -> Iterator[Path]:
+    """Yield the file of each recording. One that is there is not replaced."""
+    yield path
+    numbered = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
+    yield from (file for file in numbered if not file.exists())
+
+
+async def _recorded(options: Options, files: Iterator[Path], launch: Launch) -> Any:
     """Start the CLI; a second one, after `/fork`, has a recording of its own."""
     from ..transport import RecordingTransport, spawn
 
-    number = next(numbers)
-    file = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
+    file = next(files)
     header = {"argv": [*launch.argv]}
     if options.cli != "simulated":
         return RecordingTransport(await spawn(launch), file, header=header)
