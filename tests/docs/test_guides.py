@@ -220,7 +220,8 @@ def call_of(kind: type[Pending[Any]], action: str) -> str:
 def test_the_table_of_loggers_is_complete() -> None:
     source = "".join(path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py"))
     told = {names(name)[0] for name, _ in table("deployment.md", "| logger | what it logs |")}
-    assert told == {*re.findall(r'getLogger\("([\w.]+)"\)', source)}
+    # The parent of all of them logs nothing itself.
+    assert told == {*re.findall(r'getLogger\("([\w.]+)"\)', source)} - {"claudewire"}
 
 
 def test_the_readme_links_every_document() -> None:
