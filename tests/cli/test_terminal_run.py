@@ -170,7 +170,8 @@ def test_a_dumb_terminal_gets_plain_lines(sim: str, tmp_path: Path) -> None:
 def test_an_answer_that_goes_elsewhere_is_not_drawn_over(sim: str, tmp_path: Path) -> None:
     line = f"echo 'shell ls' | {sys.executable} -m claudewire.cli run --cli {sim} - | cat"
     with opened("-c", line, cwd=tmp_path, argv=["bash"]) as terminal:
-        terminal.wait_for("and stop ❯")
+        terminal.wait_for("and stop")
+        terminal.wait_for("❯")  # what `cat` writes may come between the two
         terminal.enter("y")
         assert terminal.wait_end() == 0
         assert "I'll run it." in terminal.text
