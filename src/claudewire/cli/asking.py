@@ -307,7 +307,7 @@ class AskPerson:
         self._keys((_HOW[field.type], _if_left_out(field)))
         while True:
             typed = (await self._dialog.type(f"{self._paint.mark('you')} ")).strip()
-            value = _value(field, typed) if typed else field.default
+            value = field.parse(typed) if typed else field.default
             if value is None and not field.required:
                 return None
             problem = "It is required." if value is None else field.problem(value)
@@ -391,24 +391,3 @@ def _if_left_out(field: Field) -> str:
     if field.default is not None:
         return f"Enter for {safe(json.dumps(field.default))}"
     return "(required)" if field.required else "Enter to leave it out"
-
-
-def _value(field: Field, typed: str) -> object:
-    """Read what was typed into a field; the field refuses what makes no sense."""
-    if field.type == "string":
-        return typed
-    if field.type == "boolean":
-        return {"y": True, "yes": True, "n": False, "no": False}.get(typed.lower(), typed)
-    if field.type in ("choice", "choices"):
-        chosen = [_chosen(field, it) for it in typed.replace(",", " ").split()]
-        return chosen[0] if field.type == "choice" and len(chosen) == 1 else chosen
-    try:
-        return json.loads(typed)
-    except ValueError:
-        return typed
-
-
-def _chosen(field: Field, number: str) -> str:
-    if number.isdecimal() and 1 <= int(number) <= len(field.choices):
-        return field.choices[int(number) - 1].value
-    return number

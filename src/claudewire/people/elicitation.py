@@ -8,6 +8,7 @@ A server describes what it wants as a JSON Schema, which is read as a form of si
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -214,6 +215,28 @@ class Field:
         if not is_one(value):
             return f"{value!r} {words}"
         return self._unknown_choice(value) or _bad_format(self, value) or _limit(self, value)
+
+    def parse(self, typed: str) -> object:
+        """Read what a person typed: text, `y` or `n`, numbers of choices, or JSON.
+
+        What makes no sense is returned as it was typed, and `problem` says what is wrong with it.
+        """
+        if self.type == "string":
+            return typed
+        if self.type == "boolean":
+            return {"y": True, "yes": True, "n": False, "no": False}.get(typed.lower(), typed)
+        if self.type in ("choice", "choices"):
+            chosen = [self._chosen(it) for it in typed.replace(",", " ").split()]
+            return chosen[0] if self.type == "choice" and len(chosen) == 1 else chosen
+        try:
+            return json.loads(typed)
+        except ValueError:
+            return typed
+
+    def _chosen(self, number: str) -> str:
+        if number.isdecimal() and 1 <= int(number) <= len(self.choices):
+            return self.choices[int(number) - 1].value
+        return number
 
     def _unknown_choice(self, value: Any) -> str | None:
         values = [it.value for it in self.choices]
