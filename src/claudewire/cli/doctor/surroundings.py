@@ -24,7 +24,7 @@ from ...options import MEASURED
 from ...wire import parse_version
 from ..errors import as_options
 from ..wire.lines import counted
-from .report import Check
+from .report import Check, Status
 
 __all__ = ["SIMULATED", "Surroundings", "isolated"]
 
@@ -447,7 +447,8 @@ def _judged(done: subprocess.CompletedProcess[bytes], seconds: float) -> Check:
             facts=facts,
         )
     oldest, newest = MEASURED[0], MEASURED[-1]
-    message, status, advice = printed, "ok", ""
+    status: Status = "ok"
+    message, advice = printed, ""
     if version < parse_version(oldest):
         status, message = "warning", f"{printed}: older than any that was tried ({oldest})"
         advice = "Update it: npm install -g @anthropic-ai/claude-code"
@@ -455,7 +456,7 @@ def _judged(done: subprocess.CompletedProcess[bytes], seconds: float) -> Check:
         status, message = "info", f"{printed}: newer than what was tried ({newest})"
     return Check(
         name="version",
-        status=status,  # type: ignore[arg-type]
+        status=status,
         message=message,
         advice=advice,
         seconds=seconds,
