@@ -17,7 +17,6 @@ import click
 import pytest
 
 from claudewire.cli import run
-from claudewire.cli.asking import _value
 from claudewire.cli.doctor import leftovers, surroundings
 from claudewire.cli.errors import CommandError
 from claudewire.cli.exits import Exit
@@ -117,7 +116,7 @@ def test_without_an_answer_nothing_is_written() -> None:
 @pytest.mark.parametrize(("typed", "value"), [("3", 3), ("2.5", 2.5), ("three", "three")])
 def test_what_is_no_number_is_left_to_the_field_to_refuse(typed: str, value: object) -> None:
     field: Any = SimpleNamespace(type="number")
-    assert _value(field, typed) == value
+    assert field.parse(typed) == value
 
 
 @pytest.mark.parametrize(
