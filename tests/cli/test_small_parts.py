@@ -28,6 +28,7 @@ from claudewire.cli.task import Task, TaskRun, receipt_words
 from claudewire.cli.views import JsonView, PlainView, QuietView, StreamJsonView, View
 from claudewire.cli.wire import tap
 from claudewire.options import Options
+from claudewire.people import Field
 from claudewire.store.entries import read_entry
 
 PLAIN = Paint(attributes=False, unicode=False)
@@ -115,7 +116,7 @@ def test_without_an_answer_nothing_is_written() -> None:
 
 @pytest.mark.parametrize(("typed", "value"), [("3", 3), ("2.5", 2.5), ("three", "three")])
 def test_what_is_no_number_is_left_to_the_field_to_refuse(typed: str, value: object) -> None:
-    field: Any = SimpleNamespace(type="number")
+    field = Field("n", "number", "N", "", True, (), None, {})
     assert field.parse(typed) == value
 
 
