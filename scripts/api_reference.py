@@ -34,7 +34,7 @@ exports. The guides explain how these work together: [sessions](sessions.md), [t
 """
 
 GROUPS = {
-    "Entry points": "open run Session Pool",
+    "Entry points": "open run Session Pool Sessions",
     "Turns": "Turn TurnState Reply tracking.LiveBlock Text Image Document",
     "Options": "Options Timeouts Unread Patience Budget Price session.Escalation",
     "State and events of a session": "SessionState session.SessionEvent session.StateChanged "
@@ -50,8 +50,8 @@ GROUPS = {
     "tools.ResourceLink ToolServer Hooks Hook HookContext hooks.HookResult Agent",
     "Errors": "Error OptionsError CLIError CLINotFoundError Cause Evidence SessionClosed "
     "errors.SessionFailed RequestError UnsupportedRequest RequestTimeout TurnError TurnCancelled "
-    "BudgetExceeded TurnStalled OutputError AnswerError hooks.HookResultError TransportClosed "
-    "errors.LocalProtocolError",
+    "BudgetExceeded TurnStalled OutputError AnswerError hooks.HookResultError "
+    "errors.TransportClosed errors.LocalProtocolError",
 }
 """Names by topic, in the order in which they are best read. The others follow.
 
@@ -81,7 +81,7 @@ PACKAGES = {
     ),
     "store": Package(
         "Conversations on disk, and stores elsewhere; see [conversations.md](conversations.md).",
-        "Sessions Transcript SessionInfo Hit AgentInfo BranchInfo Finding Trashed Entry UserEntry "
+        "Transcript SessionInfo Hit AgentInfo BranchInfo Finding Trashed Entry UserEntry "
         "AssistantEntry SessionStore SqliteStore DirectoryStore store_mirrored",
     ),
     "people": Package(

@@ -45,7 +45,7 @@ UNMEASURED = (
     "test_conformance_check.py",
     "test_demo.py",
     "test_house.py",
-    "timelines/test_page.py",
+    "recordings/test_html_page.py",
     "wire/test_schema.py",
 )
 """What covers nothing alone and takes long while it is measured.

@@ -22,7 +22,7 @@ from claudewire import launch, people, transport, wire
 from claudewire.wire import types
 
 NAMES = (
-    "open run Session Pool SessionState Turn TurnState Reply Text Image Document",
+    "open run Session Sessions Pool SessionState Turn TurnState Reply Text Image Document",
     "Options Timeouts Unread Patience Budget SharedBudget Price Agent BackgroundTask Transport",
     "PermissionRequest PermissionResult PermissionResultAllow PermissionResultDeny",
     "QuestionRequest PlanRequest ElicitationRequest DialogRequest Inbox Terminal",
@@ -30,7 +30,7 @@ NAMES = (
     "tool Tool ToolAnnotations ToolContext ToolError ToolResult ToolServer",
     "Hooks Hook HookContext HookResult",
     "Error OptionsError CLIError CLINotFoundError Cause Evidence SessionClosed",
-    "RequestError UnsupportedRequest RequestTimeout AnswerError TransportClosed",
+    "RequestError UnsupportedRequest RequestTimeout AnswerError",
     "TurnError TurnCancelled TurnStalled BudgetExceeded OutputError",
     "Event Message AssistantMessage UserMessage SystemMessage ResultMessage InitMessage",
     "StreamEvent RateLimitEvent UnknownMessage",
@@ -107,6 +107,14 @@ def test_a_package_has_every_name_that_it_exports_and_no_other(package: ModuleTy
     assert set(exported) <= set(dir(package))
     with pytest.raises(AttributeError, match=f"'{package.__name__}' has no attribute 'nothing'"):
         _ = package.nothing
+
+
+@pytest.mark.parametrize("package", [*packages()], ids=lambda it: it.__name__)
+def test_no_exported_name_is_also_that_of_a_module(package: ModuleType) -> None:
+    # Importing the module would put it in the place of what is exported.
+    modules = {found.name for found in pkgutil.iter_modules(package.__path__)}
+    same = [name for name in getattr(package, "__all__", ()) if name in modules]
+    assert all(isinstance(getattr(package, name), ModuleType) for name in same), same
 
 
 def values() -> Iterator[tuple[str, bool]]:

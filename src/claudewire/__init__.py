@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         RequestError,
         RequestTimeout,
         SessionClosed,
-        TransportClosed,
         TurnCancelled,
         TurnError,
         TurnStalled,
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     )
     from .policy import Policy, Rule
     from .session import Pool, Reply, Session, SessionState, Turn, TurnState, open, run
+    from .store import Sessions
     from .tools import Tool, ToolAnnotations, ToolContext, ToolError, ToolResult, ToolServer, tool
     from .tracking import BackgroundTask, Budget, Price, SharedBudget
     from .transport import Transport
@@ -124,6 +124,7 @@ __all__ = [
     "Session",
     "SessionClosed",
     "SessionState",
+    "Sessions",
     "SharedBudget",
     "StreamEvent",
     "SystemMessage",
@@ -141,7 +142,6 @@ __all__ = [
     "ToolServer",
     "ToolUseBlock",
     "Transport",
-    "TransportClosed",
     "Turn",
     "TurnCancelled",
     "TurnError",
@@ -166,8 +166,8 @@ if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
             ".content": "Document Image Text",
             ".errors": """
                 BudgetExceeded CLIError CLINotFoundError Cause Error Evidence OptionsError
-                OutputError RequestError RequestTimeout SessionClosed TransportClosed
-                TurnCancelled TurnError TurnStalled UnsupportedRequest
+                OutputError RequestError RequestTimeout SessionClosed TurnCancelled
+                TurnError TurnStalled UnsupportedRequest
                 """,
             ".hooks": "Hook HookContext HookResult Hooks",
             ".options": "Agent Options Patience Timeouts Unread",
@@ -178,6 +178,7 @@ if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
                 """,
             ".policy": "Policy Rule",
             ".session": "Pool Reply Session SessionState Turn TurnState open run",
+            ".store": "Sessions",
             ".tools": "Tool ToolAnnotations ToolContext ToolError ToolResult ToolServer tool",
             ".tracking": "BackgroundTask Budget Price SharedBudget",
             ".transport": "Transport",

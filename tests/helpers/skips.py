@@ -47,7 +47,7 @@ ALLOWED = (
     Allowed("the older line of mcp ", ("peers",), most=1, in_ci=False),
     Allowed("There is no Chromium", ("store/test_chromium.py",), most=4),
     Allowed("There is no node", ("docs/test_testing_guide.py",), most=1, in_ci=False),
-    Allowed("There is no Chromium", ("timelines/test_page.py",), most=7, in_ci=False),
+    Allowed("There is no Chromium", ("recordings/test_html_page.py",), most=7, in_ci=False),
     Allowed("There is no node", ("docs/test_your_tool_page.py",), most=1, in_ci=False),
     Allowed("There is no go", ("docs/test_your_tool_page.py",), most=1),
     Allowed("there can be a sandbox here", ("real/test_options_real.py",)),

@@ -6,6 +6,7 @@ Here options become a command line, an environment and the `initialize` request.
 
 from __future__ import annotations
 
+from .cli_path import CLI_VARIABLE, find_cli
 from .connect import (
     Connect,
     Connected,
@@ -15,7 +16,6 @@ from .connect import (
     launch_of,
     open_transport,
 )
-from .find_cli import CLI_VARIABLE, find_cli
 from .initialize import initialize_request
 from .session_lock import Claim, SessionLock, claim_for, lock_holders, place_of
 

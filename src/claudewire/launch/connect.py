@@ -19,8 +19,8 @@ from ..options import DECLARATIONS, Options, configured_servers, given_options
 from ..transport import Configurable, Launch, Transport, check_platform, spawn
 from ..wire import AUTO, MODERN
 from .argv import arguments, check_length
+from .cli_path import find_cli
 from .environment import environment
-from .find_cli import find_cli
 from .private_files import PrivateFiles
 
 __all__ = [

@@ -16,7 +16,7 @@ from .comparison import (
     ValueChange,
     compare,
 )
-from .page import page
+from .html_page import page
 from .reading import read
 from .timeline import Exchange, ExchangeKind, Latency, Step, StepKind, Timeline
 

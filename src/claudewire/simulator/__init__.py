@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from . import faults
     from .actions import Action
     from .chat import Chat, Run, Scenario, SimulatedTask, ToolCall, ToolOutcome
-    from .demo_agent import demo_agent
+    from .demo import demo_agent
     from .engine import SCENARIO_FAILED, Engine, Fault
     from .hooks import HookCalls
     from .in_memory import ARGV, SimulatedCLI
@@ -59,7 +59,7 @@ if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
         {
             ".actions": "Action",
             ".chat": "Chat Run Scenario SimulatedTask ToolCall ToolOutcome",
-            ".demo_agent": "demo_agent",
+            ".demo": "demo_agent",
             ".engine": "SCENARIO_FAILED Engine Fault",
             ".faults": "",
             ".hooks": "HookCalls",

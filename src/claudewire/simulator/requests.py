@@ -347,7 +347,7 @@ def _hooks(engine: Engine, body: wire.GetHooksListing) -> Any:
 
 
 def _suggest_files(engine: Engine, body: wire.FileSuggestions) -> Any:
-    from .demo_agent import list_files  # not before it is needed: the program starts fast
+    from .demo import list_files  # not before it is needed: the program starts fast
 
     names = [it for it in list_files(engine.session.cwd) if body.query.lower() in it.lower()]
     found = [wire.FileSuggestion(name, score=1) for name in names[:MOST_SUGGESTIONS]]

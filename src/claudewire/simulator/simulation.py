@@ -283,7 +283,7 @@ class Simulation(NamedTuple):
 
 
 async def _demo_agent(chat: Chat) -> None:
-    from .demo_agent import demo_agent  # not before it is needed: the program starts fast
+    from .demo import demo_agent  # not before it is needed: the program starts fast
 
     await demo_agent(chat)
 

@@ -401,7 +401,7 @@ def test_what_was_seen_is_judged(order: list[str], called: str, statuses: list[s
 
 
 def test_a_slow_handshake_is_a_warning() -> None:
-    from tests.timelines.written import answered, asked, written
+    from tests.recordings.written import answered, asked, written
 
     seen = Seen()
     slow = written((0, ">", asked("1", "initialize")), (11, "<", answered("1")))

@@ -17,8 +17,8 @@ import pytest
 from tests.cli.running import Done, Runner
 from tests.cli.wire.printed import SCHEMAS
 from tests.cli.wire.test_show import STEERS
+from tests.recordings.test_html_page import HOSTILE
 from tests.store.made import MAIN, PLAIN, Writer, conversation, sample
-from tests.timelines.test_page import HOSTILE
 
 from claudewire.cli.chat import command as chat
 from claudewire.cli.sessions import command as sessions_command

@@ -10,8 +10,8 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from tests.cli.running import Runner
-from tests.timelines.test_page import HOSTILE, hostile, talk
-from tests.timelines.written import asked, prompt, result, said, text, written
+from tests.recordings.test_html_page import HOSTILE, hostile, talk
+from tests.recordings.written import asked, prompt, result, said, text, written
 
 from claudewire.cli.styles import Paint
 from claudewire.cli.text import cells

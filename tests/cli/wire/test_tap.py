@@ -17,8 +17,8 @@ from typing import Any
 import anyio
 import pytest
 from tests.cli.running import Runner
-from tests.timelines.test_page import talk
-from tests.timelines.written import answered, asked, prompt, result, written
+from tests.recordings.test_html_page import talk
+from tests.recordings.written import answered, asked, prompt, result, written
 
 import claudewire
 from claudewire.cli.wire import replay

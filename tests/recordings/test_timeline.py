@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.helpers.strategies import json_values
-from tests.timelines.written import (
+from tests.recordings.written import (
     answered,
     asked,
     prompt,
@@ -28,7 +28,7 @@ from claudewire import OptionsError
 from claudewire.recordings import Timeline, read
 from claudewire.transport import Direction, Recording, RecordingEntry
 
-FOLDER = Path(__file__).resolve().parent.parent / "recordings"
+FOLDER = Path(__file__).resolve().parent
 FILES = sorted(FOLDER.glob("*.jsonl"))
 
 

@@ -20,7 +20,7 @@ from tests.helpers.talk import (
 )
 
 from claudewire.simulator import ARGV, SimulatedCLI
-from claudewire.simulator.demo_agent import edit_file, list_files, read_file, search, write_file
+from claudewire.simulator.demo import edit_file, list_files, read_file, search, write_file
 from claudewire.wire import (
     CanUseTool,
     McpMessage,

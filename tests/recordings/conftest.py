@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.timelines.browser import Browser, chromium
+from tests.recordings.browser import Browser, chromium
 
 
 @pytest.fixture(scope="session")

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.timelines.written import answered, asked, prompt, result, said, text, used, written
+from tests.recordings.written import answered, asked, prompt, result, said, text, used, written
 
 from claudewire.recordings import Comparison, compare, read
 from claudewire.transport import Recording, RecordingEntry
 
-FOLDER = Path(__file__).resolve().parent.parent / "recordings"
+FOLDER = Path(__file__).resolve().parent
 FILES = sorted(FOLDER.glob("*.jsonl"))
 
 

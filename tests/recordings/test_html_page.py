@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.timelines.browser import Browser
-from tests.timelines.written import (
+from tests.recordings.browser import Browser
+from tests.recordings.written import (
     answered,
     asked,
     prompt,
@@ -23,10 +23,10 @@ from tests.timelines.written import (
 )
 
 from claudewire.recordings import Timeline, page, read
-from claudewire.recordings.page import LONGEST
+from claudewire.recordings.html_page import LONGEST
 from claudewire.transport import Recording
 
-FOLDER = Path(__file__).resolve().parent.parent / "recordings"
+FOLDER = Path(__file__).resolve().parent
 
 HOSTILE = [
     "<script>document.title='broken'</script>",
