@@ -282,7 +282,7 @@ async def test_a_plan_is_not_carried_out_in_a_mode_that_there_is_not() -> None:
 
 
 def test_a_directory_is_no_cli() -> None:
-    from claudewire.launch.find_cli import find_cli
+    from claudewire.launch import find_cli
 
     with pytest.raises(claudewire.CLINotFoundError, match="/ is a directory"):
         find_cli("/", {})
