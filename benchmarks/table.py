@@ -162,6 +162,37 @@ def _command() -> Group:
     return Group("command", "The command", about, 9, runs, rows)
 
 
+def _simulated() -> Group:
+    nothing, version, first = "a Python that does nothing", "--version", "initialize"
+    runs = {
+        nothing: Run("simulator", "bare", "bare"),
+        version: Run("simulator", "version", "version"),
+        first: Run("simulator", "start", "start"),
+    }
+    rows = [
+        Row("--version, CPU", Figure(version, "cpu"), Figure(nothing, "cpu"), nothing),
+        Row("to `initialize`, CPU", Figure(first, "cpu"), Figure(nothing, "cpu"), nothing, 6),
+        Row("to `initialize`", Figure(first, "first"), Figure(nothing, "first"), nothing, 6),
+    ]
+    about = (
+        "`claudewire-sim` from its start to its answer to `initialize`, in a process of its own, "
+        "with compiled modules: the time that has passed, and the processor's."
+    )
+    return Group("simulated", "The start of the simulated CLI", about, 15, runs, rows)
+
+
+def _simulators() -> Group:
+    run = "200 simulated CLIs"
+    runs = {run: Run("simulator", "many 200", "many 3")}
+    rows = [Row("the largest", Figure(run, "memory"), Figure(run, "at most"), "12 MB", 1)]
+    about = (
+        "200 processes of `claudewire-sim` are open at once and answer `initialize` and a prompt. "
+        "Then the memory of each is looked at: its own, and its share of what it has in common "
+        "with others (PSS)."
+    )
+    return Group("simulators", "Many simulated CLIs", about, 1, runs, rows, "B")
+
+
 def _tools() -> Group:
     runs, rows = {}, []
     for at_once, what, limit in ((1, "one after the other", 0.15), (10, "ten at once", 0.08)):
@@ -377,6 +408,8 @@ GROUPS = [
     _stream(),
     _start(),
     _command(),
+    _simulated(),
+    _simulators(),
     _tools(),
     _lines(),
     _gigabyte(),

@@ -13,10 +13,9 @@ Each name is loaded when it is first used, so that importing this costs next to 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ._package import __version__, lazy_exports
 
+TYPE_CHECKING = False  # type checkers take it for true; to import `typing` for it would be slow
 if TYPE_CHECKING:
     from .content import Document, Image, Text
     from .errors import (

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from importlib import import_module
-from typing import Any
+
+TYPE_CHECKING = False  # type checkers take it for true; to import `typing` for it would be slow
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 __all__ = ["__version__", "lazy_exports"]
 
@@ -30,6 +32,8 @@ def lazy_exports(
             home = home_of[name]
         except KeyError:
             raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
+        from importlib import import_module  # not before it is needed
+
         module = import_module(home, package)
         value = module if name in modules else getattr(module, name)
         setattr(sys.modules[package], name, value)

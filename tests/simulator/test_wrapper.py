@@ -55,12 +55,34 @@ def test_the_version_is_said_without_anything_being_loaded() -> None:
     script = (
         "import sys; sys.argv = ['claude', '--version']; "
         "from claudewire.simulator.__main__ import main; main(); "
-        "print('msgspec' in sys.modules, 'claudewire.wire' in sys.modules)"
+        "print(*{'claudewire.wire', 'msgspec', 'typing'} & {*sys.modules})"
     )
     done = run(sys.executable, "-c", script)
-    assert done.stdout == f"{LATEST.version} (Claude Code)\nFalse False\n"
+    assert done.stdout == f"{LATEST.version} (Claude Code)\n\n"
     assert LATEST.version == VERSION
     assert run(*SIM, "-v", CLAUDEWIRE_SIM_VERSION="2.1.17").stdout == "2.1.17 (Claude Code)\n"
+
+
+FIRST_ANSWER = """
+import sys
+from time import monotonic
+from claudewire.simulator.__main__ import _import_msgspec
+_import_msgspec()
+from claudewire.simulator.process import Simulation
+from claudewire.wire import codec
+flags = ["-p", "--input-format=stream-json", "--output-format=stream-json", "--verbose"]
+engine = Simulation().engine(flags, cwd="/", env={}, clock=monotonic)
+engine.start()
+engine.feed(b'{"type":"control_request","request_id":"1","request":{"subtype":"initialize"}}\\n')
+assert b"control_response" in engine.take()[0].data
+slow = {"anyio", "asyncio", "dataclasses", "inspect", "subprocess", "typing_extensions"}
+late = {f"claudewire.simulator.{it}" for it in ("chat", "turns", "requests", "permissions")}
+print(sorted((slow | late) & {*sys.modules}), "first_pass" in vars(codec))
+"""
+
+
+def test_the_first_answer_waits_for_nothing_that_it_does_not_need() -> None:
+    assert run(sys.executable, "-c", FIRST_ANSWER).stdout == "[] False\n"
 
 
 def test_a_scenario_can_import_what_the_program_does_without(tmp_path: Path) -> None:

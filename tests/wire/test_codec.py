@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from claudewire.wire import (
@@ -32,6 +33,7 @@ from claudewire.wire import (
     UnknownSystemMessage,
     UserMessage,
     codec,
+    fit,
 )
 from claudewire.wire.codec import build_request, decode, encode
 from claudewire.wire.dialects import WriteContext
@@ -220,6 +222,29 @@ def test_a_request_found_inside_another_message_is_made_or_left() -> None:
     assert build_request(request) is not None
     assert build_request({"type": "keep_alive"}) is None
     assert build_request({"type": "control_request"}) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"hooks": {"Stop": [{"hookCallbackIds": ["1"], "timeout": 5}]}, "newField": 1},
+        {"hooks": 7, "title": "A title"},
+        {"agents": {"a": 5}},
+        {"title": "half a pair: \ud800"},
+        {"systemPrompt": {"\ud800": 1}},
+    ],
+)
+@pytest.mark.parametrize("names", [{"request_id": "1"}, {"request_id": 1}, {"uuid": "u"}])
+def test_initialize_is_read_alone_as_it_is_among_all_requests(body: Any, names: Any) -> None:
+    obj = {"type": "control_request", **names, "request": {"subtype": "initialize", **body}}
+    event, problems = read(obj), ()
+    try:
+        among_all, problems = fit(json.loads(json.dumps({"request_id": "", **obj})), Request)
+    except msgspec.ValidationError:
+        assert isinstance(event, Malformed)
+    else:
+        assert (event, event.problems) == (among_all, problems)
 
 
 def test_a_hint_may_come_without_an_envelope() -> None:

@@ -9,10 +9,9 @@ them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from .._package import lazy_exports
 
+TYPE_CHECKING = False  # type checkers take it for true; to import `typing` for it would be slow
 if TYPE_CHECKING:
     from . import faults
     from .actions import Action

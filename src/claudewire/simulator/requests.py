@@ -1,28 +1,25 @@
-"""What the simulated CLI does with the requests of the SDK."""
+"""What the simulated CLI does with the requests of the SDK, once the session is open."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine, Iterator
-from functools import partial
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from .. import wire
 from .chat import end_task
 from .engine import Engine, Refused, StreamClosed, TimedOut
-from .mcp import abandon, call_tool, connect, connect_all, connect_program, read_resource
+from .mcp import abandon, call_tool, connect, connect_program, read_resource
+from .opening import STYLES, models
 from .permissions import rules, set_mode
-from .session import MODELS, ServerState, SimulatedSession, new_id
-from .turns import AGENTS, ALIASES, COMMANDS, announce
+from .session import ServerState, new_id
 from .unsimulated import note
 
 __all__ = ["handle"]
 
 MOST_SUGGESTIONS = 20
-STYLES = ("default", "Explanatory", "Learning")
 
 
 class _Declined(Exception):
@@ -30,11 +27,9 @@ class _Declined(Exception):
 
 
 def handle(engine: Engine, request: wire.Request) -> None:
-    """Answer a request, at once or when its work is done."""
+    """Answer a request that is not `initialize`, at once or when its work is done."""
     body = request.body
-    if isinstance(body, wire.Initialize):
-        _initialize(engine, request, body)
-    elif isinstance(body, wire.Interrupt):
+    if isinstance(body, wire.Interrupt):
         _interrupt(engine, request, body)
     else:
         _answer(engine, request)
@@ -89,97 +84,6 @@ async def _answer_later(
         answer = wire.Failure(request.id, *no.args)
     if request.id in engine.connection.owed:
         engine.send(answer)
-
-
-def _initialize(engine: Engine, request: wire.Request, body: wire.Initialize) -> None:
-    """Answer, and connect to the in-process servers; no turn begins before that is done."""
-    engine.session.setup = body
-    engine.hold()
-    announces = engine.manner.init == "opening"
-    # It comes after the answer, even if there is no server to wait for.
-    ready = partial(engine.defer, partial(_announce, engine)) if announces else engine.release
-    first = engine.session.persona.meets_servers_first
-    if first:
-        connect_all(engine, ready)
-    engine.send(wire.Answer(request.id, _welcome(engine), pending=None if announces else ()))
-    if not first:
-        connect_all(engine, ready)
-
-
-def _announce(engine: Engine) -> None:
-    announce(engine)
-    engine.release()
-
-
-def _welcome(engine: Engine) -> wire.InitializeResult:
-    """Describe the session, as far as the version does."""
-    session, persona = engine.session, engine.session.persona
-    bare = wire.InitializeResult(
-        commands=[
-            *_configured_commands(session),
-            *(
-                wire.SlashCommand(
-                    name, "", argument_hint="", aliases=ALIASES.get(name), builtin=True
-                )
-                for name in COMMANDS
-            ),
-        ],
-        output_style="default",
-        available_output_styles=list(STYLES),
-        models=_models(),
-        account=wire.AccountInfo(
-            token_source="none", api_key_source="none", api_provider="firstParty"
-        ),
-    )
-    if persona.welcome == "bare":
-        return bare
-    named = [wire.AgentInfo(name, it.description) for name, it in session.agents.items()]
-    agents = [wire.AgentInfo(name, "A simulated agent", "inherit") for name in AGENTS]
-    files = session.configuration.agents
-    named += [wire.AgentInfo(name, it.description, it.model) for name, it in files.items()]
-    with_agents = replace(bare, agents=[*agents, *named], pid=os.getpid())
-    if persona.welcome == "agents":
-        return with_agents
-    with_state = replace(
-        with_agents,
-        hooks_applied=True if session.setup.hooks else None,
-        fast_mode_state="off",
-        fast_mode_disabled_reason="sdk_opt_in_required",
-        current_permission_mode=session.mode,
-        session_state=session.state,
-    )
-    if persona.welcome == "state":
-        return with_state
-    return replace(
-        with_state,
-        hook_on_failure_supported=True,
-        claude_code_version=persona.version,
-        capabilities=list(persona.capabilities),
-    )
-
-
-def _configured_commands(session: SimulatedSession) -> Iterator[wire.SlashCommand]:
-    for name, it in session.configuration.slash_commands().items():
-        yield wire.SlashCommand(name, it.told, argument_hint=it.hint)
-
-
-def _models() -> list[wire.ModelInfo]:
-    """The models to choose from."""
-    return [
-        wire.ModelInfo(
-            name,
-            resolved_model=full,
-            display_name=name.title(),
-            description=full,
-            supports_effort=True,
-            supported_effort_levels=["low", "medium", "high", "xhigh", "max"],
-            supports_adaptive_thinking=True,
-            supports_fast_mode=True if "opus" in full else None,
-            supports_auto_mode=True,
-            supports_thinking_off=False,
-        )
-        for name, full in MODELS.items()
-    ]
 
 
 def _interrupt(engine: Engine, request: wire.Request, body: wire.Interrupt) -> None:
@@ -424,7 +328,7 @@ _HANDLERS: dict[type, Callable[[Engine, Any], Any]] = {
     wire.GetSessionCost: lambda engine, body: wire.SessionCostResult(f"${engine.session.cost:.4f}"),
     wire.GetSettings: _settings,
     wire.GetUsage: _usage,
-    wire.ListModels: lambda engine, body: wire.ListModelsResult(_models()),
+    wire.ListModels: lambda engine, body: wire.ListModelsResult(models()),
     wire.ListPermissionRules: _rules,
     wire.McpCall: _call,
     wire.McpReadResource: _read_resource,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -20,6 +20,7 @@ from ..wire import (
     ErrorMessage,
     Event,
     Failure,
+    Initialize,
     Noise,
     PermissionResultAllow,
     Request,
@@ -27,18 +28,18 @@ from ..wire import (
     UserMessage,
 )
 from .actions import Write
-from .chat import Chat, Scenario
 from .configuration import Configuration, is_configured, read_configuration
 from .engine import Engine, Fault, Wait
 from .flags import COMMANDS, EarlyExit, Flags, is_uuid, parse
 from .mcp import connect_configured
-from .model_output import turn_usage
+from .opening import open_session
 from .personas import LATEST, Persona, persona
-from .requests import handle
 from .session import SimulatedSession
 from .stored import SessionStore
-from .turns import run_turn
 from .unsimulated import note, unsimulated
+
+if TYPE_CHECKING:
+    from .chat import Chat, Scenario
 
 __all__ = ["SimulatedProcess", "Simulation"]
 
@@ -87,6 +88,8 @@ class SimulatedProcess(Engine):
 
     def turn(self, prompt: UserMessage | None) -> Coroutine[Wait, Any, None]:
         """Play the scenario for a prompt."""
+        from .turns import run_turn  # not before it is needed: the program starts fast
+
         return run_turn(self, self.scenario, prompt)
 
     def receive(self, event: Event) -> None:
@@ -99,7 +102,7 @@ class SimulatedProcess(Engine):
         elif isinstance(understood, UserMessage):
             self.receive_prompt(understood)
         elif isinstance(understood, Request):
-            handle(self, understood)
+            self._answer(understood)
         elif isinstance(understood, EndOfStream):
             self.end_input()
         elif isinstance(understood, Noise) and self.speaks in (SESSION.name, ENVELOPE.name):
@@ -109,6 +112,14 @@ class SimulatedProcess(Engine):
             self.warn(f"Error parsing streaming input line: {text}: SyntaxError: {reason}")
             self.exit(1)
         # Everything else is silently ignored, as by the real CLI.
+
+    def _answer(self, request: Request) -> None:
+        if isinstance(request.body, Initialize):
+            open_session(self, request, request.body)
+            return
+        from .requests import handle  # not before it is needed: the program starts fast
+
+        handle(self, request)
 
     def _understood(self, event: Event) -> Event | None:
         """The event as the real CLI understands it; None if it ignores it.
@@ -148,6 +159,8 @@ def _not_found(wanted: str) -> str:
 
 
 def _failed_start(session: SimulatedSession, error: str) -> ResultMessage:
+    from .model_output import turn_usage  # not before it is needed: the program starts fast
+
     return ResultMessage(
         subtype="error_during_execution",
         is_error=True,

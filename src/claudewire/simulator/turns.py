@@ -31,13 +31,11 @@ from .commands import Command, command_of
 from .engine import Engine, Interrupted
 from .hooks import HookCalls
 from .model_output import API_ERRORS, PROMPT, EndTurn
+from .opening import AGENTS, COMMANDS
 from .session import SimulatedSession, new_uuid
 
-__all__ = ["AGENTS", "ALIASES", "COMMANDS", "announce", "init_message", "run_turn"]
+__all__ = ["announce", "init_message", "run_turn"]
 
-COMMANDS = ["compact", "context", "cost", "clear", "init", "review"]
-ALIASES = {"clear": ["reset", "new"]}
-AGENTS = ["general-purpose", "Explore", "Plan"]
 REJECTED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was "
     "a file edit, the new_string was NOT written to the file). STOP what you are doing and wait "

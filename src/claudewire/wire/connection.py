@@ -148,7 +148,7 @@ class Connection:
 
     def _receive_lines(self, lines: list[bytes | Oversize], events: list[Event]) -> None:
         """Decode as many lines as will go in one run, then see to the one that stopped it."""
-        while self._asked and lines and _is_answer(lines[0]):
+        while lines and self._is_read_slowly(lines[0]):
             # It would be read again slowly anyway, and the first one needs no other decoder.
             self._receive_refused(lines.pop(0), events)
         rest, start = iter(lines), 0
@@ -163,6 +163,12 @@ class Connection:
             if end < len(lines):
                 self._receive_refused(lines[end], events)
             start = end + 1
+
+    def _is_read_slowly(self, line: bytes | Oversize) -> bool:
+        if isinstance(line, Oversize):
+            return False
+        is_answer = bool(self._asked) and line.startswith(b'{"type":"control_response"')
+        return is_answer or (self._state[Role.CLIENT] is State.NEW and b'"initialize"' in line)
 
     def _receive_messages(
         self, messages: list[Message], lines: list[bytes], events: list[Event]
@@ -480,10 +486,6 @@ def _same_line(event: _E, source: Event) -> _E:
     if source.problems:
         set_problems(event, source.problems + event.problems)
     return event
-
-
-def _is_answer(line: bytes | Oversize) -> bool:
-    return isinstance(line, bytes) and line.startswith(b'{"type":"control_response"')
 
 
 def _stray(event: Event, reason: str) -> Stray:

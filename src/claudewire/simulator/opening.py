@@ -1,0 +1,118 @@
+"""The first request, `initialize`: what the simulated CLI says of itself.
+
+Most hosts wait for this answer before anything else, so the program loads no more than it needs for
+it: what turns and other requests are made of comes later.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import partial
+
+from msgspec.structs import replace
+
+from .. import wire
+from .engine import Engine
+from .mcp import connect_all
+from .session import MODELS, SimulatedSession
+
+__all__ = ["AGENTS", "COMMANDS", "STYLES", "models", "open_session"]
+
+COMMANDS = ["compact", "context", "cost", "clear", "init", "review"]
+ALIASES = {"clear": ["reset", "new"]}
+AGENTS = ["general-purpose", "Explore", "Plan"]
+STYLES = ("default", "Explanatory", "Learning")
+
+
+def open_session(engine: Engine, request: wire.Request, body: wire.Initialize) -> None:
+    """Answer, and connect to the in-process servers; no turn begins before that is done."""
+    engine.session.setup = body
+    engine.hold()
+    announces = engine.manner.init == "opening"
+    # It comes after the answer, even if there is no server to wait for.
+    ready = partial(engine.defer, partial(_announce, engine)) if announces else engine.release
+    first = engine.session.persona.meets_servers_first
+    if first:
+        connect_all(engine, ready)
+    engine.send(wire.Answer(request.id, _welcome(engine), pending=None if announces else ()))
+    if not first:
+        connect_all(engine, ready)
+
+
+def _announce(engine: Engine) -> None:
+    from .turns import announce  # not before it is needed: the program starts fast
+
+    announce(engine)
+    engine.release()
+
+
+def _welcome(engine: Engine) -> wire.InitializeResult:
+    """Describe the session, as far as the version does."""
+    session, persona = engine.session, engine.session.persona
+    bare = wire.InitializeResult(
+        commands=[
+            *_configured_commands(session),
+            *(
+                wire.SlashCommand(
+                    name, "", argument_hint="", aliases=ALIASES.get(name), builtin=True
+                )
+                for name in COMMANDS
+            ),
+        ],
+        output_style="default",
+        available_output_styles=list(STYLES),
+        models=models(),
+        account=wire.AccountInfo(
+            token_source="none", api_key_source="none", api_provider="firstParty"
+        ),
+    )
+    if persona.welcome == "bare":
+        return bare
+    named = [wire.AgentInfo(name, it.description) for name, it in session.agents.items()]
+    agents = [wire.AgentInfo(name, "A simulated agent", "inherit") for name in AGENTS]
+    files = session.configuration.agents
+    named += [wire.AgentInfo(name, it.description, it.model) for name, it in files.items()]
+    with_agents = replace(bare, agents=[*agents, *named], pid=os.getpid())
+    if persona.welcome == "agents":
+        return with_agents
+    with_state = replace(
+        with_agents,
+        hooks_applied=True if session.setup.hooks else None,
+        fast_mode_state="off",
+        fast_mode_disabled_reason="sdk_opt_in_required",
+        current_permission_mode=session.mode,
+        session_state=session.state,
+    )
+    if persona.welcome == "state":
+        return with_state
+    return replace(
+        with_state,
+        hook_on_failure_supported=True,
+        claude_code_version=persona.version,
+        capabilities=list(persona.capabilities),
+    )
+
+
+def _configured_commands(session: SimulatedSession) -> Iterator[wire.SlashCommand]:
+    for name, it in session.configuration.slash_commands().items():
+        yield wire.SlashCommand(name, it.told, argument_hint=it.hint)
+
+
+def models() -> list[wire.ModelInfo]:
+    """The models to choose from."""
+    return [
+        wire.ModelInfo(
+            name,
+            resolved_model=full,
+            display_name=name.title(),
+            description=full,
+            supports_effort=True,
+            supported_effort_levels=["low", "medium", "high", "xhigh", "max"],
+            supports_adaptive_thinking=True,
+            supports_fast_mode=True if "opus" in full else None,
+            supports_auto_mode=True,
+            supports_thinking_off=False,
+        )
+        for name, full in MODELS.items()
+    ]
