@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import pytest
 from tests.helpers.talk import Talk, allow, bodies, calculator, kinds, only, said, told
 
@@ -525,3 +527,18 @@ async def test_servers_of_the_command_line_that_live_in_the_host_are_met(
     turn = await talk.turn("hello")
     (init,) = [it for it in turn if kinds([it]) == ["system/init"]]
     assert [it.name for it in init.mcp_servers] == names
+
+
+async def test_a_server_that_fails_while_nobody_waits_for_the_cli_is_not_missed() -> None:
+    config = '{"mcpServers": {"x": {"command": "/x"}}}'
+    cli = SimulatedCLI(play, argv=["--mcp-config", config])
+    talk = Talk(cli, {})
+    await talk.initialize()
+    assert cli._engine is not None
+    server = cli._engine.session.servers["x"]
+    with anyio.fail_after(60):
+        while server.status == "pending" and not (cli._finished and cli._changed.is_set()):
+            await anyio.lowlevel.checkpoint()
+    turn = await talk.turn("hello")
+    (init,) = [it for it in turn if kinds([it]) == ["system/init"]]
+    assert [(it.name, it.status) for it in init.mcp_servers] == [("x", "failed")]

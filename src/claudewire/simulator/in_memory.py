@@ -204,8 +204,9 @@ class SimulatedCLI:
         self._start()
         await anyio.lowlevel.checkpoint()
         while not done():
-            with anyio.move_on_after(self._next_event()):
-                await self._changed.wait()
+            if not self._has_finished():
+                with anyio.move_on_after(self._next_event()):
+                    await self._changed.wait()
             if self._changed.is_set():  # by a thread
                 self._changed = anyio.Event()
             if self._engine is not None and self._status is None:
@@ -288,6 +289,10 @@ class SimulatedCLI:
             soon(lambda: self._changed.set())
 
         threading.Thread(target=run, daemon=True).start()
+
+    def _has_finished(self) -> bool:
+        """Whether a function has returned, perhaps while nobody waited for a change."""
+        return bool(self._finished) and self._status is None
 
     def _take_finished(self) -> None:
         while self._finished and self._engine is not None:
