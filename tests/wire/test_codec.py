@@ -238,7 +238,7 @@ def test_a_request_found_inside_another_message_is_made_or_left() -> None:
 @pytest.mark.parametrize("names", [{"request_id": "1"}, {"request_id": 1}, {"uuid": "u"}])
 def test_initialize_is_read_alone_as_it_is_among_all_requests(body: Any, names: Any) -> None:
     obj = {"type": "control_request", **names, "request": {"subtype": "initialize", **body}}
-    event, problems = read(obj), ()
+    event = read(obj)
     try:
         among_all, problems = fit(json.loads(json.dumps({"request_id": "", **obj})), Request)
     except msgspec.ValidationError:
