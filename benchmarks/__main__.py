@@ -34,8 +34,6 @@ from .table import GROUPS, Group, Run
 
 ROOT = Path(__file__).resolve().parent.parent
 PEER = ROOT / ".tools" / "peers" / "python" / "bin" / "python"
-LONGEST = 300
-"""Seconds for one run."""
 
 
 class Place(NamedTuple):
@@ -69,7 +67,12 @@ class Place(NamedTuple):
             words = [str(python), "-m", f"benchmarks.{party}", str(self.cli(run)), *works]
         command = self.cage.command(words) if self.cage else words
         done = subprocess.run(
-            command, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8", timeout=LONGEST, check=True
+            command,
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+            timeout=run.seconds,
+            check=True,
         )
         figures: list[dict[str, float]] = json.loads(done.stdout)
         return figures

@@ -14,6 +14,8 @@ class Run(NamedTuple):
     work: str
     quick: str = ""
     """The same, but small: only to see that it runs."""
+    seconds: float = 300
+    """After how long it is given up."""
 
 
 class Figure(NamedTuple):
@@ -358,13 +360,18 @@ FLOODS = [
 ]
 
 
+BY_THE_CLOCK = "the longest of all, by the clock"
+
+
 def _floods() -> Group:
-    run = Run("floods", "longest 12000", "longest 40")
+    run = Run("floods", "longest 12000", "longest 40", seconds=3600)
     limit = Figure(OURS, "at most")
     rows = [Row(flood, Figure(OURS, flood), limit, "50 ms", 1) for flood in FLOODS]
+    rows.append(Row(BY_THE_CLOCK, Figure(OURS, BY_THE_CLOCK), limit, "50 ms"))
     about = (
         "The longest stall of the event loop while the fake CLI floods it: the most processor time "
-        "that the process has used between two rounds of a task that wakes every millisecond. "
+        "that the process has used between two rounds of a task that wakes every millisecond, so "
+        "that other programs do not count. By the clock they do: on a busy machine that is longer. "
         "Where there is no number, there are 12,000 of a kind, all written at once. The figure in "
         "the column of the others is the limit."
     )

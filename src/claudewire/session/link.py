@@ -78,8 +78,9 @@ CANCELLED_WITHIN = 1.0
 ROUND = 150
 """What is handled in one round of the event loop: so many events, where a request, a withdrawal or
 an answer counts as several, and a piece of text, of which a chunk may have hundreds, not at all."""
-OF_A_REQUEST = 10
-"""As how many events a request counts: it starts a task, and all these run in the next round."""
+OF_A_REQUEST = 30
+"""As how many events a request counts: it starts a task, and all these run in the next round. With
+a policy or an audit each takes up to a millisecond."""
 
 SERVED_AT_ONCE = 1000
 """Requests of the CLI that are served at the same time; the others wait for their turn. Thousands

@@ -8,6 +8,7 @@ there is a limit for that too.
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -76,7 +77,7 @@ class Watchdog:
         self._core = core
         self._patience = patience
         self._tools: set[str] = set()
-        self._people: dict[str, None] = {}
+        self._people: OrderedDict[str, None] = OrderedDict()  # a dict is slow to tell its first
         self._spoke = False
         self._since = -math.inf
         self._what = WaitingFor.NOTHING
