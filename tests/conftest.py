@@ -31,20 +31,26 @@ PYTHON_IGNORES = {signal.SIGPIPE, signal.SIGXFSZ}
 """Python does so itself, and `subprocess` undoes it in what it starts."""
 
 UNMEASURED = (
+    "cli/test_exits.py",
+    "cli/test_terminal_run.py",
     "conformance/test_requirements_sessions.py",
     "docs",
     "examples",
     "peers",
     "people/test_many_pending.py",
+    "policy/test_whole_decisions.py",
     "real",
     "reliability",
     "seeds",
+    "session/test_end_of_program.py",
     "session/test_unread.py",
     "store/test_chromium.py",
     "test_benchmarks.py",
     "test_conformance_check.py",
     "test_demo.py",
     "test_house.py",
+    "test_mutation.py",
+    "test_skips.py",
     "recordings/test_html_page.py",
     "wire/test_schema.py",
 )
@@ -55,14 +61,11 @@ So do all property tests, and most tests on trio.
 
 SLOW = (
     *UNMEASURED,
-    "cli/test_exits.py",
     "cli/test_terminal_chat.py",
-    "cli/test_terminal_run.py",
     "conformance",
     "session/test_cancellation.py",
     "session/test_robustness.py",
     "simulator/test_faults.py",
-    "test_skips.py",
     "testing",
     "transport/test_guardian.py",
     "transport/test_process.py",

@@ -184,6 +184,7 @@ def test_a_run_ends_when_its_time_is_over() -> None:
 def test_what_fails_is_shown_as_small_as_it_can_be(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    corpus()  # made once for all tests, by connections that are sound
     receive = Connection.receive_data
 
     def fragile(self: Connection, data: bytes) -> list[Event]:

@@ -98,7 +98,7 @@ async def taken_id(stage: Stage) -> None:
     assert await cause_of(stage, session_id=id) is Cause.SESSION_IN_USE
 
 
-@alone("After a restart the conversation goes on", TWO, everywhere=True)
+@alone("After a restart the conversation goes on", TWO)
 async def restarted(stage: Stage) -> None:
     async with stage.open() as session:
         await stage.ask("a")

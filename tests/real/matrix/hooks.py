@@ -130,12 +130,12 @@ async def hook_fails(stage: Stage) -> None:
     asked = stage.note_permissions()
 
     def fail(event: Any) -> None:
-        raise RuntimeError("the password is 1234")
+        raise RuntimeError("the password is hunter2")
 
     stage.on_hook = on("PreToolUse", fail)
     await stage.ask()
     assert asked == ["Bash"]
-    assert "1234" not in told(stage)
+    assert "hunter2" not in told(stage)
 
 
 @alone("Of two hooks, the one that denies wins", [touch("two-hooks"), "Then not."])
@@ -171,7 +171,7 @@ async def failing_hook_blocks(stage: Stage) -> None:
     async def guard(event: Any) -> None:
         if "hung" in event.tool_input["command"]:
             await anyio.sleep_forever()
-        raise RuntimeError("the password is 1234")
+        raise RuntimeError("the password is hunter2")
 
     hook = Hook(guard, "Bash", timeout=0.3, on_failure="block_here")
     async with stage.open(hooks={"PreToolUse": hook}, allowed_tools=["Bash"]):
@@ -180,7 +180,7 @@ async def failing_hook_blocks(stage: Stage) -> None:
         assert not stage.has("hung")
         assert not stage.has("raises")
         assert all(FAILED in it for it in stage.told)
-        assert "1234" not in told(stage)
+        assert "hunter2" not in told(stage)
 
 
 @alone(

@@ -33,7 +33,7 @@ async def close(stage: Stage, **how: bool) -> None:
         stage.check_nothing_left()
 
 
-@alone("Closing an idle session ends its CLI", **CLOSE, everywhere=True)
+@alone("Closing an idle session ends its CLI", **CLOSE)
 async def close_idle(stage: Stage) -> None:
     async with stage.open() as session:
         await stage.ask()
@@ -47,7 +47,7 @@ async def close_unused(stage: Stage) -> None:
         pass
 
 
-@alone("Closing during a command ends it, and the turn fails", [WAIT], **CLOSE, everywhere=True)
+@alone("Closing during a command ends it, and the turn fails", [WAIT], **CLOSE)
 async def close_during_command(stage: Stage) -> None:
     async with stage.open(allowed_tools=["Bash"]):
         turn = stage.send()
