@@ -273,8 +273,7 @@ class BlockingSessions:
             for model, used in info.usage.items():
                 if used.cost_usd is not None:
                     table.learn(model, used)
-        calls = self._index.calls(info.path for info in chosen)
-        return totals_of(calls.values(), table)
+        return totals_of(self._index.used(info.path for info in chosen), table)
 
     # --- changing --------------------------------------------------------------------------------
 

@@ -3,21 +3,22 @@
 A message of the model is several lines, which repeat the same usage; a fork, and a continued
 session, copies lines of the one before; and a message that survived a compaction is written again,
 without its usage. So tokens are counted once for each message id, over all files of a session, and
-with the largest numbers that any of its lines has.
+with the largest numbers that any of its lines has. That is done in the index (see `usage`): while a
+file is read, only some of its messages are in memory.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Raw, Struct
 
 from ..tracking import Price, PriceTable, Totals
-from ..wire import ModelUsage, text_of
+from ..wire import APIMessage, ModelUsage, text_of
 from .entries import AssistantEntry, BadLine, UserEntry, read_entry
 from .files import Line
 
@@ -25,12 +26,13 @@ __all__ = [
     "Call",
     "FactsReader",
     "FileFacts",
+    "Noted",
     "SessionInfo",
     "SessionStatus",
     "TitleSource",
     "as_time",
+    "checksum",
     "combine",
-    "counted_once",
 ]
 
 TITLE = 200
@@ -49,18 +51,31 @@ SessionStatus = Literal["running", "waiting", "ended"]
 """Whether a process has the session open, and waits for a person."""
 
 
-class Call(Struct, frozen=True, gc=False, array_like=True):
-    """What one message of the model has used.
+class Call(NamedTuple):
+    """What a line says that a message of the model has used."""
 
-    Attributes:
-        model: the model that said it.
-        totals: the largest numbers that any of its lines has.
-        complete: whether the API had finished counting; otherwise the output is a placeholder.
-    """
-
+    id: int
+    """A checksum of the message's id."""
     model: str
-    totals: Totals
-    complete: bool = False
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_creation_tokens: int
+    cost_usd: float | None
+    complete: bool
+    """Whether the API had finished counting; otherwise the output is a placeholder."""
+
+
+class Noted(NamedTuple):
+    """What was found in some lines of a file that is kept for each line, by checksums of ids."""
+
+    calls: list[Call]
+    boundaries: list[int]
+    """The lines at which the conversation was compacted."""
+    ends: list[int]
+    """The lines to which a title may belong that a CLI up to 1.0 has written into another file."""
+    titles: list[tuple[int, str]]
+    """Such titles, with the line at which the conversation ended then."""
 
 
 class FileFacts(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -77,7 +92,7 @@ class FileFacts(Struct, frozen=True, gc=False, omit_defaults=True):
     branch: str | None = None
     version: str | None = None
     prompts: int = 0
-    replies: int = 0
+    compactions: int = 0
     sidechains: int = 0
     """Subagents in the same file, as CLIs of 1.0 write them."""
     first_prompt: str | None = None
@@ -87,14 +102,8 @@ class FileFacts(Struct, frozen=True, gc=False, omit_defaults=True):
     forked_from: str | None = None
     first_key: str | None = None
     """The first message or compaction, by which a fork is recognised."""
-    boundaries: tuple[str, ...] = ()
-    """The lines at which the conversation was compacted."""
     cost_usd: float | None = None
     model_usage: dict[str, Totals] = {}
-    summaries: dict[str, str] = {}
-    """Titles that CLIs up to 1.0 gave to a conversation, by the line at which it ended then."""
-    ends: frozenset[int] = frozenset()
-    """Checksums of the lines to which such a title may belong."""
 
 
 NOTHING = FileFacts()
@@ -175,6 +184,9 @@ class _Usage(Struct, gc=False):
     cache_creation_input_tokens: int | None = None
 
 
+_NO_USAGE = _Usage()
+
+
 class _Message(Struct, gc=False):
     id: str | None = None
     model: str | None = None
@@ -220,19 +232,22 @@ class FactsReader:
 
     Args:
         facts: what is known from the lines before.
-        calls: what the messages before have used.
     """
 
-    def __init__(self, facts: FileFacts = NOTHING, calls: Mapping[str, Call] = {}) -> None:
+    def __init__(self, facts: FileFacts = NOTHING) -> None:
         self._known: dict[str, Any] = msgspec.structs.asdict(facts)
-        self._known["summaries"] = dict(facts.summaries)
-        self._ends = set(facts.ends)
-        self.calls: dict[str, Call] = dict(calls)
+        self._noted = Noted([], [], [], [])
+        self._last: tuple[str, int] = ("", 0)
 
     @property
     def facts(self) -> FileFacts:
         """What is known so far."""
-        return FileFacts(**{**self._known, "ends": frozenset(self._ends)})
+        return FileFacts(**self._known)
+
+    def take(self) -> Noted:
+        """Return what was noted since the last time; from then on, it is not kept here."""
+        noted, self._noted = self._noted, Noted([], [], [], [])
+        return noted
 
     def feed(self, found: Line) -> None:
         """Take the next line."""
@@ -257,9 +272,7 @@ class FactsReader:
             rest = msgspec.convert(msgspec.to_builtins(entry), _Origin, strict=False)
             self._note_origin(rest)
             if isinstance(entry, AssistantEntry) and entry.message.usage is not None:
-                totals = Totals.of(entry.message.usage)
-                id = entry.message.id or entry.uuid
-                self._count(id, entry.message.model, totals, entry.message.stop_reason is not None)
+                self._count(entry.message, entry.uuid, entry.cost_usd)
             elif isinstance(entry, UserEntry) and entry.is_prompt and not entry.is_sidechain:
                 self._note_prompt(entry.text)
 
@@ -285,31 +298,36 @@ class FactsReader:
 
     def _assistant(self, line: _Scanned) -> None:
         message = line.message
-        if message is None or message.model == SYNTHETIC:
+        if message is not None and message.model != SYNTHETIC:
+            self._count(message, line.uuid, line.cost_usd)
+            self._note_end(line)
+
+    def _count(self, message: _Message | APIMessage, uuid: str | None, cost: float | None) -> None:
+        id = message.id or uuid
+        if id is None or message.model == SYNTHETIC:
             return
-        usage = message.usage or _Usage()
-        totals = Totals(
+        if self._known["first_key"] is None:
+            self._known["first_key"] = id
+        if id != self._last[0]:
+            self._last = (id, checksum(id))
+        usage = message.usage or _NO_USAGE
+        call = Call(
+            self._last[1],
+            message.model or "",
             usage.input_tokens or 0,
             usage.output_tokens or 0,
             usage.cache_read_input_tokens or 0,
             usage.cache_creation_input_tokens or 0,
-            line.cost_usd,
+            cost,
+            message.stop_reason is not None,
         )
-        self._count(message.id or line.uuid, message.model, totals, message.stop_reason is not None)
-        if line.uuid is not None and (line.version or "").startswith("1."):
-            self._ends.add(checksum(line.uuid))
+        calls = self._noted.calls
+        if not calls or calls[-1] != call:  # most lines say what the one before has said
+            calls.append(call)
 
-    def _count(self, id: str | None, model: str | None, totals: Totals, complete: bool) -> None:
-        if id is None:
-            return
-        if self._known["first_key"] is None:
-            self._known["first_key"] = id
-        before = self.calls.get(id)
-        if before is None:
-            self._known["replies"] += 1
-            self.calls[id] = Call(model or "", totals, complete)
-        elif complete > before.complete or not before.totals.covers(totals):
-            self.calls[id] = larger(before, Call(model or before.model, totals, complete))
+    def _note_end(self, line: _Scanned) -> None:
+        if line.uuid is not None and (line.version or "").startswith("1."):
+            self._noted.ends.append(checksum(line.uuid))
 
     def _user(self, line: _Scanned) -> None:
         if line.is_sidechain and line.parent_uuid is None:
@@ -319,8 +337,7 @@ class FactsReader:
         content = bytes(line.message.content)
         if b'"tool_result"' in content:
             return
-        if line.uuid is not None and (line.version or "").startswith("1."):
-            self._ends.add(checksum(line.uuid))
+        self._note_end(line)
         if self._known["first_prompt"] is not None and content[:2] not in (b'"<', b'"[', b"[{"):
             self._known["prompts"] += 1  # its text is not needed any more
             return
@@ -335,7 +352,8 @@ class FactsReader:
 
     def _system(self, line: _Scanned) -> None:
         if line.subtype == "compact_boundary" and line.uuid is not None:
-            self._known["boundaries"] = (*self._known["boundaries"], line.uuid)
+            self._known["compactions"] += 1
+            self._noted.boundaries.append(checksum(line.uuid))
             self._known["first_key"] = self._known["first_key"] or line.uuid
 
     def _custom_title(self, line: _Scanned) -> None:
@@ -349,7 +367,7 @@ class FactsReader:
 
     def _summary(self, line: _Scanned) -> None:
         if line.leaf_uuid and line.summary:
-            self._known["summaries"][line.leaf_uuid] = line.summary
+            self._noted.titles.append((checksum(line.leaf_uuid), line.summary))
 
     def _cost(self, line: _Scanned) -> None:
         if line.total_cost_usd is not None:
@@ -399,53 +417,33 @@ def _parent_in(forked_from: Any) -> str | None:
     return forked_from if isinstance(forked_from, str) else None
 
 
-def larger(one: Call, other: Call) -> Call:
-    """Take what two lines say about the same message: the larger numbers."""
-    totals = one.totals.at_least(other.totals)
-    if totals.cost_usd is None and other.totals.cost_usd is not None:
-        totals = msgspec.structs.replace(totals, cost_usd=other.totals.cost_usd)
-    return Call(one.model or other.model, totals, one.complete or other.complete)
-
-
 # --- one session ---------------------------------------------------------------------------------
 
 
-def counted_once(files: Iterable[Mapping[str, Call]]) -> dict[str, Call]:
-    """Put together what messages in several files have used, each message once."""
-    calls: dict[str, Call] = {}
-    for file in files:
-        for id, call in file.items():
-            before = calls.get(id)
-            calls[id] = call if before is None else larger(before, call)
-    return calls
-
-
 def totals_of(
-    calls: Iterable[Call], prices: PriceTable, reported: Mapping[str, Totals] = {}
+    used: Iterable[tuple[str, Totals]], prices: PriceTable, reported: Mapping[str, Totals] = {}
 ) -> dict[str, Totals]:
     """Add up what messages have used, by model.
 
     Args:
-        calls: the messages.
+        used: models, and what some of their messages have used together.
         prices: what tokens cost, where the CLI has not written it.
         reported: what the CLI itself has counted; it includes what is in no transcript, such as
             the calls that compact a conversation.
     """
     sums: dict[str, Totals] = {}
-    for call in calls:
-        cost = call.totals.cost_usd
-        if cost is None:
-            cost = prices.cost(call.model, call.totals)
-        more = msgspec.structs.replace(
-            call.totals, cost_usd=cost, calls=1, estimated=not call.complete
-        )
-        sums[call.model] = sums.get(call.model, Totals()) + more
-    for model, used in reported.items():
+    for model, totals in used:
+        if totals.cost_usd is None:
+            totals = msgspec.structs.replace(totals, cost_usd=prices.cost(model, totals))
+        sums[model] = sums.get(model, Totals()) + totals
+    for model, used_there in reported.items():
         name = model.partition("[")[0] if model not in sums else model
         known = sums.get(name, Totals())
-        if used.covers(known):
+        if used_there.covers(known):
             # A message that was broken off is not in it.
-            sums[name] = msgspec.structs.replace(used, calls=known.calls, estimated=known.estimated)
+            sums[name] = msgspec.structs.replace(
+                used_there, calls=known.calls, estimated=known.estimated
+            )
     return sums
 
 
@@ -453,17 +451,16 @@ def combine(
     id: str,
     folder: str,
     main: FileFacts,
-    agents: Iterable[FileFacts],
-    calls: Mapping[str, Call],
+    agents: Sequence[FileFacts],
+    used: Sequence[tuple[str, Totals]],
     prices: Mapping[str, Price] | None = None,
 ) -> SessionInfo:
     """Put together what the files of a session say. What is on disk is added by the caller."""
     table = PriceTable(prices)
-    for model, used in main.model_usage.items():
-        table.learn(model, used)
+    for model, totals in main.model_usage.items():
+        table.learn(model, totals)
     reported = {} if prices else main.model_usage
-    usage = totals_of(calls.values(), table, reported)
-    agents = list(agents)
+    usage = totals_of(used, table, reported)
     title, source = title_of(main)
     return SessionInfo(
         id=id,
@@ -481,9 +478,9 @@ def combine(
         begin=as_time(main.begin),
         end=as_time(max((it.end for it in [main, *agents] if it.end), default=None)),
         prompts=main.prompts,
-        replies=len(calls),
+        replies=sum(totals.calls for _, totals in used),
         agents=len(agents) + main.sidechains,
-        compactions=len(main.boundaries),
+        compactions=main.compactions,
         totals=sum(usage.values(), Totals()),
         usage=usage,
         bad_lines=main.bad_lines + sum(it.bad_lines for it in agents),

@@ -287,10 +287,10 @@ def lines_of(file: IO[bytes], start: int = 0) -> Iterator[Line]:
     framing, offset = Lines(), start
     for chunk in iter(partial(file.read, CHUNK), b""):
         for line in framing.feed(chunk):
-            found = Line(offset, line)
-            offset += found.length + 1
-            if found.length:
-                yield found
+            length = len(line) if isinstance(line, bytes) else line.length
+            if length:
+                yield Line(offset, line)
+            offset += length + 1
     for line in framing.end():
         yield Line(offset, line, is_complete=False)
 

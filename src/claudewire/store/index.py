@@ -29,10 +29,11 @@ import msgspec
 from msgspec.structs import replace
 
 from ..tracking import Price
-from .facts import Call, FactsReader, FileFacts, SessionInfo, checksum, combine, counted_once
+from .facts import FactsReader, FileFacts, Noted, SessionInfo, checksum, combine
 from .files import Found, Stamp, StoreError, find_sessions, lines_of, open_inside
 from .query import Query, fts_expression, matcher
 from .texts import Texts, texts_of, well_formed
+from .usage import INDEX, TABLE, Used, add_calls, forget_calls, used_in_file, used_in_files
 
 __all__ = ["Index", "Place", "check_cancelled", "default_index"]
 
@@ -40,11 +41,14 @@ log: logging.Logger = logging.getLogger("claudewire.store")
 
 T = TypeVar("T")
 
-VERSION = 3
+VERSION = 4
 """Of the tables below; an index with another one is made anew."""
 
 BUSY = 10.0
 """Seconds to wait for another process that writes to the index."""
+
+PIECE = 4_096
+"""Lines of which something is in memory while a file is read."""
 
 AT_ONCE = 64
 """Files that are indexed in one transaction: what is lost if the work is cancelled."""
@@ -61,12 +65,15 @@ WEIGHTS = "3.0, 2.0, 1.0, 1.0"
 _TABLES = f"""
 CREATE TABLE IF NOT EXISTS files (
     id INTEGER PRIMARY KEY, path TEXT UNIQUE NOT NULL, inode INTEGER, size INTEGER, mtime INTEGER,
-    offset INTEGER NOT NULL, mark BLOB, facts BLOB, calls BLOB,
+    offset INTEGER NOT NULL DEFAULT 0, mark BLOB, facts BLOB,
     searched INTEGER NOT NULL DEFAULT 0, session TEXT);
-CREATE TABLE IF NOT EXISTS sessions (path TEXT PRIMARY KEY, stamps BLOB, info BLOB);
-CREATE TABLE IF NOT EXISTS seen (
-    call INTEGER, begin TEXT, session TEXT, PRIMARY KEY (call, session)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS ends (line INTEGER, path TEXT, PRIMARY KEY (line, path)) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS files_of_session ON files (session);
+CREATE TABLE IF NOT EXISTS sessions (path TEXT PRIMARY KEY, stamps BLOB, info BLOB, begin TEXT);
+{TABLE}
+CREATE TABLE IF NOT EXISTS boundaries (
+    line INTEGER, file INTEGER, PRIMARY KEY (line, file)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS ends (
+    line INTEGER, file INTEGER, PRIMARY KEY (line, file)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS titles (line INTEGER PRIMARY KEY, title TEXT);
 CREATE TABLE IF NOT EXISTS places (
     id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER NOT NULL, offset INTEGER, length INTEGER,
@@ -82,12 +89,21 @@ CREATE VIRTUAL TABLE IF NOT EXISTS texts
 CANDIDATES = 5_000
 """Lines that are ranked, the newest: ranking takes longest, and says little of a common word."""
 
+_VALUES = "SELECT value FROM json_each(?)"
+
 _NEWEST = """texts.rowid >= coalesce(
     (SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rowid DESC LIMIT 1 OFFSET {}),
     0)"""
 
+_PARENT = """
+SELECT sessions.path FROM files JOIN sessions USING (path)
+WHERE files.id IN (
+    SELECT file FROM calls WHERE id = ? UNION ALL SELECT file FROM boundaries WHERE line = ?)
+AND sessions.path != ? AND begin < ? ORDER BY begin DESC LIMIT 1
+"""
+"""The last session before a time with a message or compaction: a fork of it begins with that."""
+
 _facts = msgspec.msgpack.Decoder(FileFacts).decode
-_calls = msgspec.msgpack.Decoder(dict[str, Call]).decode
 _info = msgspec.msgpack.Decoder(SessionInfo).decode
 _packed = msgspec.msgpack.Encoder().encode
 
@@ -303,7 +319,8 @@ class Index:
         with _transaction(database):
             for stamp in loose:
                 try:
-                    facts, _ = self._read_file(database, stamp)
+                    with _savepoint(database):
+                        _, facts = self._read_file(database, stamp)
                 except StoreError as error:  # removed just now, or not readable
                     log.warning("%s", error)
                     continue
@@ -318,68 +335,76 @@ class Index:
 
     def _read_session(self, database: sqlite3.Connection, found: Found) -> None:
         try:
-            read = [self._read_file(database, stamp, found.main.path) for stamp in found.stamps]
+            with _savepoint(database):
+                files = [self._read_file(database, it, found.main.path) for it in found.stamps]
         except StoreError as error:  # removed just now, or not readable
             log.warning("%s", error)
             return
-        (main, _), *agents = read
-        calls = counted_once(calls for _, calls in read)
-        info = combine(found.id, found.folder, main, [it for it, _ in agents], calls, self._prices)
+        (_, main), *agents = files
+        numbers = [id for id, _ in files]
+        if found.main.path in self._known:
+            _forget_files(database, found.main.path, numbers)
+        info = combine(
+            found.id,
+            found.folder,
+            main,
+            [facts for _, facts in agents],
+            _used_by_session(database, numbers),
+            self._prices,
+        )
         info = replace(
             info,
             path=found.main.path,
             size=sum(stamp.size for stamp in found.stamps),
             modified=max(stamp.mtime_ns for stamp in found.stamps) / 1e9,
         )
-        database.execute(
-            "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?)",
-            (found.main.path, _encode(found.stamps), _encode(info)),
-        )
-        keys = (*calls, *main.boundaries)
         begin = None if main.begin is None else well_formed(main.begin)
-        seen = ((checksum(key), begin, found.main.path) for key in keys)
-        database.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", seen)
-        ends = ((line, found.main.path) for line in main.ends)
-        database.executemany("INSERT OR IGNORE INTO ends VALUES (?, ?)", ends)
-        titles = ((checksum(line), well_formed(it)) for line, it in main.summaries.items())
-        database.executemany("INSERT OR REPLACE INTO titles VALUES (?, ?)", titles)
+        database.execute(
+            "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?)",
+            (found.main.path, _encode(found.stamps), _encode(info), begin),
+        )
 
     def _read_file(
         self, database: sqlite3.Connection, stamp: Stamp, session: str | None = None
-    ) -> tuple[FileFacts, dict[str, Call]]:
-        """Read what is new in a file; what it says as a whole comes back."""
+    ) -> tuple[int, FileFacts]:
+        """Read what is new in a file; its number, and what it says as a whole, come back."""
         row = database.execute(
-            "SELECT inode, size, mtime, offset, mark, facts, calls FROM files WHERE path = ?",
+            "SELECT id, inode, size, mtime, offset, mark, facts FROM files WHERE path = ?",
             (stamp.path,),
         ).fetchone()
-        if row is not None and stamp[1:] == row[:3]:
-            return _facts(row[5]), _calls(row[6])
+        if row is not None and stamp[1:] == row[1:4]:
+            database.execute(
+                "UPDATE files SET session = coalesce(?, session) WHERE id = ?", (session, row[0])
+            )
+            return row[0], _facts(row[6])
         with open_inside(stamp.path, self._root) as file:
-            grown = row is not None and stamp.inode == row[0] and _mark(file, row[3]) == row[4]
-            start = row[3] if grown else 0
-            reader = FactsReader(_facts(row[5]), _calls(row[6])) if grown else FactsReader()
+            if row is None:
+                id, start, reader = _new_number(database, stamp.path), 0, FactsReader()
+            elif stamp.inode == row[1] and _mark(file, row[4]) == row[5]:
+                id, start, reader = row[0], row[4], FactsReader(_facts(row[6]))
+            else:  # it was rewritten
+                _forget_lines(database, row[0])
+                id, start, reader = row[0], 0, FactsReader()
             for count, line in enumerate(lines_of(file, start)):
                 if line.is_complete or _is_object(line.line):
                     reader.feed(line)
                     start = line.offset + line.length + line.is_complete
-                if count % 4096 == 0:
+                if count % PIECE == PIECE - 1:
                     check_cancelled()
+                    _add_noted(database, id, reader.take())
             mark = _mark(file, start)
-        if row is not None and not grown:
-            _forget_texts(database, stamp.path)
+        _add_noted(database, id, reader.take())
         facts = reader.facts
         database.execute(
-            "INSERT INTO files (path, inode, size, mtime, offset, mark, facts, calls, session)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET"
-            " inode = excluded.inode, size = excluded.size, mtime = excluded.mtime,"
-            " offset = excluded.offset, mark = excluded.mark, facts = excluded.facts,"
-            " calls = excluded.calls, session = coalesce(excluded.session, session)",
-            (*stamp, start, mark, _encode(facts), _encode(reader.calls), session),
+            "UPDATE files SET inode = ?, size = ?, mtime = ?, offset = ?, mark = ?, facts = ?,"
+            " session = coalesce(?, session) WHERE id = ?",
+            (*stamp[1:], start, mark, _encode(facts), session, id),
         )
-        return facts, reader.calls
+        return id, facts
 
     def _find_parents(self, database: sqlite3.Connection, changed: Iterable[Found]) -> None:
         """Find the sessions that others are forks of: older ones with the same messages."""
+        database.execute(INDEX)
         for it in changed:
             row = database.execute(
                 "SELECT sessions.info, files.facts FROM sessions JOIN files USING (path)"
@@ -390,10 +415,9 @@ class Index:
                 continue
             info, facts = _info(row[0]), _facts(row[1])
             if info.parent is None and facts.first_key is not None and facts.begin is not None:
+                key = checksum(facts.first_key)
                 parent = database.execute(
-                    "SELECT session FROM seen WHERE call = ? AND session != ? AND begin < ?"
-                    " ORDER BY begin DESC LIMIT 1",
-                    (checksum(facts.first_key), it.main.path, facts.begin),
+                    _PARENT, (key, key, it.main.path, well_formed(facts.begin))
                 ).fetchone()
                 if parent is not None:
                     _save(database, replace(info, parent=Path(parent[0]).stem))
@@ -402,24 +426,20 @@ class Index:
         """Give sessions the titles that CLIs up to 1.0 have written into other files."""
         rows = database.execute(
             "SELECT sessions.info, title FROM titles JOIN ends USING (line)"
-            " JOIN sessions USING (path)"
+            " JOIN files ON files.id = ends.file JOIN sessions ON sessions.path = files.path"
         ).fetchall()
         for data, title in rows:
             info = _info(data)
             if info.title_source in (None, "prompt"):
                 _save(database, replace(info, title=title, title_source="summary"))
 
-    # --- all calls -------------------------------------------------------------------------------
+    # --- all messages ----------------------------------------------------------------------------
 
-    def calls(self, paths: Iterable[str]) -> dict[str, Call]:
-        """Return what the messages of some sessions have used, each message once."""
-
-        def read(database: sqlite3.Connection) -> dict[str, Call]:
-            wanted = set(paths)
-            rows = database.execute("SELECT session, calls FROM files WHERE session IS NOT NULL")
-            return counted_once(_calls(calls) for session, calls in rows if session in wanted)
-
-        return self._with(read)
+    def used(self, paths: Iterable[str]) -> Used:
+        """Add up what the messages of some sessions have used, each message once."""
+        files = f"SELECT id FROM files WHERE session IN ({_VALUES})"
+        wanted = _json(list(paths))
+        return self._with(lambda database: used_in_files(database, files, wanted))
 
     # --- texts -----------------------------------------------------------------------------------
 
@@ -449,9 +469,8 @@ class Index:
             conditions.append("places.time < ?")
             values.append(_utc(query.until))
         if files is not None:
-            # One value: SQLite allows 32,766 of them, and there may be more sessions.
-            conditions.append("files.session IN (SELECT value FROM json_each(?))")
-            values.append(msgspec.json.encode([info.path for info in files]).decode())
+            conditions.append(f"files.session IN ({_VALUES})")
+            values.append(_json([info.path for info in files]))
         if len(conditions) == 1:
             rows = self._rows(database, [*conditions, _NEWEST.format(CANDIDATES)], values, limit)
             if len(rows) >= limit:
@@ -574,19 +593,54 @@ def _save(database: sqlite3.Connection, info: SessionInfo) -> None:
 
 def _forget(database: sqlite3.Connection, path: str) -> None:
     """Remove a session that is no longer on disk."""
-    files = database.execute("SELECT path FROM files WHERE session = ?", (path,)).fetchall()
-    for (file,) in files:
-        _forget_texts(database, file)
-        database.execute("DELETE FROM files WHERE path = ?", (file,))
-    for table, column in (("sessions", "path"), ("seen", "session"), ("ends", "path")):
-        database.execute(f"DELETE FROM {table} WHERE {column} = ?", (path,))
+    _forget_files(database, path)
+    database.execute("DELETE FROM sessions WHERE path = ?", (path,))
 
 
-def _forget_texts(database: sqlite3.Connection, path: str) -> None:
-    database.execute(
-        "DELETE FROM places WHERE file = (SELECT id FROM files WHERE path = ?)", (path,)
-    )
-    database.execute("UPDATE files SET searched = 0 WHERE path = ?", (path,))
+def _forget_files(database: sqlite3.Connection, session: str, without: Sequence[int] = ()) -> None:
+    """Remove the files of a session, except some."""
+    rows = database.execute("SELECT id FROM files WHERE session = ?", (session,)).fetchall()
+    for file in {id for (id,) in rows}.difference(without):
+        _forget_lines(database, file)
+        database.execute("DELETE FROM files WHERE id = ?", (file,))
+
+
+def _used_by_session(database: sqlite3.Connection, files: Sequence[int]) -> Used:
+    if len(files) == 1:
+        return used_in_file(database, files[0])
+    return used_in_files(database, _VALUES, _json(files))
+
+
+def _json(values: Sequence[object]) -> str:
+    """Put many values into one: SQLite allows 32,766 of them, and there may be more sessions."""
+    return msgspec.json.encode(values).decode()
+
+
+def _new_number(database: sqlite3.Connection, path: str) -> int:
+    row = database.execute("INSERT INTO files (path) VALUES (?)", (path,)).lastrowid
+    assert row is not None  # what was inserted has a number
+    return row
+
+
+def _add_noted(database: sqlite3.Connection, file: int, noted: Noted) -> None:
+    """Keep what was found in some lines of a file."""
+    if noted.calls:
+        add_calls(database, file, noted.calls)
+    for table, lines in (("boundaries", noted.boundaries), ("ends", noted.ends)):
+        if lines:
+            rows = ((line, file) for line in lines)
+            database.executemany(f"INSERT OR IGNORE INTO {table} VALUES (?, ?)", rows)
+    if noted.titles:
+        titles = ((line, well_formed(title)) for line, title in noted.titles)
+        database.executemany("INSERT OR REPLACE INTO titles VALUES (?, ?)", titles)
+
+
+def _forget_lines(database: sqlite3.Connection, file: int) -> None:
+    """Remove what was found in the lines of a file that was rewritten, or is no longer there."""
+    forget_calls(database, file)
+    for table in ("boundaries", "ends", "places"):
+        database.execute(f"DELETE FROM {table} WHERE file = ?", (file,))
+    database.execute("UPDATE files SET searched = 0 WHERE id = ?", (file,))
 
 
 def _mark(file: Any, offset: int) -> bytes:
@@ -612,6 +666,21 @@ def _transaction(database: sqlite3.Connection) -> Iterator[None]:
             database.execute("ROLLBACK")
         raise
     database.execute("COMMIT")
+
+
+@contextlib.contextmanager
+def _savepoint(database: sqlite3.Connection) -> Iterator[None]:
+    """Do something inside a transaction completely, or not at all."""
+    database.execute("SAVEPOINT one")
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(sqlite3.Error):
+            database.execute("ROLLBACK TO one")
+        raise
+    finally:
+        with contextlib.suppress(sqlite3.Error):
+            database.execute("RELEASE one")
 
 
 def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:
