@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.helpers.real_clis import VERSIONS
 
-from claudewire.store import AssistantEntry, BlockingSessions, SystemEntry, UserEntry
+from claudewire.store import (
+    AssistantEntry,
+    BlockingSessions,
+    Entry,
+    StoreError,
+    SystemEntry,
+    UserEntry,
+)
 from claudewire.store.entries import BadLine, UnknownEntry, read_entry
 from claudewire.tracking import Totals
 from claudewire.wire import ToolUseBlock
@@ -190,3 +199,48 @@ def test_a_file_with_nothing_but_a_title_for_another_session_is_no_session(tmp_p
     sessions = BlockingSessions(sample("1.0.128", tmp_path), index=tmp_path / "index.db")
     assert len(list((SAMPLES / "1.0.128").rglob("*.jsonl"))) == 4
     assert len(sessions.list()) == 3
+
+
+def shape(sessions: BlockingSessions, id: str) -> list[tuple[Any, ...]]:
+    """The subagents of a session: what they were started by, and what they said."""
+    transcript = sessions.open(id)
+    return [
+        (it.type, it.tool_use_id, it.depth, texts(transcript.entries(agent=it.id)))
+        for it in transcript.agents()
+    ]
+
+
+def texts(entries: Iterable[Entry]) -> list[str]:
+    return [it.text for it in entries if isinstance(it, UserEntry | AssistantEntry)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_fork_has_the_subagents_that_were_started_by_then(
+    sessions: BlockingSessions, version: str
+) -> None:
+    fork = sessions.fork(MAIN)
+    assert len(shape(sessions, MAIN)) == 1
+    assert shape(sessions, fork.id) == shape(sessions, MAIN)
+    before, after = sessions.open(MAIN), sessions.open(fork.id)
+    assert texts(after.conversation()) == texts(before.conversation())
+    assert {it.kind for it in after.findings()} <= {it.kind for it in before.findings()}
+    first = next(it for it in before.conversation() if isinstance(it, AssistantEntry))
+    assert shape(sessions, sessions.fork(MAIN, at=first.uuid).id) == []
+    assert shape(sessions, sessions.fork(fork.id).id) == shape(sessions, MAIN)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_session_is_imported_beside_itself_under_a_new_id(
+    sessions: BlockingSessions, version: str, tmp_path: Path
+) -> None:
+    path = sessions.export(MAIN, tmp_path / "out.zip", redact=False)
+    with pytest.raises(StoreError, match=f"There is a session {MAIN} already, in -project"):
+        sessions.import_(path, cwd=tmp_path)
+    assert sessions.list(project=tmp_path) == []
+    copy = sessions.import_(path, cwd=tmp_path, new_id=True)
+    assert copy.id != MAIN
+    assert shape(sessions, copy.id) == shape(sessions, MAIN)
+    transcript = sessions.open(copy.id)
+    entries = [*transcript.entries(), *transcript.entries(agent=transcript.agents()[0].id)]
+    assert MAIN not in {it.session_id for it in entries}
+    assert texts(transcript.conversation()) == texts(sessions.open(MAIN).conversation())

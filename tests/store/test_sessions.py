@@ -242,6 +242,41 @@ def test_subagents_of_older_clis_lie_beside_their_session(
     (agent,) = blocking.open(MAIN).agents()
     assert (agent.id, agent.tool_use_id) == ("x", "toolu_1")
 
+    (forked,) = blocking.open(blocking.fork(MAIN).id).agents()
+    assert (forked.id, forked.tool_use_id) == ("x", "toolu_1")
+    assert blocking.archive(older_than=timedelta(0))
+    blocking.delete(MAIN)
+    assert not side.path.exists()
+    assert (config / "projects" / "-project" / "agent-y.jsonl").exists()
+    blocking.restore(MAIN)
+    assert blocking.info(MAIN).agents == 1
+    blocking.delete(MAIN)
+    assert blocking.unarchive(MAIN).agents == 1
+    assert blocking.totals()["claude-opus-5-5"].calls == 4
+
+
+def test_a_subagent_of_which_nobody_says_who_started_it_is_in_a_fork_from_its_time_on(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    conversation(config)
+    side = Writer(config, "agent-compact")
+    side.user("Sum it up", sessionId=MAIN, timestamp="2026-11-17T10:00:04.000Z")
+    assert blocking.fork(MAIN, at="u2").agents == 0
+    assert blocking.fork(MAIN, at="u5").agents == 1
+
+
+def test_a_subagent_that_is_removed_counts_no_longer(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    main = conversation(config)
+    side = Writer(config, f"{MAIN}/subagents/agent-x")
+    side.model("Seen", usage={"input_tokens": 1000})
+    assert blocking.totals()["claude-opus-5-5"].input_tokens == 1030
+    side.path.unlink()
+    main.user("More")
+    assert blocking.info(MAIN).totals.input_tokens == 30
+    assert blocking.totals()["claude-opus-5-5"].input_tokens == 30
+
 
 # --- facts ---------------------------------------------------------------------------------------
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from claudewire.errors import Cause, CLIError
 from claudewire.launch import SessionLock
 from claudewire.store import BlockingSessions, StoreError, writing
 
-from .made import MAIN, PLAIN, conversation
+from .made import MAIN, PLAIN, Writer, conversation
 
 SOON = 60
 
@@ -78,6 +80,75 @@ def _die_after(count: int) -> None:
         setattr(os, name, counted(getattr(os, name)))
 
 
+THIRD = f"{MAIN[:-1]}3"
+FOURTH = f"{MAIN[:-1]}4"
+CHANGES: dict[str, Callable[[BlockingSessions, Path], object]] = {
+    **ACTIONS,
+    "tag": lambda sessions, config: sessions.tag(MAIN, "tagged"),
+    "restore": lambda sessions, config: sessions.restore(THIRD),
+    "archive": lambda sessions, config: sessions.archive(older_than=timedelta(0)),
+    "unarchive": lambda sessions, config: sessions.unarchive(FOURTH),
+    "move": lambda sessions, config: sessions.resume(MAIN, cwd=config),
+}
+
+
+def fail_at(count: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let a write fail as on a disk that is read-only; which one it was comes back."""
+    left, failed = iter(range(count)), list[str]()
+
+    def counted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def replaced(*args: Any, **kwargs: Any) -> Any:
+            writes = name != "open" or args[1] & (os.O_CREAT | os.O_RDWR | os.O_WRONLY)
+            if writes and not failed and next(left, None) is None:
+                failed.append(name)
+                raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(args[0]))
+            return call(*args, **kwargs)
+
+        return replaced
+
+    for name in ("open", "write", "link", "rename", "fsync", "mkdir"):
+        monkeypatch.setattr(os, name, counted(name, getattr(os, name)))
+    return failed
+
+
+def everything(config: Path) -> dict[str, bytes | None]:
+    """All files and folders of a configuration folder."""
+    found = (path for path in config.rglob("*") if ".db" not in path.name)
+    return {str(it): it.read_bytes() if it.is_file() else None for it in found}
+
+
+def with_subagents(config: Path, id: str) -> Writer:
+    """Write a session with all that one can have beside it."""
+    writer = conversation(config, id)
+    subagent = {"type": "user", "sessionId": id, "message": {"role": "user", "content": "x"}}
+    files = {
+        f"{id}/subagents/agent-a1.jsonl": json.dumps(subagent) + "\n",
+        f"{id}/subagents/agent-a1.meta.json": "{}",
+        f"{id}/tool-results/long.txt": "no newline",
+        f"agent-{id[-1]}.jsonl": json.dumps(subagent) + "\n",
+    }
+    for name, text in files.items():
+        path = writer.path.parent / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return writer
+
+
+def filled(config: Path, source: Path) -> BlockingSessions:
+    """A folder in which everything can be tried: here, in the trash, and in the archive."""
+    sessions = BlockingSessions(config, index=config / "index.db")
+    with_subagents(config, FOURTH)
+    sessions.archive(older_than=timedelta(0))
+    sessions.delete(FOURTH)
+    sessions.empty_trash()
+    with_subagents(config, THIRD)
+    sessions.delete(THIRD)
+    with_subagents(config, MAIN)
+    shutil.copy(source, config / "in.zip")
+    sessions.list()
+    return sessions
+
+
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -125,6 +196,82 @@ def test_killed_at_every_write_the_files_are_whole(tmp_path: Path, action: str) 
         if is_done:
             break
     assert 1 < count < 59
+
+
+@pytest.mark.parametrize("action", CHANGES)
+def test_a_write_that_fails_is_an_error_of_ours_and_leaves_everything_as_it_was(
+    tmp_path: Path, action: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_subagents(tmp_path / "other", PLAIN)
+    BlockingSessions(tmp_path / "other").export(PLAIN, tmp_path / "in.zip", redact=False)
+    filled(tmp_path / "filled", tmp_path / "in.zip").close()
+    errors: list[StoreError] = []
+    for count in range(80):
+        config = tmp_path / str(count)
+        shutil.copytree(tmp_path / "filled", config)
+        before, already = everything(config), len(errors)
+        with monkeypatch.context() as patch, BlockingSessions(config, index=None) as sessions:
+            sessions.list()
+            failed = fail_at(count, patch)
+            try:
+                CHANGES[action](sessions, config)
+            except StoreError as error:
+                errors.append(error)
+        assert (everything(config) == before) == (len(errors) > already), failed
+        if not failed:
+            break
+    assert 1 < count < 79
+    assert errors
+    assert all("Read-only file system" in str(error) for error in errors)
+
+
+def test_what_cannot_be_deleted_for_good_is_an_error(
+    config: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    conversation(config)
+    sessions = BlockingSessions(config)
+
+    def refused(path: Path) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    sessions.delete(MAIN)
+    monkeypatch.setattr(shutil, "rmtree", refused)
+    with pytest.raises(StoreError, match="cannot be deleted: Read-only file system"):
+        sessions.empty_trash()
+    assert sessions.restore(MAIN).prompts == 2  # only its place in the trash is still there
+    assert "cannot be deleted" in caplog.text
+
+
+def test_a_session_on_another_disk_than_the_trash_is_deleted_and_restored(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_subagents(config, MAIN)
+    before = everything(config / "projects")
+    rename = os.rename
+
+    def elsewhere(source: Any, target: Any) -> None:
+        if ("trash" in str(source)) != ("trash" in str(target)):
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "rename", elsewhere)
+    sessions = BlockingSessions(config)
+    sessions.delete(MAIN)
+    assert [it for it in everything(config / "projects").values() if it is not None] == []
+    sessions.restore(MAIN)
+    assert everything(config / "projects") == before
+
+
+def test_without_a_place_for_locks_sessions_are_listed_and_not_changed(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation(config)
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    sessions = BlockingSessions(config)
+    assert [info.id for info in sessions.list()] == [MAIN]
+    with pytest.raises(StoreError, match="cannot be locked"):
+        sessions.rename(MAIN, "New")
 
 
 def test_a_line_is_added_after_half_a_line(config: Path) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from .._package import lazy_exports
 
 if TYPE_CHECKING:
-    from .blocking import BlockingSessions, Hit, Trashed
+    from .blocking import BlockingSessions, Hit
     from .entries import (
         AssistantEntry,
         AttachmentEntry,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         StoreKey,
     )
     from .transcript import AgentInfo, BlockingTranscript, BranchInfo, Finding
+    from .trash import Trashed
 
 __all__ = [
     "AgentInfo",
@@ -77,7 +78,7 @@ if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            ".blocking": "BlockingSessions Hit Trashed",
+            ".blocking": "BlockingSessions Hit",
             ".entries": """
                 AssistantEntry AttachmentEntry BadLine Entry SystemEntry UnknownEntry UserEntry
                 read_entry
@@ -91,5 +92,6 @@ if not TYPE_CHECKING:  # or type checkers would take any name for one of ours
                 DirectoryStore FoldSummary SessionStore SqliteStore StoreKey StoredSession
                 """,
             ".transcript": "AgentInfo BlockingTranscript BranchInfo Finding",
+            ".trash": "Trashed",
         },
     )

@@ -6,7 +6,6 @@ import builtins
 import logging
 import os
 import re
-import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,7 +22,7 @@ from msgspec.structs import replace
 from ..errors import Cause, CLIError
 from ..options import Options
 from ..tracking import Price, PriceTable, Totals
-from .bundle import DAMAGED, Bundle, not_imported, read_bundle, write_bundle
+from .bundle import DAMAGED, Bundle, not_imported, read_bundle, renamed, write_bundle
 from .entries import read_entry
 from .export import ExportFormat, export_transcript, format_of
 from .facts import SessionInfo, totals_of
@@ -35,16 +34,18 @@ from .files import (
     find_sessions,
     open_inside,
     project_folder,
+    session_files,
 )
-from .forking import forked_lines
+from .forking import forked_files
 from .index import Index, Place, default_index
 from .query import Query, fold, parse_query
 from .running import Running, who_runs
 from .texts import ROLES, shown_text, texts_of
 from .transcript import BlockingTranscript
-from .writing import add_line, check_idle, encode_line, exclusive, new_file
+from .trash import Trash, Trashed
+from .writing import add_line, check_idle, encode_line, exclusive, new_file, steps
 
-__all__ = ["BlockingSessions", "Hit", "Trashed"]
+__all__ = ["BlockingSessions", "Hit"]
 
 log: logging.Logger = logging.getLogger("claudewire.store")
 
@@ -85,22 +86,6 @@ class Hit(Struct, frozen=True):
     agent: str | None = None
 
 
-class Trashed(Struct, frozen=True):
-    """A session in the trash.
-
-    Attributes:
-        id: the session.
-        folder: the name of the folder that it was in.
-        deleted: when it was deleted, in seconds since 1970.
-        path: where it is now.
-    """
-
-    id: str
-    folder: str
-    deleted: float
-    path: str
-
-
 class BlockingSessions:
     """The conversations that the CLI keeps on disk.
 
@@ -126,6 +111,7 @@ class BlockingSessions:
         self._is_default = given is None
         self.root: Path = self.config_dir / "projects"
         path = default_index(self.config_dir) if index is None else Path(index).expanduser()
+        self._trash = Trash(self.config_dir / "claudewire" / "trash", self.root)
         self._prices = prices
         self._index = Index(path, self.root, prices=prices, tool_output=tool_output)
         self._warned = False
@@ -313,34 +299,11 @@ class BlockingSessions:
         info = self.info(id)
         check_idle(info.id, self.config_dir, "deleted")
         with exclusive(info.id, self.config_dir):
-            check_inside(info.path, self.root)
-            trashed = Trashed(info.id, info.folder, time.time(), "")
-            place = self._trash / f"{int(trashed.deleted * 1000)}-{info.id}"
-            place.mkdir(mode=0o700, parents=True)
-            trashed = replace(trashed, path=str(place))
-            (place / "session.json").write_bytes(msgspec.json.encode(trashed))
-            folder = Path(info.path).with_suffix("")
-            # The session itself goes first: without it, what is left is not found.
-            os.rename(info.path, place / f"{info.id}.jsonl")
-            if folder.is_dir() and not folder.is_symlink():
-                os.rename(folder, place / info.id)
-        return trashed
-
-    @property
-    def _trash(self) -> Path:
-        return self.config_dir / "claudewire" / "trash"
+            return self._trash.put(info)
 
     def trash(self) -> builtins.list[Trashed]:
         """Return what is in the trash, the last first."""
-        found = []
-        for path in sorted(self._trash.glob("*/session.json"), reverse=True):
-            try:
-                it = msgspec.json.decode(path.read_bytes(), type=Trashed)
-                # What it says itself may no longer be so, and what is there will be deleted.
-                found.append(replace(it, path=str(path.parent)))
-            except (OSError, msgspec.MsgspecError) as error:
-                log.warning("%s cannot be read: %s", path, error)
-        return found
+        return self._trash.list()
 
     def restore(self, id: str) -> SessionInfo:
         """Take a session out of the trash, the last one with this id.
@@ -348,33 +311,17 @@ class BlockingSessions:
         Raises:
             StoreError: it is not in the trash, or there is one with this id again.
         """
-        trashed = next((it for it in self.trash() if it.id == id), None)
-        if trashed is None:
-            raise SessionNotFound(f"There is no session {id} in the trash")
-        place, target = Path(trashed.path), self.root / trashed.folder / f"{id}.jsonl"
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        check_inside(target, self.root)
+        trashed = self._trash.find(id)
         with exclusive(id, self.config_dir):
-            if (place / id).is_dir() and not target.with_suffix("").exists():
-                os.rename(place / id, target.with_suffix(""))
-            try:
-                os.link(place / f"{id}.jsonl", target)
-            except FileExistsError:
-                raise StoreError(
-                    f"There is a session {id} again", advice="Delete or rename that one first."
-                ) from None
-        shutil.rmtree(place)
+            self._trash.restore(trashed)
         return self.info(id)
 
     def empty_trash(self, *, older_than: timedelta = timedelta(0)) -> int:
         """Delete for good what has been in the trash for so long; return how many sessions."""
-        old = [it for it in self.trash() if it.deleted <= time.time() - older_than.total_seconds()]
-        for it in old:
-            shutil.rmtree(it.path)
-        return len(old)
+        return self._trash.empty(older_than)
 
     def fork(self, id: str, *, at: str | None = None, title: str | None = None) -> SessionInfo:
-        """Make a new session that begins like another.
+        """Make a new session that begins like another, with the subagents that it had by then.
 
         Args:
             id: the session.
@@ -386,8 +333,9 @@ class BlockingSessions:
         """
         source = self.open(id)
         new = str(uuid.uuid4())
-        lines = forked_lines(source, new, at, _one_line(title or "") or None)
-        new_file(Path(source.info.path).with_name(f"{new}.jsonl"), lines)
+        with steps(f"The session {source.id} cannot be forked") as step:
+            for path, lines in forked_files(source, new, at, _one_line(title or "") or None):
+                step.make(path, lines)
         return self.info(new)
 
     def resume(
@@ -428,11 +376,10 @@ class BlockingSessions:
         target = self.root / folder / f"{info.id}.jsonl"
         if folder == info.folder or target.exists():
             return
-        found = next(it for it in find_sessions(self.root)[0] if it.main.path == info.path)
-        for stamp in reversed(found.stamps):
-            relative = Path(stamp.path).relative_to(Path(info.path).parent)
-            with open_inside(stamp.path, self.root) as file:
-                new_file(target.parent / relative, iter(lambda: file.read(1 << 20), b""))
+        with steps(f"The session {info.id} cannot be copied to {folder}") as step:
+            for place, path in session_files(Path(info.path), self.root).items():
+                if not (target.parent / place).exists():
+                    step.copy(path, target.parent / place, self.root)
 
     # --- out and in ------------------------------------------------------------------------------
 
@@ -483,45 +430,51 @@ class BlockingSessions:
         return target
 
     def import_(
-        self, path: str | os.PathLike[str], *, cwd: str | os.PathLike[str] | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        new_id: bool = False,
     ) -> SessionInfo:
         """Take in a session that was exported as `.zip` or `.jsonl`, here or elsewhere.
 
         Args:
             path: the file.
             cwd: the directory that it shall belong to; the one it came from unless given.
+            new_id: give it a new id, to have it beside the session that it was exported from.
 
         Raises:
-            StoreError: the file is not what it should be, or there is a session with its id.
+            StoreError: the file is not what it should be, or there is a session with its id, in
+                whatever project.
         """
         source = Path(path).expanduser()
         bundle = read_bundle(source)
         directory = bundle.cwd if cwd is None else os.fspath(cwd)
+        id = str(uuid.uuid4()) if new_id else bundle.id
         try:
             folder = project_folder(directory) if directory else bundle.folder
-            target = self.root / folder / f"{bundle.id}.jsonl"
-            check_inside(target, self.root)
-            with exclusive(bundle.id, self.config_dir):
+            target = self.root / folder / f"{id}.jsonl"
+            check_inside(target.parent, self.root)
+            with exclusive(id, self.config_dir):
+                self._check_new(id)
                 self._unpack(bundle, target)
         except (*DAMAGED, ValueError) as error:  # a path with a NUL in it is a ValueError
             raise not_imported(source, error) from error
-        return self.info(bundle.id)
+        return self.info(id)
+
+    def _check_new(self, id: str) -> None:
+        found = next((it for it in find_sessions(self.root)[0] if it.id == id), None)
+        if found is not None:
+            raise StoreError(
+                f"There is a session {id} already, in {found.folder}",
+                advice="Delete that one first, or import this one under another id: new_id=True.",
+            )
 
     def _unpack(self, bundle: Bundle, target: Path) -> None:
-        if os.path.lexists(target):
-            raise StoreError(
-                f"There is a session {bundle.id} already", advice="Delete that one first."
-            )
-        made: builtins.list[Path] = []
-        try:
+        with steps(f"The session {bundle.id} cannot be imported") as step:
             for name, chunks in bundle.agents():
-                new_file(target.with_suffix("") / name, chunks)
-                made.append(target.with_suffix("") / name)
-            new_file(target, bundle.main())
-        except BaseException:
-            for it in made:  # without the session itself, they belong to nothing
-                it.unlink(missing_ok=True)
-            raise
+                step.make(target.with_suffix("") / name, renamed(chunks, bundle.id, target.stem))
+            step.make(target, renamed(bundle.main(), bundle.id, target.stem))
 
     # --- the sweep -------------------------------------------------------------------------------
 
@@ -569,12 +522,17 @@ class BlockingSessions:
         """
         limit = time.time() - older_than.total_seconds()
         old = [info for info in self._index.sessions() if info.modified < limit]
-        found = {it.main.path: it for it in find_sessions(self.root)[0]}
-        new = [info for info in old if not self._archived(info).exists() and info.path in found]
+        new = [info for info in old if not self._archived(info).exists()]
         for info in new:
-            for stamp in reversed(found[info.path].stamps):
-                _keep(Path(stamp.path), self._archive / Path(stamp.path).relative_to(self.root))
+            self._keep(Path(info.path), self.root, self._archived(info), "archived")
         return new
+
+    def _keep(self, main: Path, root: Path, target: Path, what: str) -> None:
+        """Link or copy the files of a session. What is there already was left by a crash."""
+        with steps(f"The session {main.stem} cannot be {what}") as step:
+            for place, path in session_files(main, root).items():
+                if not (target.parent / place).exists():
+                    step.keep(path, target.parent / place, root)
 
     @property
     def _archive(self) -> Path:
@@ -600,26 +558,13 @@ class BlockingSessions:
         found = next((it for it in find_sessions(self._archive)[0] if it.id == id), None)
         if found is None:
             raise SessionNotFound(f"There is no session {id} in the archive")
-        target = self.root / found.folder / f"{id}.jsonl"
-        if target.exists():
-            raise StoreError(f"There is a session {id} already")
-        for stamp in reversed(found.stamps):
-            path = self.root / Path(stamp.path).relative_to(self._archive)
-            _keep(Path(stamp.path), path)
-            os.utime(path)  # or the CLI would delete it at once
+        self._check_new(id)
+        main = Path(found.main.path)
+        target = self.root / found.folder / main.name
+        self._keep(main, self._archive, target, "brought back")
+        for place in session_files(target, self.root):
+            os.utime(target.parent / place)  # or the CLI would delete it at once
         return self.info(id)
-
-
-def _keep(source: Path, target: Path) -> None:
-    """Link a file, or copy it where that is not possible."""
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if target.exists():
-        return
-    try:
-        os.link(source, target)
-    except OSError:
-        with source.open("rb") as file:
-            new_file(target, iter(lambda: file.read(1 << 20), b""))
 
 
 def _held(info: SessionInfo, holder: Running | None) -> SessionInfo:

@@ -6,18 +6,36 @@ import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 import msgspec
 from msgspec import Struct
 
 from ..errors import Redactor
-from .files import StoreError, is_session_id, lines_of, open_inside
+from ..wire import Lines, Oversize
+from .entries import BadLine, read_entry
+from .files import (
+    SUFFIX,
+    StoreError,
+    chunks_of,
+    is_session_id,
+    lines_of,
+    open_inside,
+    session_files,
+)
 from .transcript import BlockingTranscript
 from .writing import draft_of
 
-__all__ = ["DAMAGED", "Bundle", "not_imported", "read_bundle", "redacted_line", "write_bundle"]
+__all__ = [
+    "DAMAGED",
+    "Bundle",
+    "not_imported",
+    "read_bundle",
+    "redacted_line",
+    "renamed",
+    "write_bundle",
+]
 
 MANIFEST = "claudewire.json"
 MAIN = "session.jsonl"
@@ -32,7 +50,11 @@ HARMLESS = 64 << 20
 DAMAGED = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 """What reading a zip raises that is cut off, damaged, or encrypted."""
 
-_SAFE = re.compile(r"subagents/(?:[A-Za-z0-9][\w.-]*/)*agent-[\w.-]+\.(?:jsonl|meta\.json)")
+_SAFE = re.compile(
+    r"subagents/(?:[A-Za-z0-9][\w.-]*/)*agent-[\w.-]+\.(?:jsonl|meta\.json)"
+    r"|tool-results/(?:[A-Za-z0-9][\w.-]*/)*[A-Za-z0-9][\w.-]*"
+)
+"""The files that a session has: its subagents, and output of tools that was too long for a line."""
 
 
 class _Manifest(Struct):
@@ -73,7 +95,7 @@ def redacted_line(line: bytes, redactor: Callable[[str], str] | None) -> bytes:
 
 
 def write_bundle(transcript: BlockingTranscript, path: Path, *, redact: bool) -> None:
-    """Write a session with its subagents into a zip.
+    """Write a session, with its subagents and what belongs to it, into a zip.
 
     Raises:
         FileExistsError: the file exists.
@@ -91,23 +113,26 @@ def _write_all(
     folder = info.folder if redactor is None else "imported"
     manifest = msgspec.json.encode(_Manifest(info.id, folder, cwd))
     archive.writestr(MANIFEST, manifest)
-    paths = {MAIN: info.path}
-    beside = Path(info.path).with_suffix("")
-    for agent in transcript.agents():
-        if agent.path != info.path:
-            path = Path(agent.path)
-            inside = path.is_relative_to(beside)
-            name = path.relative_to(beside) if inside else Path("subagents", path.name)
-            paths[str(name)] = agent.path
-    for place, source in paths.items():
-        with open_inside(source, transcript.root) as file, archive.open(place, "w") as target:
-            for line in lines_of(file):
-                if isinstance(line.line, bytes):
-                    target.write(redacted_line(line.line, redactor) + b"\n")
-        with suppress(StoreError):  # most have none
-            with open_inside(Path(source).with_suffix(".meta.json"), transcript.root) as file:
-                text = redacted_line(file.read(), redactor)
-            archive.writestr(place.removesuffix(".jsonl") + ".meta.json", text)
+    main = Path(info.path)
+    for place, source in session_files(main, transcript.root).items():
+        name = MAIN if source == main else _name_of(place, info.id)
+        if name == MAIN or _SAFE.fullmatch(name):
+            with open_inside(source, transcript.root) as file, archive.open(name, "w") as target:
+                _write(file, target, redactor, by_line=source.suffix == SUFFIX)
+
+
+def _name_of(place: Path, id: str) -> str:
+    inside = place.is_relative_to(id)
+    return (place.relative_to(id) if inside else Path("subagents", place)).as_posix()
+
+
+def _write(file: IO[bytes], target: IO[bytes], redactor: Redactor | None, *, by_line: bool) -> None:
+    if by_line:
+        for line in lines_of(file):
+            if isinstance(line.line, bytes):
+                target.write(redacted_line(line.line, redactor) + b"\n")
+    else:
+        target.write(redacted_line(b"".join(chunks_of(file)), redactor))
 
 
 # --- in ------------------------------------------------------------------------------------------
@@ -161,6 +186,30 @@ def _read_zip(path: Path) -> Bundle:
 def _unzipped(path: Path, name: str) -> Iterator[bytes]:
     with zipfile.ZipFile(path) as archive, archive.open(name) as file:
         yield from iter(lambda: file.read(CHUNK), b"")
+
+
+def renamed(chunks: Iterator[bytes], old: str, new: str) -> Iterator[bytes]:
+    """Give a transcript the id of another session."""
+    if new == old:
+        yield from chunks
+        return
+    for line in _lines(chunks):
+        if isinstance(line, bytes):
+            yield _renamed(line, old, new) + b"\n"
+
+
+def _lines(chunks: Iterator[bytes]) -> Iterator[bytes | Oversize]:
+    framing = Lines()
+    for chunk in chunks:
+        yield from framing.feed(chunk)
+    yield from framing.end()
+
+
+def _renamed(line: bytes, old: str, new: str) -> bytes:
+    entry = read_entry(line)
+    if entry.session_id != old or isinstance(entry, BadLine):
+        return line
+    return msgspec.json.encode({**entry.raw, "sessionId": new})
 
 
 def _read_lines(path: Path) -> Bundle:

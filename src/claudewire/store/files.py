@@ -31,13 +31,16 @@ __all__ = [
     "StoreError",
     "agent_files",
     "check_inside",
+    "chunks_of",
     "config_folder",
     "entries_of",
     "find_sessions",
     "is_text",
     "lines_of",
+    "loose_agents",
     "open_inside",
     "project_folder",
+    "session_files",
 ]
 
 CHUNK = 1 << 20
@@ -216,6 +219,36 @@ def agent_files(folder: str, root: str) -> Iterator[Stamp]:
         waiting += (it for it in folders.values() if not os.path.islink(it))
 
 
+def loose_agents(main: Path, root: Path) -> Iterator[Path]:
+    """Find the subagents of CLIs up to 2.0, which are beside their session."""
+    for path in sorted(main.parent.glob(f"agent-*{SUFFIX}")):
+        try:
+            with open_inside(path, root) as file:
+                first = next(entries_of(file), None)
+        except StoreError:  # whatever it is, it is not this session's
+            continue
+        if first is not None and first.session_id == main.stem and is_text(path.name):
+            yield path
+
+
+def session_files(main: Path, root: Path) -> dict[Path, Path]:
+    """Find all files of a session, the transcript itself last.
+
+    Their places, relative to the folder of the project, come with them.
+    """
+    found: dict[Path, Path] = {}
+    for folder, folders, names in os.walk(main.with_suffix("")):
+        folders.sort()
+        for name in sorted(filter(is_text, names)):
+            path = Path(folder, name)
+            if stat.S_ISREG(path.lstat().st_mode):
+                found[path.relative_to(main.parent)] = path
+    for path in loose_agents(main, root):
+        found[Path(path.name)] = path
+    found[Path(main.name)] = main
+    return found
+
+
 # --- opening -------------------------------------------------------------------------------------
 
 
@@ -247,15 +280,25 @@ def open_inside(path: str | os.PathLike[str], root: Path) -> Iterator[IO[bytes]]
     """
     check_inside(path, root)
     try:
-        # A named pipe must not block; a regular file takes no notice.
-        file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC)
+        # A named pipe must not block, and nothing that is no file; a file takes no notice.
+        file = open(path, "rb", buffering=0, opener=_without_waiting)  # noqa: SIM115 - below
     except OSError as error:
-        raise StoreError(f"{os.fspath(path)} cannot be read: {error.strerror}") from error
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        os.close(file)
-        raise StoreError(f"{os.fspath(path)} is not a regular file")
-    with os.fdopen(file, "rb", buffering=0) as opened:
-        yield opened
+        raise _unreadable(path, error) from error
+    with file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise StoreError(f"{os.fspath(path)} is not a regular file")
+        yield file
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC)
+
+
+def _unreadable(path: object, error: OSError) -> StoreError:
+    return StoreError(
+        f"{path} cannot be read: {error.strerror}",
+        advice="It may have been moved or deleted, or belong to another user.",
+    )
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -281,11 +324,23 @@ class Line(NamedTuple):
         return read_entry(self.line)
 
 
+def chunks_of(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the rest of a file, in pieces that fit into memory.
+
+    Raises:
+        StoreError: it cannot be read any further.
+    """
+    try:
+        yield from iter(partial(file.read, CHUNK), b"")
+    except OSError as error:  # the disk is damaged, or a network drive is gone
+        raise _unreadable(file.name, error) from error
+
+
 def lines_of(file: IO[bytes], start: int = 0) -> Iterator[Line]:
     """Yield the lines of a file, in pieces that fit into memory. Empty ones are left out."""
     file.seek(start)
     framing, offset = Lines(), start
-    for chunk in iter(partial(file.read, CHUNK), b""):
+    for chunk in chunks_of(file):
         for line in framing.feed(chunk):
             length = len(line) if isinstance(line, bytes) else line.length
             if length:

@@ -21,7 +21,7 @@ import anyio.to_thread
 from ..options import Options
 from ..tracking import Price, Totals
 from ..wire import Block
-from .blocking import BlockingSessions, Hit, Trashed
+from .blocking import BlockingSessions, Hit
 from .entries import Entry
 from .export import ExportFormat
 from .facts import SessionInfo
@@ -29,6 +29,7 @@ from .follow import Follower
 from .mirroring import Mirror, fetch_session, push_session
 from .stores import SessionStore
 from .transcript import AgentInfo, BlockingTranscript, BranchInfo, Finding
+from .trash import Trashed
 
 __all__ = ["Sessions", "Transcript"]
 
@@ -314,7 +315,7 @@ class Sessions:
     async def fork(
         self, id: str, *, at: str | None = None, title: str | None = None
     ) -> SessionInfo:
-        """Make a new session that begins like another.
+        """Make a new session that begins like another, with the subagents that it had by then.
 
         Args:
             id: the session.
@@ -381,18 +382,24 @@ class Sessions:
         )
 
     async def import_(
-        self, path: str | os.PathLike[str], *, cwd: str | os.PathLike[str] | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        new_id: bool = False,
     ) -> SessionInfo:
         """Take in a session that was exported as `.zip` or `.jsonl`, here or elsewhere.
 
         Args:
             path: the file.
             cwd: the directory that it shall belong to; the one it came from unless given.
+            new_id: give it a new id, to have it beside the session that it was exported from.
 
         Raises:
-            StoreError: the file is not what it should be, or there is a session with its id.
+            StoreError: the file is not what it should be, or there is a session with its id, in
+                whatever project.
         """
-        return await in_thread(self._blocking.import_, path, cwd=cwd)
+        return await in_thread(self._blocking.import_, path, cwd=cwd, new_id=new_id)
 
     # --- stores elsewhere ------------------------------------------------------------------------
 

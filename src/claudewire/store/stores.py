@@ -117,7 +117,13 @@ class _ThreadedStore(ABC):
     async def _do(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         def locked() -> T:
             with self._mutex:
-                return function(*args, **kwargs)
+                try:
+                    return function(*args, **kwargs)
+                except (OSError, sqlite3.Error) as error:
+                    raise StoreError(
+                        f"The store cannot be read or written to: {error}",
+                        advice="See whether the disk is full, read-only, or in use.",
+                    ) from error
 
         return await anyio.to_thread.run_sync(locked)
 

@@ -5,7 +5,7 @@ The blocking half; `Transcript` in `sessions` is the same for async programs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -14,8 +14,8 @@ from msgspec import Struct
 from ..wire import Block, ToolUseBlock
 from .entries import AssistantEntry, BadLine, Entry, UnknownEntry, UserEntry
 from .facts import SessionInfo
-from .files import StoreError, agent_files, entries_of, is_text, lines_of, open_inside
-from .tree import Branch, Tree, read_nodes
+from .files import StoreError, agent_files, entries_of, lines_of, loose_agents, open_inside
+from .tree import Branch, Node, Tree, read_nodes
 
 __all__ = ["AgentInfo", "BlockingTranscript", "BranchInfo", "Finding"]
 
@@ -152,7 +152,32 @@ class BlockingTranscript:
         """
         tree = self._tree()
         found = tree.branches[:1] if branch is None else [self._branch(tree, branch)]
-        yield from self._entries_on(found[0] if found else None)
+        yield from self._entries_on(found[0].nodes if found else ())
+
+    def beginning(self, at: str | None = None, agents: Collection[str] = ()) -> Iterator[Entry]:
+        """Read the lines of the main conversation up to and including one of them.
+
+        Args:
+            at: the uuid of that line; None for the whole conversation.
+            agents: ids of subagents in the same file that are read, too, as CLIs of 1.0 write them.
+
+        Raises:
+            StoreError: there is no such line.
+        """
+        tree = self._tree()
+        found = tree.branches[:1] if at is None else [self._branch(tree, at)]
+        nodes = [node for branch in found for node in branch.nodes]
+        if at is not None:
+            nodes = nodes[: 1 + next(n for n, node in enumerate(nodes) if node.uuid == at)]
+        side = [it for it in tree.sidechains if it.nodes[0].uuid in agents] if agents else []
+        inside = sorted((node.offset, node) for branch in side for node in branch.nodes)
+        order: list[Node] = []
+        for node in nodes:
+            while inside and inside[0][0] < node.offset:
+                order.append(inside.pop(0)[1])
+            order.append(node)
+        order += [node for _, node in inside]
+        yield from self._entries_on(order)
 
     def branches(self) -> list[BranchInfo]:
         """Return the ways through the conversation; the first is the one that is continued."""
@@ -175,12 +200,9 @@ class BlockingTranscript:
         with open_inside(self.info.path, self.root) as file:
             return Tree(read_nodes(lines_of(file)))
 
-    def _entries_on(self, branch: Branch | None) -> Iterator[Entry]:
+    def _entries_on(self, nodes: Sequence[Node]) -> Iterator[Entry]:
         """Read the lines of a branch, without the progress of tools."""
-        if branch is None:
-            return
-        order = [node.offset for node in branch.nodes if node.kind != "progress"]
-        yield from self._in_order(order)
+        return self._in_order([node.offset for node in nodes if node.kind != "progress"])
 
     def _in_order(self, offsets: list[int]) -> Iterator[Entry]:
         """Read the file once; a line that comes before its parent waits for it."""
@@ -197,7 +219,13 @@ class BlockingTranscript:
         """Read the subagent in the session's own file that begins with a line."""
         for branch in self._tree().sidechains:
             if branch.nodes[0].uuid == uuid:
-                yield from self._entries_on(branch)
+                yield from self._entries_on(branch.nodes)
+
+    def place_of(self, agent: AgentInfo) -> Path:
+        """Return where the file of a subagent is in a folder that is the session's own."""
+        path, beside = Path(agent.path), self.path.with_suffix("")
+        inside = path.is_relative_to(beside)
+        return path.relative_to(beside) if inside else Path("subagents", path.name)
 
     # --- subagents -------------------------------------------------------------------------------
 
@@ -214,21 +242,10 @@ class BlockingTranscript:
         stamps = agent_files(str(folder), str(self.root))
         inside = sorted(Path(it.path) for it in stamps)
         named = [path for path in inside if path.name.startswith("agent-")]
-        for path in [*named, *self._loose_agents()]:
+        for path in [*named, *loose_agents(self.path, self.root)]:
             meta = _meta(path.with_suffix(".meta.json"), self.root)
             id = path.stem.removeprefix("agent-")
             yield AgentInfo(id, str(path), meta.agent_type, meta.description, meta.tool_use_id)
-
-    def _loose_agents(self) -> Iterator[Path]:
-        """Find the files of CLIs up to 2.0, which are beside the session's."""
-        for path in sorted(Path(self.info.path).parent.glob("agent-*.jsonl")):
-            try:
-                with open_inside(path, self.root) as file:
-                    first = next(entries_of(file), None)
-            except StoreError:  # whatever it is, it is not this session's
-                continue
-            if first is not None and first.session_id == self.id and is_text(path.name):
-                yield path
 
     def _agents_inside(self) -> Iterator[AgentInfo]:
         """Find the subagents that CLIs of 1.0 write into the session's own file."""

@@ -90,7 +90,24 @@ def used_in_files(database: sqlite3.Connection, files: str, value: str) -> Used:
 
 
 def _used(rows: Iterable[tuple[Any, ...]]) -> Used:
-    return [
-        (model, Totals(*map(int, tokens), cost, calls=calls, estimated=not complete))
-        for model, *tokens, cost, calls, complete in rows
-    ]
+    return [(model, _totals(*rest)) for model, *rest in rows]
+
+
+def _totals(
+    input: float,
+    output: float,
+    read: float,
+    created: float,
+    cost: float | None,
+    calls: int,
+    complete: int,
+) -> Totals:
+    return Totals(
+        int(input),
+        int(output),
+        int(read),
+        int(created),
+        cost,
+        calls=calls,
+        estimated=not complete,
+    )

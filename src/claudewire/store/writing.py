@@ -7,11 +7,13 @@ Nothing is rewritten in place, and nothing is deleted that was not moved to the 
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import stat
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -20,10 +22,10 @@ import msgspec
 
 from ..errors import CLIError
 from ..launch import SessionLock
-from .files import StoreError, check_inside
+from .files import StoreError, check_inside, chunks_of, open_inside
 from .running import running_sessions
 
-__all__ = ["add_line", "draft_of", "encode_line", "exclusive", "new_file"]
+__all__ = ["Steps", "add_line", "draft_of", "encode_line", "exclusive", "new_file", "steps"]
 
 WAIT = 5.0
 """Seconds to wait for another process that changes the same session: that takes milliseconds."""
@@ -38,8 +40,15 @@ def exclusive(session_id: str, config: Path, *, wait: float = WAIT) -> Iterator[
 
     Raises:
         CLIError: a session that runs has it; the cause is `SESSION_IN_USE`.
+        StoreError: the lock cannot be made.
     """
-    lock = _locked(session_id, os.path.realpath(config), time.monotonic() + wait)
+    try:
+        lock = _locked(session_id, os.path.realpath(config), time.monotonic() + wait)
+    except (OSError, RuntimeError) as error:
+        raise StoreError(
+            f"The session {session_id} cannot be locked: {error}",
+            advice="Make the cache folder writable, or set XDG_CACHE_HOME to one that is.",
+        ) from error
     try:
         yield
     finally:
@@ -99,22 +108,28 @@ def _add(file: int, path: str, line: bytes) -> None:
     size = found.st_size
     # Whoever wrote last may have been killed in the middle of a line, which then ends here.
     data = line if size == 0 or os.pread(file, 1, size - 1) == b"\n" else b"\n" + line
+    written = 0
     try:
         written = os.write(file, data)
         if written == len(data):
             os.fsync(file)
     except OSError as error:
+        _take_back(file, size, written)
         raise StoreError(f"{path} cannot be written to: {error.strerror}") from error
     if written != len(data):
-        # Nobody else may have written meanwhile: then the half line stays, as a line of its own.
-        if os.fstat(file).st_size == size + written:
-            os.ftruncate(file, size)
+        _take_back(file, size, written)
         raise StoreError(
             f"{path} could not be written to: there is room for {written} of {len(data)} bytes",
             advice="Make room on the disk. The transcript is as it was before.",
         )
     if data not in os.pread(file, os.fstat(file).st_size - size, size):
         raise StoreError(f"A line that was added to {path} is not there")
+
+
+def _take_back(file: int, size: int, written: int) -> None:
+    """Remove what was written, unless somebody else has written after it."""
+    if os.fstat(file).st_size == size + written:
+        os.ftruncate(file, size)
 
 
 def new_file(path: Path, lines: Iterable[bytes]) -> None:
@@ -150,9 +165,97 @@ def draft_of(path: Path) -> Iterator[IO[bytes]]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make sure that the names in a folder survive a crash of the machine."""
+    """Make sure that the names in a folder survive a crash of the machine, if possible."""
     file = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(file)
+        with suppress(OSError):  # not every file system can do it
+            os.fsync(file)
     finally:
         os.close(file)
+
+
+# --- several files -------------------------------------------------------------------------------
+
+
+class Steps:
+    """Changes on disk that belong together; `steps` makes them."""
+
+    def __init__(self) -> None:
+        self._undo: list[Callable[[], object]] = []
+
+    def folder(self, path: Path) -> None:
+        """Make a folder, and those that it is in."""
+        missing = [it for it in (path, *path.parents) if not it.exists()]
+        for it in reversed(missing):
+            it.mkdir(mode=0o700, exist_ok=True)
+            self._undo.append(it.rmdir)
+
+    def make(self, path: Path, lines: Iterable[bytes]) -> None:
+        """Make a file."""
+        self.folder(path.parent)
+        new_file(path, lines)
+        self._undo.append(path.unlink)
+
+    def copy(self, source: Path, path: Path, root: Path) -> None:
+        """Copy a file that is inside a folder."""
+        with open_inside(source, root) as file:
+            self.make(path, chunks_of(file))
+
+    def keep(self, source: Path, path: Path, root: Path) -> None:
+        """Link a file, or copy it where that is not possible."""
+        self.folder(path.parent)
+        try:
+            os.link(source, path)
+        except FileExistsError:
+            raise
+        except OSError:
+            self.copy(source, path, root)
+        else:
+            self._undo.append(path.unlink)
+
+    def move(self, source: Path, path: Path) -> None:
+        """Move a file or a folder."""
+        self.folder(path.parent)
+        _move(source, path)
+        self._undo.append(lambda: _move(path, source))
+
+    def undo(self) -> None:
+        """Undo all of it, the last first."""
+        for step in reversed(self._undo):
+            with suppress(OSError):  # a folder that another process has put something into
+                step()
+
+
+def _move(source: Path, path: Path) -> None:
+    try:
+        os.rename(source, path)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        shutil.move(source, path)  # to another disk
+
+
+@contextmanager
+def steps(failed: str) -> Iterator[Steps]:
+    """Change several files; if one of the steps fails, undo those before.
+
+    Args:
+        failed: what to say then, such as "The session … cannot be deleted".
+
+    Raises:
+        StoreError: a step failed.
+    """
+    taken = Steps()
+    try:
+        yield taken
+    except OSError as error:
+        taken.undo()
+        where = f": {error.filename}" if error.filename is not None else ""
+        raise StoreError(
+            f"{failed}: {error.strerror or error}{where}",
+            advice="Nothing was changed. Make the folder writable, make room on the disk, or remove"
+            " what is in the way.",
+        ) from error
+    except BaseException:
+        taken.undo()
+        raise
