@@ -843,6 +843,74 @@ async def test_the_words_of_a_subagent_are_forwarded_if_a_flag_asks_for_it() -> 
     assert said(inner) == ["I did look around."]
 
 
+async def look(chat: Chat) -> None:
+    await chat.say("I saw it.")
+
+
+async def look_in_the_background(chat: Chat) -> None:
+    if chat.prompt is not None:
+        await chat.subagent("Explore", "Look.", look, description="Look", background=True)
+    await chat.say("Started." if chat.text else "I was told.")
+
+
+async def test_a_subagent_in_the_background_reports_in_a_turn_of_its_own() -> None:
+    talk = Talk(SimulatedCLI(look_in_the_background))
+    await talk.turn("go")
+    unasked = await talk.until_result()
+    turn = talk.heard
+    (launched,) = told(turn)
+    assert launched.startswith("Async agent launched successfully.")
+    assert sorted(said(turn)) == ["I saw it.", "I was told.", "Started."]
+    tasks = only(turn, BackgroundTasksChangedMessage)
+    assert [[it.description for it in each.tasks] for each in tasks[:1]] == [["Look"]]
+    (started,) = only(turn, TaskStartedMessage)
+    assert started.is_backgrounded
+    assert said(unasked)[-1] == "I was told."
+    assert unasked[-1].origin.run_id == started.run_id
+    assert unasked[-1].subagent_stats["requested"]["background"] == 1
+    assert await talk.end() == 0
+
+
+async def test_a_subagent_in_the_background_that_is_stopped_is_silent() -> None:
+    async def wait(chat: Chat) -> None:
+        await chat.sleep(3600)
+        await chat.say("Never.")
+
+    async def play(chat: Chat) -> None:
+        await chat.subagent("Explore", "Wait.", wait, background=True)
+
+    talk = Talk(SimulatedCLI(play))
+    (started,) = only(await talk.turn("go"), TaskStartedMessage)
+    assert isinstance(await talk.ask(StopTask(started.task_id)), Answer)
+    assert only(talk.heard, TaskNotificationMessage)[-1].status == "stopped"
+    assert await talk.end() == 0
+    assert said(talk.heard) == []
+
+
+async def test_a_subagent_in_the_background_that_fails_says_so() -> None:
+    async def fail(chat: Chat) -> None:
+        raise RuntimeError("no")
+
+    async def play(chat: Chat) -> None:
+        if chat.prompt is not None:
+            await chat.subagent("Explore", "Fail.", fail, background=True)
+
+    cli = SimulatedCLI(play)
+    talk = Talk(cli)
+    await talk.turn("go")
+    assert await talk.end() == 0
+    assert only(talk.heard, TaskNotificationMessage)[-1].status == "failed"
+    assert len(cli.failures) == 1
+
+
+async def test_the_words_of_a_subagent_are_forwarded_if_initialize_asks_for_it() -> None:
+    play = scene(lambda chat: chat.subagent("Explore", "Look.", look))
+    talk = Talk(SimulatedCLI(play))
+    await talk.initialize(forward_subagent_text=True)
+    inner = [it for it in await talk.turn("go") if getattr(it, "parent_tool_use_id", None)]
+    assert said(inner) == ["I saw it."]
+
+
 async def test_an_old_version_has_no_news_of_a_subagent_but_its_words() -> None:
     async def work(chat: Chat) -> None:
         await chat.say("I did.")

@@ -253,6 +253,11 @@ async def test_subagent() -> None:
     assert "The report follows:\n  \nagentId: " in handed_back
 
 
+async def test_subagent_in_the_background() -> None:
+    (launched,) = told(await turn('{ subagent = "Explore", background = true }'))
+    assert launched.startswith("Async agent launched")
+
+
 async def test_compact() -> None:
     (boundary,) = only(await turn('{ compact = "manual" }'), CompactBoundaryMessage)
     assert boundary.compact_metadata is not None

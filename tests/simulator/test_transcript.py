@@ -10,6 +10,7 @@ from tests.helpers.talk import Talk, allow, hooks_say, only, said
 
 from claudewire.simulator import Chat, Scenario, SimulatedCLI, ToolCall
 from claudewire.wire import (
+    Answer,
     AssistantMessage,
     CanUseTool,
     ConversationResetMessage,
@@ -18,6 +19,7 @@ from claudewire.wire import (
     HumanOrigin,
     InitMessage,
     MessageParam,
+    RenameSession,
     ResultMessage,
     TranscriptMirrorMessage,
     UserMessage,
@@ -203,6 +205,52 @@ async def test_a_subagent_has_a_transcript_of_its_own(tmp_path: Path) -> None:
     assert kept[0]["message"]["content"] == "Look around."
     assert all(it["isSidechain"] and f"agent-{it['agentId']}" == agent.stem for it in kept)
     assert not any(it["isSidechain"] for it in linked(main))
+
+
+async def test_what_a_subagent_in_the_background_reports_is_kept(tmp_path: Path) -> None:
+    async def play(chat: Chat) -> None:
+        if chat.prompt is not None:
+            await chat.subagent("Explore", "Look.", work, description="Look", background=True)
+
+    await talked(tmp_path, "go", play=play)
+    (main,) = files(tmp_path)
+    (about,) = main.with_suffix("").glob("subagents/*.meta.json")
+    assert json.loads(about.read_text(encoding="utf-8"))["requestShape"] == "background"
+    notice = next(it for it in linked(main) if it.get("turnOrigin") == "task_notification")
+    assert '<summary>Agent "Look" finished</summary>' in notice["message"]["content"]
+    assert notice["promptSource"] == "system"
+    (last,) = [it for it in entries(main) if it["type"] == "last-prompt"]
+    assert last["lastPrompt"] == "go"
+
+
+async def test_a_mirror_tells_of_the_subagent(tmp_path: Path) -> None:
+    async def play(chat: Chat) -> None:
+        await chat.subagent("Explore", "Look.", work, description="Look")
+
+    heard = await talked(tmp_path, "go", play=play, argv=["--session-mirror"])
+    mirrored = only(heard, TranscriptMirrorMessage)
+    (about,) = [it for it in mirrored if (it.entries or [{}])[0].get("type") == "agent_metadata"]
+    assert about.entries is not None
+    assert about.entries[0]["description"] == "Look"
+    assert about.file_path is not None
+    assert about.file_path.endswith(".jsonl")
+
+
+async def test_a_title_is_told_and_kept_and_can_be_resumed(tmp_path: Path) -> None:
+    env = {"CLAUDE_CONFIG_DIR": str(tmp_path / "config")}
+    talk = Talk(SimulatedCLI(count, env=env, cwd=tmp_path))
+    await talk.turn("a")
+    for title in ("First title", "A title"):
+        assert isinstance(await talk.ask(RenameSession(title)), Answer)
+    await talk.end()
+    told_of = [it for it in talk.heard if getattr(it, "subtype", "") == "session_title_changed"]
+    assert [it.raw["title"] for it in told_of] == ["First title", "A title"]
+    (main,) = files(tmp_path)
+    titles = [it["customTitle"] for it in entries(main) if it["type"] == "custom-title"]
+    assert titles == ["First title", "A title"]
+    assert [it["agentName"] for it in entries(main) if it["type"] == "agent-name"] == ["A title"]
+    beside = main.with_suffix("") / "custom-title.json"
+    assert json.loads(beside.read_text(encoding="utf-8")) == {"customTitle": "A title"}
 
 
 async def test_an_old_version_keeps_less(tmp_path: Path) -> None:

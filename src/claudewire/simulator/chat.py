@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -26,6 +27,7 @@ from ..wire import (
     ToolUseBlock,
     UserMessage,
 )
+from .checkpoints import keep_file
 from .compaction import put_boundary
 from .engine import Engine, Refused, StreamClosed, Wait
 from .hooks import HookCalls, call_hooks
@@ -96,6 +98,7 @@ class Chat:
         self.taken: list[UserMessage] = [] if prompt is None else [prompt]
         self.api_error_status: int | None = None
         self.command: str | None = None
+        self.notice: UserMessage | None = None
         self.captures: dict[str, str] = {}
         """What a pattern of a script has captured, by number and by name."""
 
@@ -213,6 +216,7 @@ class Chat:
         self, block: ToolUseBlock, input: dict[str, Any], call: ToolCall
     ) -> tuple[Any, bool]:
         run = call.run
+        keep_file(self.engine, block.name, input)
         if run is None and block.name.startswith("mcp__"):
             _, server, tool = block.name.split("__", 2)
             answer = await call_tool(self.engine, server, tool, input, block.id)
@@ -362,7 +366,13 @@ class Chat:
         return SimulatedTask(self.engine, description, kind, tool_use_id)
 
     async def subagent(
-        self, kind: str, prompt: str, work: Scenario, *, description: str | None = None
+        self,
+        kind: str,
+        prompt: str,
+        work: Scenario,
+        *,
+        description: str | None = None,
+        background: bool = False,
     ) -> ToolOutcome:
         """Run a subagent: its messages carry the id of the tool use that started it.
 
@@ -371,31 +381,73 @@ class Chat:
             prompt: what it is asked.
             work: what it does.
             description: what it does, in a few words; the prompt's beginning if not given.
+            background: do not wait for it. A turn without a prompt follows its end.
         """
         given: dict[str, Any] = {"description": description or prompt[:30], "prompt": prompt}
         given["subagent_type"] = kind
         name = "Task"
         if self.session.persona.narrates:
-            name, given["run_in_background"] = "Agent", False
+            name, given["run_in_background"] = "Agent", background
         block = ToolUseBlock(new_id("toolu"), name, given)
         self._call_tool(block)
         self.model.close("tool_use")
         agent = Subagent(self.engine, block)
-        about = {"agent_id": agent.run.id, "agent_type": kind}
-        await self.hook("SubagentStart", kind, **about)
-        agent.start()
+        await self.hook("SubagentStart", kind, agent_id=agent.run.id, agent_type=kind)
         child = Chat(self.engine, UserMessage.of(prompt))
         child.model = ModelOutput(self.engine, None, agent)
+        if background:
+            return self._launch(agent, block, child, work)
+        agent.start()
         child.denials = self.denials
         child._as_user_prompt(prompt)
         self.tool, self.tool_runs = block, True
-        await work(child)
-        child.model.close("end_turn")
-        path = child.model.transcript.path
-        fields = {**about, "agent_transcript_path": path, "stop_hook_active": False}
-        await self.hook("SubagentStop", kind, **fields)
+        await child._work_as(agent, work)
         self._hand_back(agent, block, child)
         return ToolOutcome(True, block.input, child.last_text, False)
+
+    async def _work_as(self, agent: Subagent, work: Scenario) -> None:
+        """Play what a subagent does."""
+        await work(self)
+        self.model.close("end_turn")
+        path, kind = self.model.transcript.path, agent.run.kind
+        about = {"agent_id": agent.run.id, "agent_type": kind, "agent_transcript_path": path}
+        await self.hook("SubagentStop", kind, **about, stop_hook_active=False)
+
+    def _launch(
+        self, agent: Subagent, block: ToolUseBlock, child: Chat, work: Scenario
+    ) -> ToolOutcome:
+        """Start a subagent that works in the background."""
+        self.session.tasks[agent.run.id] = agent.task
+        _list_tasks(self.engine)
+        agent.start()
+        told, decision = agent.launched(), Decision(True, block.input)
+        kept = _kept(block, decision, self.session.can_ask)
+        content = [{"type": "text", "text": told}]
+        self.tool_result(block.id, content, False, agent.launch(), decision.meta, kept)
+        task = self.engine.spawn(child._work_alone(agent, work))
+        self.session.stop_work[agent.run.id] = partial(self.engine.discard, task)
+        self.model.check_limits()
+        return ToolOutcome(True, block.input, told, False)
+
+    async def _work_alone(self, agent: Subagent, work: Scenario) -> None:
+        """Play what a subagent does in the background, and let a turn follow its end."""
+        message = MessageParam("user", agent.prompt)
+        self.model.transcript.told(UserMessage(message=message, **self.session.stamp()))
+        status = "completed"
+        try:
+            await self._work_as(agent, work)
+        except Exception as error:
+            self.engine.note_failure(error)
+            status = "failed"
+        if self.session.tasks.pop(agent.run.id, None) is None:
+            return  # it was stopped
+        agent.end(self.last_text, self.model.usage, status)
+        _list_tasks(self.engine)
+        told = agent.notification(self.last_text, self.model.usage, status)
+        notice = UserMessage.of(told, origin=agent.origin)
+        self.engine.transcript.queue("enqueue", notice)
+        self.session.notices.append(notice)
+        self.engine.wake_up(None)
 
     def _as_user_prompt(self, prompt: str) -> None:
         """Send the SDK and the transcript the prompt of a subagent."""
@@ -577,6 +629,8 @@ class SimulatedTask:
 def end_task(engine: Engine, id: str, summary: str, status: str) -> None:
     """Announce that a task has ended."""
     del engine.session.tasks[id]
+    if (stop := engine.session.stop_work.pop(id, None)) is not None:
+        stop()
     engine.send(
         TaskNotificationMessage(
             task_id=id,

@@ -27,7 +27,9 @@ _SETTINGS = {
 _FOLDERS = ("agents", "commands", "skills")
 
 
-_ACTED_ON = frozenset({"$schema", "description", "env", "hooks", "model", "permissions"})
+_ACTED_ON = frozenset(
+    {"$schema", "description", "env", "hooks", "model", "outputStyle", "permissions"}
+)
 _PERMISSIONS = frozenset({"additionalDirectories", "allow", "ask", "defaultMode", "deny"})
 """The settings that have an effect."""
 
@@ -109,6 +111,12 @@ class Configuration:
         """The model to use."""
         model = self.effective.get("model")
         return model if isinstance(model, str) else None
+
+    @property
+    def style(self) -> str:
+        """The output style, which changes only what the model is told."""
+        style = self.effective.get("outputStyle")
+        return style if isinstance(style, str) else "default"
 
     @property
     def env(self) -> dict[str, str]:

@@ -35,7 +35,7 @@ from ..wire import (
 from .actions import Action, Append, Exit, Kill, Write, WriteError
 from .manners import MANNERS, Manner
 from .session import SimulatedSession, new_uuid
-from .transcript import Entry, Transcript
+from .transcript import ABOUT_AGENT, Entry, Transcript
 
 __all__ = [
     "SCENARIO_FAILED",
@@ -338,7 +338,12 @@ class Engine(ABC):
         if store is None or not store.enabled:
             return
         self.act(Append(path, entries))
-        if self.session.flags.session_mirror and path.endswith(".jsonl"):
+        if not self.session.flags.session_mirror:
+            return
+        if path.endswith(ABOUT_AGENT):
+            entries = [{"type": "agent_metadata", **entry} for entry in entries]
+            path = path.replace(ABOUT_AGENT, ".jsonl")
+        if path.endswith(".jsonl"):
             self.send(TranscriptMirrorMessage(file_path=path, entries=entries))
 
     def defer(self, callback: Callable[[], None]) -> None:
@@ -423,6 +428,13 @@ class Engine(ABC):
         self._tasks.append(task)
         self._step(task, None)
         return task
+
+    def discard(self, task: Task) -> None:
+        """End a coroutine that runs beside the turn."""
+        if task in self._tasks:
+            self._tasks.remove(task)
+            task.coroutine.close()
+            self._exit_when_done()
 
     @property
     def _pauses(self) -> bool:
@@ -523,12 +535,12 @@ class Engine(ABC):
         if self.session.persona.notes == "result":
             self.wake_up(message)
 
-    def echo(self, prompt: UserMessage) -> None:
+    def echo(self, prompt: UserMessage, uuid: str | None = None) -> None:
         """Repeat a prompt, if the dialect always does so or a flag asks for it."""
         if self.manner.echoes:
-            self.send(replace(self.session.replay_of(prompt), is_replay=None))
+            self.send(replace(self.session.replay_of(prompt, uuid), is_replay=None))
         elif self.session.flags.replay_user_messages:
-            self.send(self.session.replay_of(prompt))
+            self.send(self.session.replay_of(prompt, uuid))
 
     def resume(self, answer: Answer | Failure) -> None:
         """Resume the task that waits for this answer."""

@@ -265,7 +265,8 @@ class ModelOutput:
     def _is_forwarded(self, blocks: str | Sequence[Block]) -> bool:
         """Whether the SDK hears it: of what subagents say, newer CLIs forward only tool uses."""
         session = self.engine.session
-        if self.agent is None or session.flags.forward_subagent_text:
+        asked_for = session.flags.forward_subagent_text or session.setup.forward_subagent_text
+        if self.agent is None or self.agent.in_background or asked_for:
             return True
         return not session.persona.narrates or isinstance(blocks[-1], ToolUseBlock)
 

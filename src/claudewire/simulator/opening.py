@@ -60,7 +60,7 @@ def _welcome(engine: Engine) -> wire.InitializeResult:
                 for name in COMMANDS
             ),
         ],
-        output_style="default",
+        output_style=session.configuration.style,
         available_output_styles=list(STYLES),
         models=models(),
         account=wire.AccountInfo(

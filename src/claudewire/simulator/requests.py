@@ -10,6 +10,7 @@ import msgspec
 
 from .. import wire
 from .chat import end_task
+from .checkpoints import NOT_ENABLED, rewind
 from .engine import Engine, Refused, StreamClosed, TimedOut
 from .mcp import abandon, call_tool, connect, connect_program, read_resource
 from .opening import STYLES, models
@@ -196,6 +197,22 @@ def _done(engine: Engine, body: Any) -> Any:
     return wire.Ack()
 
 
+def _rewind(engine: Engine, body: wire.RewindFiles) -> Any:
+    result = rewind(engine, body.user_message_id, dry_run=bool(body.dry_run))
+    if result is None:
+        raise _Declined(NOT_ENABLED, None)
+    return result
+
+
+def _rename(engine: Engine, body: wire.RenameSession) -> Any:
+    session = engine.session
+    session.title = body.title
+    engine.transcript.rename(body.title)
+    kind = "session_title_changed"
+    told = {"type": "system", "subtype": kind, "title": body.title, **session.stamp()}
+    engine.send(wire.UnknownSystemMessage(subtype=kind, data=told))
+
+
 def _context(engine: Engine, body: wire.GetContextUsage) -> Any:
     return wire.ContextUsageResult(
         categories=[], total_tokens=1000, max_tokens=200_000, model=engine.session.model
@@ -311,9 +328,7 @@ _HANDLERS: dict[type, Callable[[Engine, Any], Any]] = {
     wire.GetTaskOutput: _task_output,
     wire.BackgroundTasks: lambda engine, body: wire.BackgroundTasksResult(backgrounded=False),
     wire.CancelAsyncMessage: _cancel_message,
-    wire.RewindFiles: lambda engine, body: wire.RewindFilesResult(
-        can_rewind=False, error="File rewinding is not enabled."
-    ),
+    wire.RewindFiles: _rewind,
     wire.EndSession: _done,
     wire.ApplyFlagSettings: _apply_settings,
     wire.FileSuggestions: _suggest_files,
@@ -339,7 +354,7 @@ _HANDLERS: dict[type, Callable[[Engine, Any], Any]] = {
         [], [], [], _server_states(engine), error_count=0
     ),
     wire.ReloadSkills: lambda engine, body: wire.ReloadSkillsResult([]),
-    wire.RenameSession: _done,
+    wire.RenameSession: _rename,
     wire.SeedReadState: _done,
     wire.SetHasSubscribers: _done,
     wire.SideQuestion: lambda engine, body: wire.SideQuestionResult(

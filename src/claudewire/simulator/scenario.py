@@ -274,7 +274,8 @@ async def _task(chat: Chat, step: Mapping[str, Any], result: str) -> None:
 
 async def _subagent(chat: Chat, step: Mapping[str, Any], result: str) -> str:
     work = _player(step.get("steps", []))
-    return (await chat.subagent(step["subagent"], step.get("prompt", chat.text), work)).text
+    prompt, apart = step.get("prompt", chat.text), step.get("background", False)
+    return (await chat.subagent(step["subagent"], prompt, work, background=apart)).text
 
 
 async def _compact(chat: Chat, step: Mapping[str, Any], result: str) -> None:
@@ -357,7 +358,11 @@ _VERBS: dict[str, tuple[_Play, _Fields, _Fields]] = {
     "call": (_call, {"call": TEXT, "tool": TEXT}, {"arguments": TABLE}),
     "hook": (_hook, {"hook": TEXT}, {"fields": TABLE}),
     "task": (_task, {"task": TEXT}, {"seconds": NUMBER, "finish": FLAG, "summary": TEXT}),
-    "subagent": (_subagent, {"subagent": TEXT}, {"prompt": TEXT, "steps": TABLES}),
+    "subagent": (
+        _subagent,
+        {"subagent": TEXT},
+        {"prompt": TEXT, "steps": TABLES, "background": FLAG},
+    ),
     "compact": (_compact, {"compact": TEXT}, {}),
     "elicit": (_elicit, {"elicit": TEXT, "message": TEXT}, {"schema": TABLE}),
     "retry": (_retry, {"retry": NUMBER}, {"seconds": NUMBER}),

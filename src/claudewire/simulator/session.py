@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -173,6 +173,12 @@ class SimulatedSession:
         self.announced: bool = False
         self.turns: int = 0
         self.exit_status: int = 0
+        self.title: str | None = None
+        self.notices: list[UserMessage] = []
+        self.checkpoints: dict[str, dict[str, bytes | None]] = {}
+        self.file_versions: dict[str, int] = {}
+        self.in_background: int = 0
+        self.stop_work: dict[str, Callable[[], None]] = {}
 
     @property
     def mcp_tools(self) -> dict[str, list[dict[str, Any]]]:
@@ -276,11 +282,11 @@ class SimulatedSession:
         self.history, self.cost = [], 0.0
         self.spent, self.unreported = {}, {}
 
-    def replay_of(self, message: UserMessage) -> UserMessage:
-        """The echo of a prompt."""
+    def replay_of(self, message: UserMessage, uuid: str | None = None) -> UserMessage:
+        """The echo of a prompt; `uuid` is for one that came without."""
         return UserMessage(
             message=message.message,
-            uuid=message.uuid or new_uuid(),
+            uuid=message.uuid or uuid or new_uuid(),
             session_id=self.id,
             timestamp=timestamp(),
             is_replay=True,

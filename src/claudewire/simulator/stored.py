@@ -88,10 +88,11 @@ def _is_title(entry: Entry) -> bool:
 
 
 def append_entries(path: str, entries: Iterable[Entry]) -> None:
-    """Add entries to a file; one that does not exist is created, with its folders."""
+    """Add entries to a file, which is created if need be; one without lines is written anew."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     data = b"".join(_line(entry) for entry in entries)
-    with open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as file:
+    anew = 0 if path.endswith(_SUFFIX) else os.O_TRUNC
+    with open(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | anew, 0o600), "ab") as file:
         file.write(data)
         file.flush()
         # The file system's own clock may be too coarse to tell which session is the newest.

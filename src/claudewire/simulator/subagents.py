@@ -10,7 +10,9 @@ from typing import Any
 import msgspec
 
 from ..wire import (
+    BackgroundTask,
     TaskNotificationMessage,
+    TaskNotificationOrigin,
     TaskPatch,
     TaskProgressMessage,
     TaskStartedMessage,
@@ -36,6 +38,37 @@ HAND_BACK = (
 """What the real CLI writes above the report of a subagent."""
 
 
+LAUNCHED = (
+    "Async agent launched successfully. (This tool result is internal metadata — never quote or "
+    "paste any part of it, including the agentId below, into a user-facing reply.)\n"
+    "agentId: {id} (internal ID - do not mention to user. Use SendMessage with to: '{id}', "
+    "summary: '<5-10 word recap>' to continue this agent.)\nThe agent is working in the "
+    "background. You will be notified automatically when it completes. You know nothing about its "
+    "results until that notification arrives — do not report, assume, or predict them; continue "
+    "other work or respond to the user in the meantime.\nDo not duplicate this agent's work — "
+    "avoid working with the same files or topics it is using.\noutput_file: {file}\nDo NOT Read "
+    "or tail this file via the shell tool — it is the full subagent JSONL transcript and reading "
+    "it will overflow your context. If the user asks for progress, say the agent is still running; "
+    "you'll get a completion notification."
+)
+"""What the real CLI says when a subagent works in the background."""
+
+NOTIFICATION = """<task-notification>
+<task-id>{id}</task-id>
+<tool-use-id>{tool_use_id}</tool-use-id>
+<output-file>{file}</output-file>
+<status>{status}</status>
+<summary>Agent "{description}" finished</summary>
+<note>A task-notification fires each time this agent stops with no live background children of its \
+own. The user can send it another message and resume it, so the same task-id may notify more than \
+once.</note>
+<result>{report}</result>
+<usage><subagent_tokens>{tokens}</subagent_tokens><tool_uses>{uses}</tool_uses>\
+<duration_ms>{took}</duration_ms></usage>
+</task-notification>"""
+"""What it tells the model when such a subagent is done."""
+
+
 class Subagent:
     """One run of a subagent.
 
@@ -47,13 +80,47 @@ class Subagent:
     def __init__(self, engine: Engine, block: ToolUseBlock) -> None:
         given = block.input
         self.run: AgentRun = AgentRun(
-            f"a{os.urandom(8).hex()}", given["subagent_type"], given["description"], block.id
+            f"a{os.urandom(8).hex()}",
+            given["subagent_type"],
+            given["description"],
+            block.id,
+            bool(given.get("run_in_background")),
         )
         self.prompt: str = given["prompt"]
         self.tools: list[str] = []
         self._run_id = new_uuid()[:18]
         self._engine = engine
         self._started = engine.clock()
+
+    @property
+    def in_background(self) -> bool:
+        """Whether the agent that started it does not wait for it."""
+        return self.run.in_background
+
+    @property
+    def output_file(self) -> str:
+        """Where the real CLI keeps the output of work in the background."""
+        session = self._engine.session
+        if not self.in_background:
+            return ""
+        return f"/tmp/claudewire-sim/{session.id}/tasks/{self.run.id}.output"
+
+    @property
+    def task(self) -> BackgroundTask:
+        """The subagent as work in the background."""
+        agent = self.run
+        return BackgroundTask(
+            task_id=agent.id,
+            run_id=self._run_id,
+            task_type="local_agent",
+            subagent_type=agent.kind,
+            description=agent.description,
+        )
+
+    @property
+    def origin(self) -> TaskNotificationOrigin:
+        """Where the turn comes from that follows its end."""
+        return TaskNotificationOrigin(run_id=self._run_id)
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -73,7 +140,7 @@ class Subagent:
             TaskStartedMessage,
             description=self.run.description,
             subagent_type=self.run.kind,
-            is_backgrounded=False,
+            is_backgrounded=self.in_background,
             spawn_depth=1,
             task_type="local_agent",
             prompt=self.prompt,
@@ -91,10 +158,10 @@ class Subagent:
             last_tool_name=tool,
         )
 
-    def end(self, report: str, usage: Usage) -> None:
+    def end(self, report: str, usage: Usage, status: str = "completed") -> None:
         """Announce its end."""
         tokens = _tokens(usage)
-        patch = TaskPatch(status="completed", end_time=int(time.time() * 1000))
+        patch = TaskPatch(status=status, end_time=int(time.time() * 1000))
         engine, session = self._engine, self._engine.session
         if session.persona.narrates:
             engine.send(
@@ -104,13 +171,14 @@ class Subagent:
             )
         self._tell(
             TaskNotificationMessage,
-            status="completed",
-            output_file="",
+            status=status,
+            output_file=self.output_file,
             summary=report,
             usage=self._usage(tokens),
         )
         stats = session.subagents
         stats[self.run.kind] = stats.get(self.run.kind, 0) + 1
+        session.in_background += self.in_background
 
     def _tell(self, kind: Any, **fields: Any) -> None:
         session = self._engine.session
@@ -127,6 +195,39 @@ class Subagent:
         return int((self._engine.clock() - self._started) * 1000)
 
     # --- what the agent that started it is told --------------------------------------------------
+
+    def launched(self) -> str:
+        """The result of the tool, if it works in the background."""
+        return LAUNCHED.format(id=self.run.id, file=self.output_file)
+
+    def launch(self) -> dict[str, Any]:
+        """The same, complete."""
+        return {
+            "isAsync": True,
+            "status": "async_launched",
+            "agentId": self.run.id,
+            "description": self.run.description,
+            "resolvedModel": self._engine.session.model,
+            "prompt": self.prompt,
+            "outputFile": self.output_file,
+            "canReadOutputFile": True,
+            "canContinueAgent": True,
+        }
+
+    def notification(self, report: str, usage: Usage, status: str) -> str:
+        """What the model is told when it is done."""
+        agent = self.run
+        return NOTIFICATION.format(
+            id=agent.id,
+            tool_use_id=agent.tool_use_id,
+            file=self.output_file,
+            status=status,
+            description=agent.description,
+            report=report,
+            tokens=_tokens(usage),
+            uses=len(self.tools),
+            took=self._took,
+        )
 
     def told(self, report: str, usage: Usage) -> str:
         """The result of the tool."""

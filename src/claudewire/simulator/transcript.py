@@ -23,10 +23,13 @@ from ..wire import (
 )
 from .session import SimulatedSession, new_uuid, timestamp
 
-__all__ = ["AgentRun", "Entry", "Transcript"]
+__all__ = ["ABOUT_AGENT", "AgentRun", "Entry", "Transcript"]
 
 Entry = dict[str, Any]
 Write = Callable[[str, list[Entry]], None]
+
+ABOUT_AGENT = ".meta.json"
+"""With this ends the name of the file that describes a subagent."""
 
 _OLD_KEYS = """
 parentUuid isSidechain userType cwd sessionId version gitBranch type message uuid timestamp
@@ -43,6 +46,7 @@ class AgentRun(NamedTuple):
     kind: str
     description: str
     tool_use_id: str
+    in_background: bool = False
 
 
 class Transcript:
@@ -91,14 +95,15 @@ class Transcript:
         about = {
             "agentType": agent.kind,
             "isBuiltIn": agent.kind not in self.session.agents,
+            **({"launchedWithDefaults": True} if agent.in_background else {}),
             "description": agent.description,
             "toolUseId": agent.tool_use_id,
             "spawnDepth": 1,
-            "requestShape": "foreground",
+            "requestShape": "background" if agent.in_background else "foreground",
             "requestNonInteractive": True,
             "pickedEffortModel": self.session.model,
         }
-        self._write(child.path.replace(".jsonl", ".meta.json"), [{**about, "finished": True}])
+        self._write(child.path.replace(".jsonl", ABOUT_AGENT), [{**about, "finished": True}])
         return child
 
     # --- the user's side -------------------------------------------------------------------------
@@ -117,6 +122,7 @@ class Transcript:
         is_note: bool = False,
         called: tuple[str, str] | None = None,
         text: str = "",
+        uuid: str | None = None,
     ) -> None:
         """Keep a prompt.
 
@@ -125,9 +131,11 @@ class Transcript:
             is_note: whether it asks for no answer.
             called: the command that it calls, and its arguments.
             text: what the command says.
+            uuid: its uuid, if it came without one.
         """
+        uuid = message.uuid or uuid or new_uuid()
         if called is not None:
-            self._called(message, *called, text)
+            self._called(message, uuid, *called, text)
             return
         origin = msgspec.to_builtins(message.origin) if message.origin is not None else None
         kind = origin["kind"] if isinstance(origin, dict) else "sdk"
@@ -141,18 +149,23 @@ class Transcript:
             fields |= self._counted(kind)
         if message.uuid is not None:
             fields["turnAttributionKey"] = message.uuid
-        self._last_prompt = {"lastPrompt": message.text}
+        if kind == "task-notification":
+            fields["queueSkipAttachments"] = True
+        else:
+            self._last_prompt = {"lastPrompt": message.text}
         self._copy()
-        self._user(_as_sent(message), message.uuid or new_uuid(), **fields)
+        self._user(_as_sent(message), uuid, **fields)
 
-    def _called(self, message: UserMessage, name: str, arguments: str, text: str) -> None:
+    def _called(
+        self, message: UserMessage, uuid: str, name: str, arguments: str, text: str
+    ) -> None:
         self._last_prompt = {"lastPrompt": message.text}
         self._copy()
         call = f"<command-message>{name}</command-message>\n<command-name>/{name}</command-name>"
         if arguments:
             call += f"\n<command-args>{arguments}</command-args>"
         whole = {"role": "user", "content": call}
-        self._user(whole, message.uuid or new_uuid(), **self._counted("sdk"))
+        self._user(whole, uuid, **self._counted("sdk"))
         body = {"role": "user", "content": [{"type": "text", "text": text}]}
         self._user(body, new_uuid(), isMeta=True, turnCompanion=True)
         self.attach("command_permissions", allowedTools=[])
@@ -310,12 +323,24 @@ class Transcript:
         )
         return logical
 
+    def rename(self, title: str) -> None:
+        """Keep the title that the session was given, also in a file of its own."""
+        self.note("custom-title", customTitle=title)
+        folder = self.path.removesuffix(".jsonl")
+        self._write(f"{folder}/custom-title.json", [{"customTitle": title}])
+
+    def loose(self, kind: str, **fields: Any) -> None:
+        """Keep a line that does not name the session."""
+        self._line({"type": kind, **fields})
+
     def note(self, kind: str, **fields: Any) -> None:
         """Keep a line that is no part of the conversation."""
         self._line({"type": kind, **fields, **self._id})
 
     def close(self) -> None:
-        """Keep the last prompt, and what was spent."""
+        """Keep the title, the last prompt, and what was spent."""
+        if self.session.title is not None:
+            self.note("agent-name", agentName=self.session.title)
         if self._last_prompt is not None:
             self.note("last-prompt", **self._last_prompt, leafUuid=self._leaf)
             self._line({"type": "cost-state", **self._id, **self._costs()})

@@ -27,6 +27,7 @@ from ..wire import (
     nullable,
 )
 from .chat import Chat, Scenario
+from .checkpoints import begin_checkpoint
 from .commands import Command, command_of
 from .engine import Engine, Interrupted
 from .hooks import HookCalls
@@ -61,7 +62,9 @@ async def run_turn(engine: Engine, scenario: Scenario, prompt: UserMessage | Non
     """Play the scenario for one prompt, or for none, and report the result."""
     started = engine.clock()
     chat = Chat(engine, prompt)
-    engine.session.subagents.clear()
+    if prompt is not None:
+        engine.session.subagents.clear()
+        engine.session.in_background = 0
     engine.set_state("running")
     engine.tell_progress(prompt, "started")
     end = await _play(engine, chat, scenario)
@@ -117,16 +120,19 @@ async def _submit(engine: Engine, chat: Chat) -> EndTurn | None:
     """Call the hooks for the prompt, and begin the turn; its end if they block the prompt."""
     session = engine.session
     if chat.prompt is None:
+        _take_notice(engine, chat)
         _announce(engine, chat)
         return None
     session.prompt_id = new_uuid()
     engine.transcript.queue("dequeue")
     called = _expand(session, chat)
     hooks = await chat.hook("UserPromptSubmit", prompt=chat.text)
-    _announce(engine, chat)
+    uuid = chat.prompt.uuid or new_uuid()
+    _announce(engine, chat, uuid)
     if hooks.blocked is None:
         session.remember("user", chat.text)
-        engine.transcript.prompt(chat.prompt, called=called, text=chat.text)
+        engine.transcript.prompt(chat.prompt, called=called, text=chat.text, uuid=uuid)
+        begin_checkpoint(engine, uuid)
         if hooks.context:
             chat.text = f"{chat.text}\n\n{hooks.context}"
         return None
@@ -148,6 +154,16 @@ async def _submit(engine: Engine, chat: Chat) -> EndTurn | None:
     )
     engine.transcript.refuse(stamp["uuid"], chat.last_text, hooks.blocked)
     return EndTurn("success", "", None)
+
+
+def _take_notice(engine: Engine, chat: Chat) -> None:
+    """Keep what the model is told of the work that has ended, if a subagent did it."""
+    session = engine.session
+    if session.notices:
+        chat.notice = session.notices.pop(0)
+        session.prompt_id = new_uuid()
+        engine.transcript.queue("dequeue")
+        engine.transcript.prompt(chat.notice)
 
 
 def _expand(session: SimulatedSession, chat: Chat) -> tuple[str, str] | None:
@@ -230,8 +246,8 @@ def _notify(engine: Engine) -> None:
     )
 
 
-def _announce(engine: Engine, chat: Chat) -> None:
-    """Send what a turn begins with."""
+def _announce(engine: Engine, chat: Chat, uuid: str | None = None) -> None:
+    """Send what a turn begins with; `uuid` is that of the prompt."""
     session, prompt = engine.session, chat.prompt
     if prompt is not None and prompt.raw.get("type") == "session.create":
         engine.send(SessionCreatedMessage(session_id=session.id))
@@ -239,7 +255,7 @@ def _announce(engine: Engine, chat: Chat) -> None:
         announce(engine, prompt)
     session.turns += 1
     if prompt is not None:
-        engine.echo(prompt)
+        engine.echo(prompt, uuid)
 
 
 def announce(engine: Engine, prompt: UserMessage | None = None) -> None:
@@ -301,7 +317,7 @@ def init_message(session: SimulatedSession, prompt: UserMessage | None = None) -
         terminal_slash_commands=[],
         api_key_source="none",
         claude_code_version=session.persona.version if session.persona.tells_version else None,
-        output_style="default",
+        output_style=configured.style,
         agents=[*AGENTS, *session.agents, *configured.agents],
         skills=list(configured.skills),
         plugins=[*plugins, InitPlugin("simulation", "builtin", source="simulation@builtin")],
@@ -331,6 +347,12 @@ def _newer_fields(session: SimulatedSession) -> dict[str, Any]:
 def _named(session: SimulatedSession, prompt: UserMessage | None) -> list[str] | None:
     uuid = None if prompt is None else prompt.uuid
     return [uuid] if uuid is not None and session.persona.names == "all" else None
+
+
+def _origin(chat: Chat) -> Any:
+    """What the turn comes from, if not from an ordinary prompt."""
+    given = chat.prompt or chat.notice
+    return TaskNotificationOrigin() if given is None else given.origin
 
 
 def _interrupted(chat: Chat) -> EndTurn:
@@ -385,7 +407,7 @@ def _finished(engine: Engine, chat: Chat, end: EndTurn, started: float) -> Resul
         api_error_status=chat.api_error_status,
         api_error_type=API_ERRORS.get(chat.api_error_status) if chat.api_error_status else None,
         result_index=session.results - 1,
-        origin=TaskNotificationOrigin() if chat.prompt is None else chat.prompt.origin,
+        origin=_origin(chat),
         local_command=chat.command,
         **_names(chat),
         queued_turn_count=len(engine.prompts),
@@ -427,11 +449,11 @@ def _timing(chat: Chat) -> dict[str, Any]:
 
 def _subagents(session: SimulatedSession) -> dict[str, Any]:
     """What a result reports about subagents."""
-    count = sum(session.subagents.values())
+    count, apart = sum(session.subagents.values()), session.in_background
     return {
         "spawned": count,
-        "requested": {"background": 0, "foreground": count, "unset": 0},
-        "started_in_background": 0,
+        "requested": {"background": apart, "foreground": count - apart, "unset": 0},
+        "started_in_background": apart,
         "max_depth": 1 if count else 0,
         "spawned_by_subagents": 0,
         "completed": count,
