@@ -61,16 +61,21 @@ So do all property tests, and most tests on trio.
 
 SLOW = (
     *UNMEASURED,
+    "cli/test_entry.py",
+    "cli/test_hostile.py",
     "cli/test_terminal_chat.py",
+    "cli/wire/test_tap.py",
     "conformance",
     "session/test_cancellation.py",
     "session/test_robustness.py",
+    "simulator/test_configuration.py",
     "simulator/test_faults.py",
+    "store/test_writing.py",
     "testing",
     "transport/test_guardian.py",
     "transport/test_process.py",
 )
-"""What `scripts/test --fast` leaves out, beside the property tests."""
+"""What `scripts/test --fast` leaves out, beside the property tests and most tests on trio."""
 
 EVERY_VERSION = (
     "real/test_fidelity.py",
@@ -191,6 +196,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                     item.add_marker(name)
             if is_on_trio(item) and not is_in(item, MEASURED_ON_TRIO):
                 item.add_marker("unmeasured")
+                item.add_marker("slow")
             if is_in(item, ("real",)) and MIDDLE in item.name and not is_in(item, EVERY_VERSION):
                 item.add_marker("in_between")
 
