@@ -101,7 +101,7 @@ def test_what_is_kept_is_bounded_in_bytes() -> None:
         log.note_sent(b"y" * 1_000_000)
         log.note_stderr(b"z" * 1_000_000)
     kept = [*log._received, *log._sent]
-    assert sum(len(line.head) for line in kept) <= 2 * LINES * 4 * LINE
+    assert sum(len(head) for head, _ in kept) <= 2 * LINES * 4 * LINE
     assert sum(map(len, log._stderr)) <= 2 * (STDERR + MARGIN)
     assert "of 1000000 bytes or more" in log.evidence().sent[0]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from claudewire.policy import Explanation, Policy
+from claudewire.policy import Explanation, Policy, why_unreachable
 
 
 def explain(policy: Policy | None = None, **options: Any) -> Explanation:
@@ -179,6 +179,7 @@ def test_an_explanation_can_be_read() -> None:
 )
 def test_a_handler_may_be_called(options: dict[str, Any]) -> None:
     assert explain(**options).unreachable is None
+    assert why_unreachable(**{"policy": None, **options}) is None
 
 
 @pytest.mark.parametrize(
@@ -201,6 +202,7 @@ def test_a_handler_that_would_never_be_called_is_told_of(
     options: dict[str, Any], reason: str
 ) -> None:
     found = explain(**options).unreachable
+    assert why_unreachable(**{"policy": None, **options}) == found
     assert found is not None
     assert found.startswith("A permission handler would never be called")
     assert reason in found

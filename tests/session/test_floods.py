@@ -138,9 +138,17 @@ async def test_lines_that_arrive_at_once_are_handled_in_several_rounds(line: byt
 
 async def test_pieces_of_text_are_handled_as_they_arrive() -> None:
     async with Call() as call:
-        pieces = [saying.delta("word")] * (10 * limits.ROUND)
+        pieces = [saying.delta("word")] * limits.OUTPUT_AT_ONCE
         rounds = await in_rounds(call, len(pieces), lambda: call.peer.say(*pieces))
         assert rounds.most == len(pieces)
+
+
+async def test_more_pieces_of_text_than_any_pipe_holds_are_handled_in_several_rounds() -> None:
+    async with Call() as call:
+        pieces = [saying.delta("word")] * (5 * limits.OUTPUT_AT_ONCE)
+        rounds = await in_rounds(call, len(pieces), lambda: call.peer.say(*pieces))
+        assert rounds.most <= 2 * limits.OUTPUT_AT_ONCE
+        assert len(call.host.got) == len(pieces)
 
 
 async def test_the_order_is_kept() -> None:

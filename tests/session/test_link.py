@@ -43,13 +43,13 @@ from claudewire.wire import (
     Failure,
     GetSettings,
     Interrupt,
+    Message,
     PermissionResultAllow,
     PermissionResultDeny,
     Request,
     Role,
     SetModel,
     SetModelResult,
-    StreamEvent,
     UserMessage,
 )
 
@@ -82,9 +82,8 @@ class Host:
         self.got.append(event)
         self.changed.notify()
 
-    def received_pieces(self, pieces: list[StreamEvent]) -> None:
-        for piece in pieces:
-            self.received(piece)
+    def received_output(self, output: list[Message]) -> bool:
+        return False
 
     def serve(self, request: Request) -> Any:
         assert self._serve is not None

@@ -311,18 +311,33 @@ def test_what_nobody_can_read_any_more_is_not_unread() -> None:
     assert unread.count == 0
 
 
-def test_the_alarm_comes_once_until_much_has_been_read() -> None:
+@pytest.mark.anyio
+async def test_the_alarm_comes_once_until_much_has_been_read() -> None:
     unread, alarms = counting(Unread(high_water=4))
-    for _ in range(10):
-        unread.add()
-    unread.remove(8)
-    unread.add()
-    unread.add()
+    turn = asked(unread)
+
+    async def push_and_read(pushed: int, read: int) -> None:
+        for _ in range(pushed):
+            turn._push(saying.text())
+        for _ in range(read):
+            await anext(turn)
+
+    await push_and_read(10, read=8)
+    await push_and_read(2, read=3)
     assert alarms == [4]
-    unread.remove(3)
-    for _ in range(3):
-        unread.add()
+    await push_and_read(3, read=0)
     assert alarms == [4, 4]
+
+
+def test_turns_that_are_read_to_their_end_are_no_longer_looked_at() -> None:
+    unread, _ = counting()
+    turns = [asked(unread) for _ in range(3)]
+    turns[0]._finish(saying.result())
+    turns[1]._finish(saying.result())
+    turns[0]._queue.take_all()
+    turns.append(asked(unread))
+    assert unread.count == 1
+    assert len(unread._readings) == 3
 
 
 def test_all_is_kept_unless_pieces_may_go() -> None:

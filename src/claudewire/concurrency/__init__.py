@@ -7,7 +7,15 @@ the standard library only. Start with `signal`.
 from __future__ import annotations
 
 from .cross_thread import Latch, Mailbox, MailboxClosed, RunSoon, run_soon
-from .detached import DetachedCall, clock, in_trio, run_detached, run_to_completion
+from .detached import (
+    DetachedCall,
+    clock,
+    in_trio,
+    run_detached,
+    run_to_completion,
+    scope_type,
+    start_task,
+)
 from .functions import (
     FunctionCancelled,
     FunctionExited,
@@ -46,4 +54,6 @@ __all__ = [
     "run_detached",
     "run_soon",
     "run_to_completion",
+    "scope_type",
+    "start_task",
 ]

@@ -22,11 +22,29 @@ __all__ = [
     "is_task_cancelled",
     "run_detached",
     "run_to_completion",
+    "scope_type",
+    "start_task",
 ]
 
 ResultT = TypeVar("ResultT")
 
 _running: set[Any] = set()
+
+
+def start_task(function: Callable[[], Coroutine[Any, Any, None]], name: str) -> object:
+    """Start a task in the current context.
+
+    Args:
+        function: it must raise nothing but its cancellation: no caller would see it.
+        name: of the task.
+
+    Returns:
+        the task, to be kept until it has ended: an event loop may remember it only weakly.
+    """
+    if in_trio():
+        spawn = sys.modules["trio"].lowlevel.spawn_system_task
+        return spawn(_report_failure, function, name=name, context=copy_context())
+    return sys.modules["asyncio"].get_running_loop().create_task(function(), name=name)
 
 
 def run_detached(
@@ -42,16 +60,11 @@ def run_detached(
         never_ran: is called instead if asyncio ends before the function could begin, which then
             cannot clean up after itself.
     """
-    if in_trio():
-        spawn = sys.modules["trio"].lowlevel.spawn_system_task
-        spawn(_report_failure, function, name=name, context=copy_context())
-        return
-    import asyncio  # a program on trio, or one that runs nothing, does not load it
-
-    run = function if never_ran is None else _Begun(function, never_ran)
-    task = asyncio.get_running_loop().create_task(run(), name=name)
-    _running.add(task)  # the loop itself only remembers tasks weakly
-    task.add_done_callback(_running.discard)
+    run = function if never_ran is None or in_trio() else _Begun(function, never_ran)
+    task: Any = start_task(run, name)
+    if not in_trio():
+        _running.add(task)
+        task.add_done_callback(_running.discard)
     if isinstance(run, _Begun):
         task.add_done_callback(run.done)
 
@@ -171,6 +184,11 @@ def clock() -> Callable[[], float]:
     import asyncio
 
     return asyncio.get_running_loop().time
+
+
+def scope_type() -> type[anyio.CancelScope]:
+    """Return the class of what `anyio.CancelScope` makes here. It takes a fifth of the time."""
+    return type(anyio.CancelScope())
 
 
 def in_trio() -> bool:

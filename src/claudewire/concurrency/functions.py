@@ -10,7 +10,7 @@ import inspect
 import math
 import threading
 from collections.abc import Awaitable, Callable
-from types import FunctionType
+from types import CoroutineType, FunctionType
 from typing import Any, TypeVar
 
 import anyio
@@ -87,6 +87,8 @@ def check_function(function: object) -> inspect.Signature | None:
 
 def function_name(function: object) -> str:
     """Return the qualified name of a function, for messages and log lines."""
+    if isinstance(function, FunctionType):
+        return function.__qualname__
     function = _unwrapped(function)
     return getattr(function, "__qualname__", None) or type(function).__qualname__
 
@@ -129,7 +131,10 @@ async def call_function(
             returned = function(*arguments)
         else:
             returned = await call_in_thread(function, *arguments, limiter=limiter)
-        return await returned if isinstance(returned, Awaitable) else returned
+        # An abstract class takes long to say what is one of its instances.
+        if type(returned) is CoroutineType or isinstance(returned, Awaitable):
+            return await returned
+        return returned
     except Exception:
         raise
     except BaseException as error:

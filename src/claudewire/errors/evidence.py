@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 from collections import deque
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ..wire import Event
 from .exceptions import Evidence
@@ -43,11 +43,11 @@ class EvidenceLog:
 
     def note_received(self, events: list[Event]) -> None:
         """Note what the CLI wrote."""
-        self._received.extend([_Line.of(event.line) for event in events[-LINES:]])
+        self._received.extend([_line(event.line) for event in events[-LINES:]])
 
     def note_sent(self, data: bytes) -> None:
         """Note a line that was sent."""
-        self._sent.append(_Line.of(data))
+        self._sent.append(_line(data))
 
     def note_stderr(self, data: bytes) -> str:
         """Note what the CLI wrote to stderr; return it as text."""
@@ -76,24 +76,22 @@ class EvidenceLog:
         )
 
 
-class _Line(NamedTuple):
-    """The beginning of a line, and its length: it may hold a whole image."""
+_Line = tuple[bytes, int]
+"""The beginning of a line, and its length: it may hold a whole image."""
 
-    head: bytes
-    length: int
 
-    @classmethod
-    def of(cls, line: bytes) -> _Line:
-        return cls(line[:_KEPT], len(line))
+def _line(data: bytes) -> _Line:
+    return data[:_KEPT], len(data)
 
 
 def _shown(lines: Iterable[_Line], redact: Redact) -> tuple[str, ...]:
-    return tuple(_short(line, redact) for line in lines if line.head.strip())
+    return tuple(_short(line, redact) for line in lines if line[0].strip())
 
 
 def _short(line: _Line, redact: Redact) -> str:
     # A little more than is shown: a secret at the end is recognised then.
-    text = redact(line.head.strip().decode("utf-8", "replace")[: LINE + LINE // 2])
-    if len(text) <= LINE and line.length <= _KEPT:
+    head, length = line
+    text = redact(head.strip().decode("utf-8", "replace")[: LINE + LINE // 2])
+    if len(text) <= LINE and length <= _KEPT:
         return text
-    return f"{text[:LINE]}… (the first characters of {line.length} bytes or more)"
+    return f"{text[:LINE]}… (the first characters of {length} bytes or more)"

@@ -470,7 +470,11 @@ class Options:
         Raises:
             OptionsError: an option does not exist, or the result makes no sense.
         """
-        same: dict[str, Any] = {name: getattr(self, name) for name in DECLARATIONS}
+        same: dict[str, Any] = {
+            name: value
+            for name, declared in DECLARATIONS.items()
+            if (value := getattr(self, name)) is not declared.default
+        }
         if _has_rules(self):
             del same["policy"]  # it was made of them
         return type(self)(**{**same, **changes})

@@ -126,9 +126,11 @@ def _is_large(request: Pending[Any]) -> bool:
     """Whether it may take long to look at all of a request."""
     if not isinstance(request, ToolPending):
         return False
-    is_long = len(request._request.line) > LARGE_LINE
-    values = request.input.values()
-    return is_long or any(isinstance(it, str) and len(it) > LARGE_TEXT for it in values)
+    length = len(request._request.line)
+    if length > LARGE_LINE:
+        return True
+    values = () if 0 < length <= LARGE_TEXT else request.input.values()
+    return any(isinstance(it, str) and len(it) > LARGE_TEXT for it in values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +207,6 @@ class _Open:
         self.subject: _Subject | None = None
 
 
-_TOOLS: dict[str, Callable[..., Pending[Any]]] = {ASK_TOOL: QuestionRequest, PLAN_TOOL: PlanRequest}
 _KINDS: dict[type[Any], Callable[..., Pending[Any]]] = {
     Elicitation: ElicitationRequest,
     RequestUserDialog: DialogRequest,
@@ -288,14 +289,24 @@ class Decider:
             the answer, if no one has to be waited for, as when a policy decides; otherwise a
             coroutine function that waits and returns it.
         """
-        body, where = request.body, {"session": self.session, "clock": self.people.inbox.clock}
-        kind = _KINDS.get(type(body), PermissionRequest)
-        if isinstance(body, CanUseTool):
-            kind = _TOOLS.get(body.tool_name, PermissionRequest)
-            where["cwd"] = self.cwd
-            if kind is QuestionRequest:
-                where |= {"capabilities": self._capabilities(), "form": self._form()}
-        return self._answer(request, kind(request, **where))
+        return self._answer(request, self._pending(request))
+
+    def _pending(self, request: Request) -> Pending[Any]:
+        body, session, clock = request.body, self.session, self.people.inbox.clock
+        if not isinstance(body, CanUseTool):
+            kind = _KINDS.get(type(body), PermissionRequest)
+            return kind(request, session=session, clock=clock)
+        if body.tool_name == ASK_TOOL:
+            return QuestionRequest(
+                request,
+                session=session,
+                cwd=self.cwd,
+                clock=clock,
+                capabilities=self._capabilities(),
+                form=self._form(),
+            )
+        kind = PlanRequest if body.tool_name == PLAN_TOOL else PermissionRequest
+        return kind(request, session=session, cwd=self.cwd, clock=clock)
 
     def withdraw(self, id: str, reason: str) -> object:
         """End a request of the CLI without a decision.

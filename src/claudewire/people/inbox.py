@@ -174,7 +174,7 @@ class Inbox:
             if self._waiting.get(request.id) is not request:
                 return
             del self._waiting[request.id]
-            self._note(request.state.value, request)
+            self._note(request.state, request)
         self._deliver()
 
     # --- following --------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ class Inbox:
     def _note(self, what: str, request: Pending[Any]) -> None:
         """Queue a change for the current subscribers. The lock is held."""
         if self._subscribers:
-            self._undelivered.append((tuple(self._subscribers), Change(what, request)))
+            self._undelivered.append((tuple(self._subscribers), Change(str(what), request)))
 
     def _deliver(self) -> None:
         """Deliver all changes in their order, unless another thread is doing so."""

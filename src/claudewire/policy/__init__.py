@@ -20,7 +20,7 @@ from .._package import lazy_exports
 
 if TYPE_CHECKING:
     from .decisions import Audit, Behavior, Decision, DecisionRecord, JsonLinesAudit, digest
-    from .explanation import Explanation, Reach, Shadow, ToolReach, explain
+    from .explanation import Explanation, Reach, Shadow, ToolReach, explain, why_unreachable
     from .paths import PathPattern
     from .policy import MODES, Policy
     from .rules import Rule
@@ -47,6 +47,7 @@ __all__ = [
     "digest",
     "explain",
     "mode_in_settings",
+    "why_unreachable",
 ]
 
 # Every session keeps records of decisions; most have no rules, whose grammar takes a while to load.
@@ -55,7 +56,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             ".decisions": "Audit Behavior Decision DecisionRecord JsonLinesAudit digest",
-            ".explanation": "Explanation Reach Shadow ToolReach explain",
+            ".explanation": "Explanation Reach Shadow ToolReach explain why_unreachable",
             ".paths": "PathPattern",
             ".policy": "MODES Policy",
             ".rules": "Rule",

@@ -116,11 +116,7 @@ def explain(
     hooks: bool = False,
 ) -> Explanation:
     """Explain a policy, or what holds without one: see `Policy.explain`."""
-    cli = _CLI(
-        [Rule.parse(text) for text in allowed_tools],
-        [Rule.parse(text) for text in disallowed_tools],
-        permission_mode or "default",
-    )
+    cli = _CLI.of(allowed_tools, disallowed_tools, permission_mode)
     order = tuple(_order(policy, cli, hooks=hooks))
     policy = policy or Policy()
     return Explanation(
@@ -131,6 +127,28 @@ def explain(
     )
 
 
+def why_unreachable(
+    policy: Policy | None,
+    *,
+    allowed_tools: Sequence[str] = (),
+    disallowed_tools: Sequence[str] = (),
+    permission_mode: str | None = None,
+    tools: Sequence[str] | None = None,
+) -> str | None:
+    """Return `explain(…).unreachable`, but look no further than the first tool that is reached."""
+    cli = _CLI.of(allowed_tools, disallowed_tools, permission_mode)
+    for tool in _tools(policy or Policy(), cli, tools):
+        if tool not in NEEDS_PERSON and _reach(policy or Policy(), cli, tool).reaches != "never":
+            return None
+    return explain(
+        policy,
+        allowed_tools=allowed_tools,
+        disallowed_tools=disallowed_tools,
+        permission_mode=permission_mode,
+        tools=tools,
+    ).unreachable
+
+
 @dataclass(frozen=True, slots=True)
 class _CLI:
     """What the CLI was started with."""
@@ -138,6 +156,10 @@ class _CLI:
     allow: list[Rule]
     deny: list[Rule]
     mode: str
+
+    @classmethod
+    def of(cls, allow: Sequence[str], deny: Sequence[str], mode: str | None) -> _CLI:
+        return cls([*map(Rule.parse, allow)], [*map(Rule.parse, deny)], mode or "default")
 
     def denies(self, tool: str) -> bool:
         return _whole(self.deny, tool) is not None

@@ -82,8 +82,7 @@ from .turn import AnyTurn, Turn, TurnState, UnreadCount
 __all__ = ["Conversation"]
 
 
-_PROMPT, _EVENT = attrgetter("user_message_uuid"), attrgetter("event")
-_ONLY_DELTAS = frozenset({ContentBlockDelta})
+_PROMPT = attrgetter("user_message_uuid")
 
 
 class Conversation:
@@ -225,18 +224,38 @@ class Conversation:
 
     # --- receiving -------------------------------------------------------------------------------
 
-    def add(self, pieces: list[StreamEvent]) -> bool:
-        """Add pieces of messages to the running turn, if they can have no other meaning."""
+    def add(self, output: list[Message]) -> list[tuple[int, Message]] | None:
+        """Add output to the running turn, if it can belong to no other and ends none.
+
+        Returns:
+            what is more than a piece of text, with its index; None if nothing was added.
+        """
         turn = self.current
-        if turn is None or any(map(_PROMPT, pieces)):
-            return False
-        if self.ending is not None or self._result_is_missing or self._is_aside:
-            return False
-        if not _ONLY_DELTAS.issuperset(map(type, map(_EVENT, pieces))):
-            return False
-        self.spoken += len(pieces)
-        turn._push_deltas(pieces)
-        return True
+        if turn is None or self.ending is not None or self._is_uncertain():
+            return None
+        names = {None, None if self._is_a_guess else turn.uuid}
+        if not names.issuperset(map(_PROMPT, [it for it in output if type(it) is StreamEvent])):
+            return None
+        notable = [
+            (index, it)
+            for index, it in enumerate(output)
+            if type(it) is not StreamEvent or type(it.event) is not ContentBlockDelta
+        ]
+        if not all(self._goes_on_with(message, names) for _, message in notable):
+            return None
+        self.spoken += len(output)
+        turn._push_all(output, notable)
+        return notable
+
+    def _is_uncertain(self) -> bool:
+        """Whether what the CLI says may belong to no turn, or begin one."""
+        return self._result_is_missing or self._is_aside or self._is_idle
+
+    def _goes_on_with(self, message: Message, names: set[str | None]) -> bool:
+        """Whether the running turn just goes on with this message."""
+        if isinstance(message, AssistantMessage):
+            return message.user_message_uuid in names and not self._rules().ends_turn(message)
+        return not (isinstance(message, UserMessage) and message.is_replay)
 
     def route(self, message: Message) -> AnyTurn | None:
         """Add a message to the turn that it belongs to, if any."""

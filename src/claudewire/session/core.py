@@ -56,7 +56,6 @@ from ..wire import (
     SessionCreatedMessage,
     SessionStateChangedMessage,
     StopTask,
-    StreamEvent,
     UserMessage,
     dropped_prompts,
 )
@@ -393,13 +392,21 @@ class Core:
 
     # --- called by the link ----------------------------------------------------------------------
 
-    def received_pieces(self, pieces: list[StreamEvent]) -> None:
-        """Sort pieces of messages, all at once if they can only belong to the running turn."""
-        if self.subscriptions or not self.conversation.add(pieces):
-            for piece in pieces:
-                self.received(piece)
-        elif self.watchdog is not None:
-            self.watchdog.note(pieces[0])
+    def received_output(self, output: list[Message]) -> bool:
+        """Sort output of a turn all at once, if it can only belong to the running one."""
+        is_watched = self.subscriptions or self.budget.budgets  # then each one counts
+        notable = None if is_watched else self.conversation.add(output)
+        if notable is None:
+            return False
+        turn = self.conversation.current
+        for _, message in notable:
+            self._count(message, turn)
+            if self.watchdog is not None:
+                self.watchdog.note(message)
+        if self.watchdog is not None:
+            self.watchdog.note(output[-1])
+        self._look_around()
+        return True
 
     def received(self, event: Event) -> None:
         """Sort an event."""
@@ -425,6 +432,11 @@ class Core:
         conversation = self.conversation
         if turn is None and not (conversation.answered or conversation.has_put_aside(message)):
             self.notices.append(message)
+        self._count(message, turn)
+        self._look_around()
+
+    def _count(self, message: Message, turn: AnyTurn | None) -> None:
+        """Note what else a message says."""
         if type(message) is not ResultMessage:
             self.ledger.note(message, turn and turn.key)
             if self.budget.budgets:
@@ -434,6 +446,9 @@ class Core:
         react = _REACTIONS.get(type(message))
         if react is not None:
             react(self, message)
+
+    def _look_around(self) -> None:
+        """Find out whether a turn may end, and whether the session is busy."""
         self.watch_ending()
         if self.conversation.is_busy is not (self.state is SessionState.BUSY):
             self.settle()

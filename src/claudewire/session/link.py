@@ -16,14 +16,14 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
-from itertools import groupby
+from itertools import islice, takewhile
 from typing import Any, Protocol, TypeVar, cast
 
 import anyio
 import anyio.abc
 import anyio.lowlevel
 
-from ..concurrency import FunctionExited, Signal, clock, ends_the_caller, run_detached
+from ..concurrency import FunctionExited, Signal, clock, ends_the_caller, run_detached, scope_type
 from ..errors import (
     CLIError,
     Evidence,
@@ -37,6 +37,7 @@ from ..options import Timeouts
 from ..transport import ProcessTransport, Transport
 from ..wire import (
     Answer,
+    AssistantMessage,
     Body,
     Cancel,
     Connection,
@@ -47,7 +48,9 @@ from ..wire import (
     RequestBody,
     State,
     StreamEvent,
+    ToolProgressMessage,
     UnknownRequest,
+    UserMessage,
 )
 from .log import log, session_name
 from .tasks import TaskSet
@@ -77,10 +80,16 @@ CANCELLED_WITHIN = 1.0
 
 ROUND = 150
 """What is handled in one round of the event loop: so many events, where a request, a withdrawal or
-an answer counts as several, and a piece of text, of which a chunk may have hundreds, not at all."""
+an answer counts as several, and output of a turn, of which a chunk may have hundreds, as little."""
 OF_A_REQUEST = 30
 """As how many events a request counts: it starts a task, and all these run in the next round. With
 a policy or an audit each takes up to a millisecond."""
+OUTPUT: frozenset[type[Event]] = frozenset(
+    {AssistantMessage, StreamEvent, ToolProgressMessage, UserMessage}
+)
+"""Most of what a CLI says in a turn."""
+OUTPUT_AT_ONCE = 1000
+"""How many of these are handled in one round."""
 
 SERVED_AT_ONCE = 1000
 """Requests of the CLI that are served at the same time; the others wait for their turn. Thousands
@@ -106,8 +115,13 @@ class LinkOwner(Protocol):
     def received(self, event: Event) -> None:
         """Note a message of the CLI, or another event of the wire."""
 
-    def received_pieces(self, pieces: list[StreamEvent]) -> None:
-        """Note pieces of messages, which come in great numbers."""
+    def received_output(self, output: list[Any]) -> bool:
+        """Note output of a turn, which comes in great numbers, all at once.
+
+        Returns:
+            False if it has to be told one by one.
+        """
+        ...
 
     def asked(self) -> None:
         """Note that the CLI has been asked something."""
@@ -213,6 +227,7 @@ class Link:
         self._unhandled: list[Event] = []
         self._pending: dict[str, _PendingRequest] = {}
         self._serving: dict[str, anyio.CancelScope] = {}
+        self._new_scope: Callable[[], anyio.CancelScope] = anyio.CancelScope
         self._unserved: deque[Request] = deque()
         self._served_now = 0
         self._tasks: TaskSet | None = None
@@ -245,7 +260,7 @@ class Link:
 
     def start(self) -> None:
         """Begin to read, write and serve, in a task of its own."""
-        self.now = clock()
+        self.now, self._new_scope = clock(), scope_type()
         run_detached(self._run, "claudewire link", self._never_ran)
 
     def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -577,41 +592,54 @@ class Link:
             raise _TooMany
 
     def _take(self, events: list[Event]) -> None:
+        if not events:
+            return  # a part of a line
         self._evidence.note_received(events)
         self._wire_log.received(events)
         self._unhandled += events if self._unhandled else self._handle(events)
 
     def _handle(self, events: list[Event]) -> list[Event]:
         """Handle as many events as one round of the event loop has time for; return the others."""
+        if len(events) <= OUTPUT_AT_ONCE and OUTPUT.issuperset(map(type, events)):
+            self._hand_over(events)
+            return []
         handled, left = 0, ROUND
-        for kind, run in groupby(events, type):
-            if kind is StreamEvent:
-                pieces = list(run)
-                handled += len(pieces)
-                self._call_owner(self._owner.received_pieces, pieces)
-                continue
-            special = _SPECIAL.get(kind)
-            for event in run:
+        while handled < len(events) and left > 0:
+            event = events[handled]
+            if type(event) in OUTPUT:
+                rest = islice(events, handled, handled + OUTPUT_AT_ONCE)
+                output = list(takewhile(lambda it: type(it) in OUTPUT, rest))
+                handled += len(output)
+                left -= len(output) * ROUND // OUTPUT_AT_ONCE
+                self._hand_over(output)
+            else:
                 handled += 1
-                if special is None:
-                    left -= 1
-                    self._call_owner(self._owner.received, event)
-                else:
-                    left -= OF_A_REQUEST
-                    self._call_owner(partial(special, self), event)
-                if left <= 0:
-                    break
-            if left <= 0:
-                break
+                left -= self._handle_one(event)
         # Not before all is read: what follows a request may say that it is over.
         self._serve_next()
         return events[handled:]
 
-    def _call_owner(self, function: Callable[[Any], None], given: Any) -> None:
+    def _handle_one(self, event: Event) -> int:
+        """Handle an event; return as how many it counts."""
+        special = _SPECIAL.get(type(event))
         try:
-            function(given)
+            if special is None:
+                self._owner.received(event)
+            else:
+                special(self, event)
         except BaseException as error:
             self._owner.failed(error)
+        return 1 if special is None else OF_A_REQUEST
+
+    def _hand_over(self, output: list[Event]) -> None:
+        try:
+            is_done = self._owner.received_output(output)
+        except BaseException as error:
+            self._owner.failed(error)
+            return
+        if not is_done:
+            for message in output:
+                self._handle_one(message)
 
     def _take_answer(self, answer: Answer | Failure) -> None:
         pending = self._pending.get(answer.id)
@@ -662,9 +690,9 @@ class Link:
             log.exception("The request %s of the CLI could not be answered", request.id)
             served = self._responder.refusal(request)
         if callable(served):
-            scope = self._serving[request.id] = anyio.CancelScope()
+            scope = self._serving[request.id] = self._new_scope()
             self._served_now += 1
-            tasks.start(self._serve, request, served, scope, tasks)
+            tasks.start(scope, partial(self._serve, request, served, scope, tasks))
         else:
             self._reply(request, served)
             self._owner.answered()
@@ -693,9 +721,9 @@ class Link:
             # The CLI may have withdrawn it and asked again with the same id.
             if self._serving.get(request.id) is scope:
                 del self._serving[request.id]
-            tasks.ended()
+            tasks.ended(scope)
             self._served_now -= 1
-            if not self._is_cancelled():
+            if self._unserved and not self._is_cancelled():
                 self._serve_next()
             self._owner.answered()
 

@@ -46,20 +46,17 @@ class ItemQueue(Generic[ItemT]):
 
     Args:
         limit: how many items to keep; when there are more, the oldest is dropped.
-        on_taken: called after an item was taken.
         check: called before an item is waited for; it raises where that is not possible.
     """
 
     def __init__(
         self,
         limit: int | None = None,
-        on_taken: Callable[[], object] | None = None,
         check: Callable[[], None] | None = None,
     ) -> None:
         self.dropped: int = 0
         self._items: deque[ItemT] = deque(maxlen=limit)
         self._limit = limit
-        self._on_taken = on_taken
         self._check = check
         self._arrived = Signal()
         self._ended = False
@@ -68,6 +65,11 @@ class ItemQueue(Generic[ItemT]):
 
     def __len__(self) -> int:
         return len(self._items)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, and everything in it was taken."""
+        return self._ended and not self._items
 
     def put(self, item: ItemT) -> None:
         """Add an item."""
@@ -99,10 +101,7 @@ class ItemQueue(Generic[ItemT]):
         Raises:
             IndexError: there is none.
         """
-        item = self._items.popleft()
-        if self._on_taken is not None:
-            self._on_taken()
-        return item
+        return self._items.popleft()
 
     def take_all(self) -> list[ItemT]:
         """Take all items that are there."""
@@ -135,7 +134,4 @@ class ItemQueue(Generic[ItemT]):
             await anyio.lowlevel.checkpoint()
         if not self._items and not await self.readable():
             raise StopAsyncIteration
-        item = self._items.popleft()
-        if self._on_taken is not None:
-            self._on_taken()
-        return item
+        return self._items.popleft()

@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import OptionsError
 from ..options import Options
 from ..people import ASK_TOOL, PLAN_TOOL, Inbox
-from ..policy import Explanation, Policy, ToolReach, explain, mode_in_settings
+from ..policy import Explanation, Policy, ToolReach, explain, mode_in_settings, why_unreachable
 from .requests import people_of
 
 __all__ = ["check_reachable", "explain_options"]
@@ -125,10 +125,12 @@ def _why_no_permission(options: Options) -> str | None:
     rules = _rules(options)
     if _has_servers(options):
         rules["tools"] = None  # there may be something to ask about
-    return explain(policy, **rules).unreachable
+    return why_unreachable(policy, **rules)
 
 
 def _why_no_question(options: Options) -> Iterator[str]:
+    if options.on_question is None and options.on_plan is None:
+        return
     fates = {it.tool: it for it in _questions(options)}
     for name, tool in (("on_question", ASK_TOOL), ("on_plan", PLAN_TOOL)):
         if getattr(options, name) is None:

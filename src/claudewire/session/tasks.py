@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from functools import partial
 from itertools import count
 from typing import Any
 
 import anyio
 import anyio.abc
 
-from ..concurrency import FunctionExited, Signal, ends_the_caller, run_detached
+from ..concurrency import FunctionExited, Signal, ends_the_caller, start_task
 
 __all__ = ["TaskSet"]
 
@@ -22,6 +21,7 @@ class TaskSet:
         self._group = group
         self._numbers = count()
         self._unstarted: dict[int, Coroutine[Any, Any, None]] = {}
+        self._detached: dict[object, object] = {}
         self._count = 0
         self._changed = Signal()
 
@@ -30,17 +30,18 @@ class TaskSet:
         """Whether all of them were cancelled."""
         return self._group.cancel_scope.cancel_called
 
-    def start(self, function: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
+    def start(self, key: object, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Start one outside of the task group, which takes a tenth of the time.
 
         It must raise nothing, has to be cancelled by itself, and calls `ended` at its end.
         """
         self._count += 1
-        run_detached(partial(function, *given), "claudewire request")
+        self._detached[key] = start_task(function, "claudewire request")
 
-    def ended(self) -> None:
+    def ended(self, key: object = None) -> None:
         """Note that one of them has ended."""
         self._count -= 1
+        self._detached.pop(key, None)
         self._changed.notify()
 
     def start_soon(self, function: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:

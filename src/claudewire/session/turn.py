@@ -16,12 +16,12 @@ from collections.abc import (
     Callable,
     Coroutine,
     Generator,
+    Iterable,
     Sequence,
 )
 from enum import StrEnum
 from functools import partial
 from itertools import count
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
@@ -29,7 +29,6 @@ import anyio
 from ..errors import Error, TurnCancelled, TurnError, describe
 from ..wire import (
     AssistantMessage,
-    ContentBlockDelta,
     ContentBlockStart,
     MessageStart,
     MessageStop,
@@ -69,7 +68,8 @@ class TurnState(StrEnum):
     """The prompt was taken back."""
 
 
-_AGENT = attrgetter("parent_tool_use_id")
+PIECES = 250
+"""How many messages arrive before the pieces of those that are complete are looked for again."""
 
 _unsolicited = count(1)
 
@@ -143,40 +143,70 @@ def _blocks(messages: ItemQueue[Message]) -> _View[LiveBlock]:
     return _View(messages, Assembler().note)
 
 
+class _Reading(ItemQueue["Message"]):
+    """What a reader of a turn has not read yet. It counts as unread while it can be read."""
+
+    def __init__(self, unread: UnreadCount, thread: int) -> None:
+        super().__init__(check=partial(check_thread, thread))
+        unread.include(self)
+
+
 class UnreadCount:
     """Counts the messages that the turns of one session have not handed out. Works in any thread.
+
+    They are counted when it matters, by a look at the queues: a count that changes with each
+    message that is read would take longer than all else that is done to read it.
 
     Args:
         unread: at how many `on_limit` is called, and whether pieces of messages are then dropped.
         on_limit: is called with the count.
     """
 
-    __slots__ = ("_limit", "_limit_reached", "_lock", "_on_limit", "count", "dropped", "may_drop")
+    __slots__ = (
+        "_at_most",
+        "_limit",
+        "_limit_reached",
+        "_on_limit",
+        "_readings",
+        "dropped",
+        "may_drop",
+    )
 
     def __init__(self, unread: Unread, on_limit: Callable[[int], None]) -> None:
-        self.count: int = 0
         self.dropped: int = 0
         self._limit = unread.high_water
         self._limit_reached = False
         self.may_drop: bool = unread.policy == "drop_partial"
         self._on_limit = on_limit
-        # Re-entrant: the garbage collector may delete a turn in the middle of anything.
-        self._lock = threading.RLock()
+        # Never changed in place: other threads may look at it.
+        self._readings: tuple[weakref.ref[_Reading], ...] = ()
+        self._at_most = 0
 
-    def add(self, count: int = 1) -> None:
-        """Count more messages."""
-        with self._lock:
-            self.count += count
-        if self.count >= self._limit and not self._limit_reached:
-            self._limit_reached = True
-            self._on_limit(self.count)
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return sum(map(len, self._live()))
 
-    def remove(self, count: int = 1) -> None:
-        """Forget messages that were read, or that can no longer be read."""
-        with self._lock:
-            self.count -= count
-        if self._limit_reached and self.count < self._limit // 2:
+    def _live(self) -> list[_Reading]:
+        return [it for it in (reference() for reference in self._readings) if it is not None]
+
+    def include(self, reading: _Reading) -> None:
+        """Count what is in this queue, too."""
+        live = [weakref.ref(it) for it in self._live() if not it.is_over]
+        self._readings = (*live, weakref.ref(reading))
+
+    def expect(self, count: int = 1) -> None:
+        """Note that messages are about to be put into one of the queues."""
+        self._at_most += count
+        if self._at_most < self._limit:
+            return
+        before = self.count
+        self._at_most = before + count
+        if before < self._limit // 2:
             self._limit_reached = False
+        if self._at_most >= self._limit and not self._limit_reached:
+            self._limit_reached = True
+            self._on_limit(self._at_most)
 
     def drops_partial(self, *, has_begun: bool) -> bool:
         """Whether to drop a piece of a message now; if so, count it.
@@ -184,76 +214,82 @@ class UnreadCount:
         Args:
             has_begun: an earlier piece of the same message was dropped, so this one is useless.
         """
-        if self.may_drop and (has_begun or self.count >= self._limit):
+        if self.may_drop and (has_begun or self._is_full()):
             self.dropped += 1
             return True
         return False
 
-
-class _Reading(ItemQueue["Message"]):
-    """What a reader of a turn has not read yet. It counts as unread while it can be read."""
-
-    def __init__(self, unread: UnreadCount, thread: int) -> None:
-        super().__init__(on_taken=unread.remove, check=partial(check_thread, thread))
-        self._unread = unread
-
-    def __del__(self) -> None:
-        self._unread.remove(len(self))
+    def _is_full(self) -> bool:
+        return self._at_most >= self._limit and self.count >= self._limit
 
 
 class _History:
     """The messages of a turn, and the pieces of those that are not complete yet.
 
     From it, a reader that comes late gets what the others have got, but for the pieces of complete
-    messages. So it takes no more memory than the messages, which are kept anyway, and the pieces of
-    one message for each speaker: the main conversation, and each subagent.
+    messages. So it takes little more memory than the messages, which are kept anyway, and the
+    pieces of one message for each speaker: the main conversation, and each subagent.
     """
 
     def __init__(self) -> None:
-        self.messages: list[Message] = []
-        self._settled = 0
-        """There are no pieces before this index."""
-        self._speaking: dict[str | None, bool] = {}
-        """The speakers of which there are pieces, and whether a `message_start` was one of them."""
+        self._settled: list[Message] = []
+        """What comes before the first piece that may still be needed."""
+        self._recent: list[Message] = []
+        self._most = PIECES
+        self._complete: dict[str | None, int] = {}
+        """Up to which index of the recent ones the pieces of a speaker are not needed."""
+        self._started: set[str | None] = set()
+        """The speakers of which there was a `message_start`, and no `message_stop` since."""
 
-    def add(self, message: Message) -> None:
-        """Add a message that is complete."""
-        self.messages.append(message)
-        if isinstance(message, AssistantMessage):
-            agent = message.parent_tool_use_id
-            if not self._speaking.get(agent, True):  # nothing else will say that it is complete
-                self._forget_pieces(agent)
-        if not self._speaking:
-            self._settled = len(self.messages)
+    @property
+    def messages(self) -> list[Message]:
+        """All of them, in their order."""
+        self.tidy_up()
+        return self._settled + self._recent
 
-    def add_piece(self, piece: StreamEvent) -> None:
-        """Add a piece of a message."""
+    def add(self, messages: Sequence[Message], notable: Iterable[tuple[int, Message]]) -> None:
+        """Add messages; `notable` has those that begin or complete one, with their index."""
+        first = len(self._recent)
+        self._recent += messages
+        for index, message in notable:
+            if isinstance(message, StreamEvent):
+                self._note_piece(message, first + index)
+            elif isinstance(message, AssistantMessage):
+                agent = message.parent_tool_use_id
+                if agent not in self._started:  # nothing else will say that it is complete
+                    self._complete[agent] = first + index
+        if len(self._recent) > self._most:
+            self.tidy_up()
+
+    def _note_piece(self, piece: StreamEvent, index: int) -> None:
         agent, kind = piece.parent_tool_use_id, type(piece.event)
-        if kind is ContentBlockDelta and agent in self._speaking:  # the most frequent one
-            self.messages.append(piece)
-            return
-        if kind is MessageStart or kind is MessageStop:
-            self._forget_pieces(agent)
-        if kind is not MessageStop:
-            self.messages.append(piece)
-            self._speaking[agent] = kind is MessageStart or self._speaking.get(agent, False)
+        if kind is MessageStart:
+            self._complete[agent] = index - 1
+            self._started.add(agent)
+        elif kind is MessageStop:
+            self._complete[agent] = index
+            self._started.discard(agent)
 
-    def add_deltas(self, deltas: list[StreamEvent]) -> None:
-        """Add pieces that begin and end nothing."""
-        self.messages += deltas
-        for agent in {*map(_AGENT, deltas)}:
-            self._speaking.setdefault(agent, False)
+    def tidy_up(self) -> None:
+        """Forget the pieces of complete messages."""
+        if self._complete:
+            last = max(self._complete.values()) + 1
+            self._recent = [*self._needed(last), *self._recent[last:]]
+            self._complete.clear()
+        pieces = (index for index, it in enumerate(self._recent) if type(it) is StreamEvent)
+        first = next(pieces, len(self._recent))
+        self._settled += self._recent[:first]
+        del self._recent[:first]
+        self._most = len(self._recent) + max(len(self._recent), PIECES)
 
-    def _forget_pieces(self, agent: str | None) -> None:
-        if self._speaking.pop(agent, None) is None:
-            return
-        self.messages[self._settled :] = [
+    def _needed(self, end: int) -> list[Message]:
+        complete = self._complete
+        return [
             message
-            for message in self.messages[self._settled :]
-            if not isinstance(message, StreamEvent) or message.parent_tool_use_id != agent
+            for index, message in enumerate(self._recent[:end])
+            if type(message) is not StreamEvent
+            or complete.get(message.parent_tool_use_id, -1) < index
         ]
-        if not self._speaking:
-            self._settled = len(self.messages)
 
 
 class TurnReader:
@@ -375,8 +411,8 @@ class Turn(Generic[OutputT]):
 
     # --- reading ---------------------------------------------------------------------------------
 
-    def __aiter__(self) -> Turn[OutputT]:
-        return self
+    def __aiter__(self) -> AsyncIterator[Message]:
+        return self._queue
 
     def __anext__(self) -> Coroutine[Any, Any, Message]:
         return self._queue.__anext__()
@@ -407,9 +443,9 @@ class Turn(Generic[OutputT]):
         not read yet counts as unread.
         """
         reading = _Reading(self._unread, self._thread)
-        for message in self._history.messages:
-            reading.put(message)
-        self._unread.add(len(reading))
+        messages = self._history.messages
+        self._unread.expect(len(messages))
+        reading.put_all(messages)
         if self.is_over:
             reading.end(self._error)
         self._readings = self._readings or weakref.WeakSet()
@@ -493,30 +529,27 @@ class Turn(Generic[OutputT]):
 
     def _push(self, message: Message) -> None:
         """Add a message."""
-        if isinstance(message, StreamEvent):
-            if self._unread.may_drop and self._is_dropped(message):
-                return
-            self._history.add_piece(message)
-        else:
-            self._history.add(message)
+        if not isinstance(message, StreamEvent):
             self._kept.append(message)
             if isinstance(message, AssistantMessage):
                 self._gaps.discard(message.parent_tool_use_id)
-        self._unread.add()
-        self._queue.put(message)
-        for reading in self._readings or ():
-            self._unread.add()
+        elif self._unread.may_drop and self._is_dropped(message):
+            return
+        self._history.add((message,), ((0, message),))
+        for reading in (self._queue, *(self._readings or ())):
+            self._unread.expect()
             reading.put(message)
 
-    def _push_deltas(self, deltas: list[StreamEvent]) -> None:
-        """Add pieces of messages that begin and end nothing."""
+    def _push_all(self, messages: list[Message], notable: list[tuple[int, Message]]) -> None:
+        """Add messages; `notable` has what is more than a piece of text, with its index."""
         if self._readings or self._unread.may_drop:
-            for delta in deltas:
-                self._push(delta)
-        else:
-            self._history.add_deltas(deltas)
-            self._unread.add(len(deltas))
-            self._queue.put_all(deltas)
+            for message in messages:
+                self._push(message)
+            return
+        self._kept += [it for _, it in notable if type(it) is not StreamEvent]
+        self._history.add(messages, notable)
+        self._unread.expect(len(messages))
+        self._queue.put_all(messages)
 
     def _is_dropped(self, piece: StreamEvent) -> bool:
         """Whether to drop a piece, as all that follow a dropped one, until the whole message comes.
@@ -563,6 +596,7 @@ class Turn(Generic[OutputT]):
 
     def _end(self, state: TurnState) -> None:
         self.state = state
+        self._history.tidy_up()
         self.started.set()
         self.finished.set()
         for reading in (self._queue, *(self._readings or ())):

@@ -8,7 +8,7 @@ there is a limit for that too.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -77,7 +77,8 @@ class Watchdog:
         self._core = core
         self._patience = patience
         self._tools: set[str] = set()
-        self._people: OrderedDict[str, None] = OrderedDict()  # a dict is slow to tell its first
+        self._people: deque[str] = deque()
+        """The requests that a person decides about, and those before the first of them."""
         self._spoke = False
         self._since = -math.inf
         self._what = WaitingFor.NOTHING
@@ -94,38 +95,46 @@ class Watchdog:
     def note(self, event: Event) -> None:
         """Note an event of the wire."""
         update = _UPDATES.get(type(event))
-        if update is None or (self._spoke and type(event) is StreamEvent):
-            return  # a piece of a message is the most frequent event, and changes nothing
-        before = (self._spoke, len(self._tools), len(self._people))
-        update(self, event)
-        if before != (self._spoke, len(self._tools), len(self._people)):
+        if update is not None and update(self, event):
             self.start_again()
 
-    def _note_piece(self, piece: StreamEvent) -> None:
+    # Each of these says whether something has changed.
+
+    def _note_piece(self, piece: StreamEvent) -> bool:
+        spoke, self._spoke = self._spoke, True
+        return not spoke
+
+    def _note_assistant(self, message: AssistantMessage) -> bool:
+        before = (self._spoke, len(self._tools))
         self._spoke = True
+        self._tools.update([it.id for it in message.content if type(it) is ToolUseBlock])
+        return before != (True, len(self._tools))
 
-    def _note_assistant(self, message: AssistantMessage) -> None:
-        self._spoke = True
-        self._tools.update(it.id for it in message.content if isinstance(it, ToolUseBlock))
+    def _note_user(self, message: UserMessage) -> bool:
+        content = message.content
+        blocks = content if isinstance(content, list) else []
+        results = [it.tool_use_id for it in blocks if type(it) is ToolResultBlock]
+        if not results:
+            return False
+        before = (self._spoke, len(self._tools))
+        self._tools.difference_update(results)
+        self._spoke = False  # the model is asked again
+        return before != (False, len(self._tools))
 
-    def _note_user(self, message: UserMessage) -> None:
-        if isinstance(message.content, list):
-            blocks = message.content
-            results = [it.tool_use_id for it in blocks if isinstance(it, ToolResultBlock)]
-            self._tools.difference_update(results)
-            if results:
-                self._spoke = False  # the model is asked again
-
-    def _note_result(self, result: ResultMessage) -> None:
+    def _note_result(self, result: ResultMessage) -> bool:
+        is_news = self._spoke or bool(self._tools)
         self._tools.clear()
         self._spoke = False
+        return is_news
 
-    def _note_request(self, request: Request) -> None:
-        if isinstance(request.body, CanUseTool | Elicitation | RequestUserDialog):
-            self._people[request.id] = None
+    def _note_request(self, request: Request) -> bool:
+        is_for_a_person = type(request.body) in _FOR_A_PERSON
+        if is_for_a_person:
+            self._people.append(request.id)
+        return is_for_a_person
 
-    def _note_cancel(self, cancel: Cancel) -> None:
-        self._people.pop(cancel.id, None)
+    def _note_cancel(self, cancel: Cancel) -> bool:
+        return True  # it is owed no longer
 
     @property
     def waiting(self) -> Waiting:
@@ -181,12 +190,9 @@ class Watchdog:
 
     def _is_owed_to_a_person(self, owed: Container[str]) -> bool:
         """Drop what was answered, up to the first that was not: the others do not matter."""
-        while self._people:
-            first = next(iter(self._people))
-            if first in owed:
-                return True
-            del self._people[first]
-        return False
+        while self._people and self._people[0] not in owed:
+            self._people.popleft()
+        return bool(self._people)
 
     def _in_a_turn(self) -> WaitingFor:
         if self._tools:
@@ -268,7 +274,9 @@ class Watchdog:
             log.exception("The session could not be restarted")
 
 
-_UPDATES: dict[type[Event], Callable[[Watchdog, Any], None]] = {
+_FOR_A_PERSON = frozenset({CanUseTool, Elicitation, RequestUserDialog})
+
+_UPDATES: dict[type[Event], Callable[[Watchdog, Any], bool]] = {
     StreamEvent: Watchdog._note_piece,
     AssistantMessage: Watchdog._note_assistant,
     UserMessage: Watchdog._note_user,

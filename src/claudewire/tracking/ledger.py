@@ -60,8 +60,8 @@ class _Call(Struct, frozen=True, gc=False):
     totals: Totals
 
 
-class _Sums:
-    """What was used, added up in several ways."""
+class _Settled:
+    """What was used up to the end of the last turn, added up in several ways."""
 
     def __init__(self) -> None:
         self.all = NOTHING
@@ -75,6 +75,40 @@ class _Sums:
             _add(self.turns, turn, used)
 
 
+class _Live:
+    """What was used since then, by the messages. There are many, so each is added up only once."""
+
+    def __init__(self) -> None:
+        self._sums: dict[tuple[str, bool, Turn], Totals] = {}
+
+    def add(self, model: str, is_main: bool, turn: Turn, used: Totals) -> None:
+        _add(self._sums, (model, is_main, turn), used)
+
+    @property
+    def all(self) -> Totals:
+        return sum(self._sums.values(), NOTHING)
+
+    @property
+    def main(self) -> Totals:
+        used = (used for (_, is_main, _), used in self._sums.items() if is_main)
+        return replace(sum(used, NOTHING), cost_usd=None)
+
+    @property
+    def models(self) -> Models:
+        models: Models = {}
+        for (model, _, _), used in self._sums.items():
+            _add(models, model, used)
+        return models
+
+    @property
+    def turns(self) -> dict[Hashable, Totals]:
+        turns: dict[Hashable, Totals] = {}
+        for (_, _, turn), used in self._sums.items():
+            if turn is not None:
+                _add(turns, turn, used)
+        return turns
+
+
 class Ledger:
     """What a session has used, and how it stands with its context and its limits.
 
@@ -85,10 +119,8 @@ class Ledger:
 
     def __init__(self, *, prices: Mapping[str, Price] | None = None) -> None:
         self._prices = PriceTable(prices)
-        self._settled = _Sums()
-        """Up to the end of the last turn."""
-        self._live = _Sums()
-        """Since then, by the messages."""
+        self._settled = _Settled()
+        self._live = _Live()
         self._agents: dict[str, Totals] = {}
         self._calls: dict[str, _Call] = {}
         self._streaming: dict[str | None, str] = {}
@@ -176,7 +208,7 @@ class UsageTracker(Ledger):
             _add(self._settled.turns, turn, used)
         self._settled.all += self._live.all
         self._settled.main += self._live.main
-        self._live = _Sums()
+        self._live = _Live()
         self._streaming.clear()
         self._reports.is_of_another_process = True
         self.retry = None
@@ -222,11 +254,13 @@ class UsageTracker(Ledger):
     def _user(self, message: UserMessage, turn: Turn) -> None:
         """Count a subagent's last message, which is reported only here."""
         output = message.tool_use_result
-        if not isinstance(output, dict) or not isinstance(message.content, list):
+        if not (isinstance(output, dict) and "agentId" in output):
+            return
+        if not isinstance(message.content, list):
             return
         usage, model = _convert(output.get("usage"), Usage), output.get("resolvedModel")
         for block in message.content:
-            if type(block) is ToolResultBlock and usage is not None and "agentId" in output:
+            if type(block) is ToolResultBlock and usage is not None:
                 agent = block.tool_use_id
                 if not self._speaks_last.get(agent):
                     self._count(f"{agent} last", model, agent, usage, turn)
@@ -236,13 +270,15 @@ class UsageTracker(Ledger):
     ) -> None:
         """Count what a message has used beyond what is known of it."""
         known = self._calls.get(id)
-        before = NOTHING if known is None else known.totals
-        now = before if usage is None else before.at_least(Totals.of(usage))
-        if known is not None and now == before:
-            return
-        name = known.model if known is not None else self._name(model)
+        now = NOTHING if usage is None else Totals.of(usage)
+        if known is None:
+            name, more = self._name(model), now
+        else:
+            name, now = known.model, known.totals.at_least(now)
+            more = now - known.totals
+            if not more.tokens:
+                return
         _keep(self._calls, id, _Call(name, agent, now))
-        more = now - before
         cost = self._prices.cost(name, more)
         used = replace(more, cost_usd=cost, calls=int(known is None), estimated=True)
         self._add_live(name, agent, used, turn)
@@ -252,11 +288,8 @@ class UsageTracker(Ledger):
 
     def _add_live(self, model: str, agent: str | None, used: Totals, turn: Turn) -> None:
         self.changes += 1
-        self._live.add(used, turn)
-        _add(self._live.models, model, used)
-        if agent is None:
-            self._live.main += replace(used, cost_usd=None)
-        else:
+        self._live.add(model, agent is None, turn, used)
+        if agent is not None:
             _keep(self._agents, agent, self._agents.get(agent, NOTHING) + used)
 
     def _name(self, model: str | None) -> str:
@@ -316,7 +349,7 @@ class UsageTracker(Ledger):
         if main is not None:
             live = replace(main.at_least(live), calls=live.calls, estimated=not main.covers(live))
         self._settled.main += live
-        self._live = _Sums()
+        self._live = _Live()
 
     def _learn(self, usage: Mapping[str, ModelUsage]) -> None:
         """Learn windows and prices. Some models have one name in reports, another in messages."""
