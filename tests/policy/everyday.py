@@ -305,4 +305,21 @@ COMMANDS = lines(r"""
     LANG=en_US.UTF-8 ls
     TZ=UTC date
     cat a.txt | while read -r a b; do echo "$a"; done
+    make -f build.mk test
+    make -C src test
+    node fetch.js https://example.org/data:x
+    python3 fetch.py https://example.org
+    python -m pytest -c pytest.ini
+    git -c user.name=me commit -m x
+    git -c color.ui=false log --oneline
+    git config --get user.name
+    curl -k https://example.org
+    curl -sSfL https://example.org -o out/x.html
+    grep -c x Makefile && make test
+    sed -n 1,20p package.json && npm test
+    jq .scripts package.json && npm test
+    echo done > out/log.txt && git status
+    find src -name '*.py' | xargs grep -a x
+    go run ./cmd/app
+    echo "50% of src"
 """)

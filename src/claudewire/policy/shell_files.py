@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from .file_use import UseContext
 from .paths import ResolvedPath, normal
@@ -57,9 +58,25 @@ _FORMATTERS = names_in("black eslint isort prettier ruff")
 _NAMES_TASKS = names_in("cargo make npm pnpm yarn")
 """Programs whose arguments are mostly no files: what cannot be known before is taken for a task."""
 _GIT_KEEPS = names_in("""
-    add branch checkout clone commit fetch init log ls-files merge mv pull push reset restore
-    rev-parse rm stash status switch tag
+    add branch checkout commit fetch init log ls-files merge mv pull push reset restore rev-parse rm
+    stash status switch tag
     """)
+_GIT_COPIES = names_in("archive bundle checkout-index fast-export grep worktree")
+"""Commands of `git` that show or copy all files, without being told which."""
+_SERVERS = names_in("http.server http-server live-server serve")
+_LIST_OPTIONS: dict[str, str] = {
+    **dict.fromkeys(("tar", "bsdtar", "gtar"), r"-\w*T.*|--files-from.*"),
+    **dict.fromkeys(("cpio", "pax"), r".*"),
+    **dict.fromkeys(("7z", "7za", "7zr", "7zz", "rar"), r"@.+"),
+    **dict.fromkeys(("du", "sort", "wc"), r"--files0-from.*"),
+    "curl": r"-\w*K.*|--config.*",
+    "file": r"-\w*f.*|--files-from.*",
+    "rsync": r"--files-from.*",
+    "tree": r"--from.*",
+    "wget": r"-\w*i.*|--input-file.*",
+    "zip": r"-@|-\w*@",
+}
+"""Options that name a list of files, which only the run will tell."""
 _WRAPPERS = RUNNERS - names_in("fd fdfind find")
 _LISTS = names_in("fd fdfind find ls")
 _FILTERS = names_in("head sort tail uniq")
@@ -218,6 +235,8 @@ class _Search:
             how = how._replace(reads=Match.YES, searches=True)
         if how == Handling():
             return
+        if _is_told_by_a_list(name, words) and not self.knows_names:
+            yield NamedFile(" ".join(it.raw for it in words), how._replace(searches=True))
         if _changes_here(name, words):
             yield self._file(Word(".", "."), ".", Handling(writes=how.writes, changes=True))
         for word in dict.fromkeys(self._with_loops(dict.fromkeys(_arguments(name, words)))):
@@ -264,6 +283,8 @@ def _lists_names(words: Words) -> bool:
     name = basename(words[0])
     if name == "xargs":
         return xargs_parts(words) is not None
+    if _is_told_by_a_list(name, words):
+        return False
     if name in _GREPS or name == "rg":
         return any(re.fullmatch(r"-\w*l|--files(-with-matches)?", it.text) for it in words[1:])
     if name == "git":
@@ -288,17 +309,24 @@ def _handling(name: str, words: Words) -> Handling:
     """Say what a program does with the files that it is told."""
     if name == "find" and any(_FIND_CHANGES.match(word.text) for word in words[1:]):
         return Handling(Match.YES, Match.YES, searches=True, changes=True)
-    if name in _NEVER_OPENS:
+    if name in _NEVER_OPENS and not _is_told_by_a_list(name, words):
         return Handling()
     if name in _WRAPPERS:
         return Handling(Match.MAYBE, searches=True)
-    writes = Match.YES if name in _WRITES else Match.NO if name in _ONLY_READS else Match.MAYBE
+    only_reads = name in _ONLY_READS or name in _SERVERS
+    writes = Match.YES if name in _WRITES else Match.NO if only_reads else Match.MAYBE
     if name == "git":
         return Handling(Match.YES, writes, not _keeps_contents(words))
     if name in _FORMATTERS:
         return Handling(Match.YES, writes, changes=_formats(name, {it.text for it in words}))
     looks_inside = name not in _NO_FOLDERS and name not in _READS_CODE
     return Handling(Match.YES, writes, looks_inside, looks_inside and writes is not Match.NO)
+
+
+def _is_told_by_a_list(name: str, words: Words) -> bool:
+    """Whether a command reads the names of files from another one."""
+    option = _LIST_OPTIONS.get(name)
+    return option is not None and any(re.fullmatch(option, word.text) for word in words[1:])
 
 
 def _formats(name: str, arguments: set[str]) -> bool:
@@ -328,14 +356,17 @@ def _may_name_file(name: str, before: str, word: Word) -> bool:
     """Whether a word may be a file, and not a message or a command of its own."""
     if name in ("git", "gh") and _PROSE.fullmatch(before):
         return False
-    if name in _WRAPPERS and not before.startswith("-") and not word.text.startswith("-"):
+    is_argument = not before.startswith("-") and not word.text.startswith("-")
+    if name in _WRAPPERS and name != "chroot" and is_argument:
         return False  # what follows the options of these is a command
     return not word.raw.startswith(("<(", ">("))
 
 
 def _looks_here(name: str, words: Words) -> bool:
     """Whether a command looks through its directory, because it is told no other."""
-    if name == "git" and (_lists_names(words) or [it.text for it in words[1:2]] == ["grep"]):
+    if name == "git" and (_lists_names(words) or any(it.text in _GIT_COPIES for it in words[1:2])):
+        return True
+    if name in _SERVERS:
         return True
     if name in _LISTS and (len(words) == 1 or words[1].text[:1] in ("", "-")):
         return True
@@ -356,6 +387,8 @@ def _changes_here(name: str, words: Words) -> bool:
     first = words[1].text if len(words) > 1 else ""
     if name in _FORMATTERS:
         return _formats(name, {it.text for it in words})
+    if name == "patch" or (name == "git" and first in ("am", "apply")):
+        return "--check" not in {it.text for it in words}
     return (name == "unzip" and first != "-l") or (
         name in _UNPACKS and re.match(r"-?\w*x|--extract", first) is not None
     )
@@ -373,7 +406,9 @@ def _paths_in(word: Word) -> Iterator[tuple[str, bool]]:
         return
     pieces = re.split(r"[=@:,<;]", text)
     if len(pieces) > 1:
-        yield from ((piece, True) for piece in pieces if piece)
+        yield from ((piece.strip("\"'"), True) for piece in pieces if piece.strip("\"'"))
+    if "%" in text:
+        yield from ((unquote(piece), False) for piece in pieces)
     if attached := re.match(r"-[A-Za-z]{1,8}", text):
         for part in dict.fromkeys((text, pieces[0])):
             yield from ((part[end:], True) for end in range(2, attached.end() + 1) if part[end:])

@@ -7,11 +7,20 @@ cannot be read (the input of a shell, the code of an interpreter) may be any com
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from .grammar import parse
+from .interpreters import (
+    FILTERS,
+    Told,
+    files_run_untold,
+    is_interpreter,
+    is_readable_filter,
+    told,
+)
 from .programs import (
     EVALUATORS,
     RUNNERS,
@@ -39,28 +48,22 @@ _PLAIN_OF_GIT = names_in("""
     """)
 # These evaluate a string as a command line.
 _TAKE_TEXT = (SHELLS | EVALUATORS | names_in("entr env flock parallel script ssh su watch")) - {"."}
-_INTERPRETER = re.compile(
-    r"(?:python|pypy|ipython|perl|ruby|irb|node|nodejs|deno|bun|php|lua|luajit|tclsh|wish|expect|"
-    r"osascript|swift|R|Rscript|guile|ghci|julia|elixir|groovy|jshell|scala)[0-9.]*w?"
-)
-_CODE_OPTIONS = {"python": "c", "pypy": "c", "ipython": "c", "php": "rBRE", "node": "ep"}
 _LOADER = re.compile(r"ld[-.].*so[.\d]*")
 _STDIN = names_in("- /dev/stdin /dev/fd/0 /proc/self/fd/0")
 _ASKS_VERSION = names_in("-V -v -h --version --help")
 _INDEXING = names_in("printf test [")
 """Programs that evaluate the index of an array."""
+_READ_COMMANDS = names_in("""
+    bc dc duckdb ed ftp gdb gnuplot lftp lldb m4 mariadb mongosh mysql psql redis-cli sftp sqlite3
+    telnet vi vim nvim
+    """)
+"""Programs that do what they read, and can be told so to run another one."""
+_WRITERS = names_in("cp curl dd gsed install ln mv rsync scp sed tar tee unzip wget")
+_OF_GIT = re.compile(r"(?:^|/)\.git/|(?:^|/)hooks/")
+_ALIAS_OF_GIT = re.compile(r"(?:^|[=\s'\"])alias\.", re.IGNORECASE)
+_CONFIGURES_GIT = re.compile(r"GIT_CONFIG_(?:COUNT|KEY|VALUE|PARAMETERS).*")
+_ESCAPE = re.compile(r"\\[abefnrtv]")
 _FIND_RUNS = names_in("-exec -execdir -ok -okdir")
-_AWK_RUNS = re.compile(r"system|@|(?<!\|)\|(?!\|)")
-_SED_FLAGS = re.compile(
-    r"-[nErsuz]+|-[nErsuz]*i[.\w]*|--(?:quiet|silent|in-place|regexp-extended|null-data|separate)"
-)
-_ADDRESS = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)"
-_SED_COMMAND = (
-    rf"\s*(?:{_ADDRESS}(?:,[+~]?{_ADDRESS})?\s*!?\s*)?"
-    r"(?:[pdqnNgGhHxPD=]|s([^\w\s\\])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI0-9]*)\s*"
-)
-_SED_COMMANDS = re.compile(_SED_COMMAND)
-
 _MOST_COMMANDS = 400
 """How many different commands are looked at; beyond that there may be any command."""
 _MOST_WORDS = 64
@@ -68,6 +71,7 @@ _MOST_WORDS = 64
 _DEEPEST = 4
 """How many shells inside shells are analysed."""
 
+_GIT = Word("git", "git")
 _ANYTHING = (UNKNOWN,)
 """Stands for a command that was not looked at, and may be any command."""
 
@@ -124,6 +128,10 @@ class _Search:
         for command in script.commands:
             for assignment in command.assignments:
                 self._look_into_value(assignment.value, depth)
+                if command.words:  # it is told to a program
+                    self.found.texts[assignment.value.text] = None
+                if _CONFIGURES_GIT.fullmatch(assignment.name):
+                    self.add((_GIT, UNKNOWN), sure=False)
             if command.words:
                 self._look_at(command, depth)
         self._script = outer
@@ -169,8 +177,7 @@ class _Search:
             self.add(_ANYTHING, sure=False)
             return
         name = basename(words[0])
-        if "/" in words[0].text:
-            self.found.scripts[words[0].text] = None
+        self._look_at_name(name, words)
         if unwrapped(words) != words:
             self._look_at(replace(command, words=unwrapped(words)), depth + 1)
         elif name == "xargs" and (inner := xargs_parts(words)) is not None:
@@ -181,6 +188,25 @@ class _Search:
             self._look_behind(command, depth)
         elif not self._look_at_code(command, depth):
             self._look_at_arguments(command, depth)
+
+    def _look_at_name(self, name: str, words: Words) -> None:
+        if "/" in words[0].text:
+            self.found.scripts[words[0].text] = None
+        if name in _READ_COMMANDS or any(word.raw.startswith("<(") for word in words[1:]):
+            self.found.texts.update(dict.fromkeys(self._spoken()))
+        self._look_at_git(name, words)
+
+    def _look_at_git(self, name: str, words: Words) -> None:
+        """Note what else a command of git may stand for: `git-push`, and names that it gives."""
+        if name.startswith("git-"):
+            self.add((_GIT, Word(name[4:], name[4:]), *words[1:]), sure=True)
+        elif name != "git":
+            return
+        for before, word in itertools.pairwise(words):
+            is_open = before.text in ("-c", "--config-env") and not word.static
+            names = _ALIAS_OF_GIT.search(word.text) or re.match(r"-calias\.", word.text)
+            if names or (is_open and "=" not in word.head):
+                self.add((_GIT, UNKNOWN), sure=False)
 
     def _look_behind_find(self, words: Words, depth: int) -> None:
         unknown = [word for word in words if not word.static]
@@ -213,7 +239,8 @@ class _Search:
         self._look_at_texts(name, words, depth)
         if name in (".", "source") and len(words) > 1:
             self._run_file(words[1])
-        if words[-1] is UNKNOWN or _may_read_commands(name, words):
+        names = name == "alias" and any("=" in word.text for word in words)
+        if names or words[-1] is UNKNOWN or _may_read_commands(name, words):
             self.add(_ANYTHING, sure=False)
 
     def _not_too_many(self, words: Words) -> Words:
@@ -260,11 +287,15 @@ class _Search:
             for index in range(1, len(some)):
                 self.add(some[index:], sure=True)
             self._look_at_shell(command, depth)
-        elif name in ("awk", "gawk", "mawk", "nawk", "sed", "gsed"):
-            if not _is_readable_filter(name, words[1:]):
+        elif name in FILTERS:
+            if not is_readable_filter(name, words[1:]):
                 self.add(_ANYTHING, sure=False)
-        elif _INTERPRETER.fullmatch(name):
-            self._look_at_interpreter(name, words)
+        elif (code := told(words)) is not None:
+            if code.code:
+                self.add(_ANYTHING, sure=False)
+            for file in code.files:
+                self._run_file(file)
+            self._suspect_arguments(command)
         else:
             return False
         return True
@@ -273,7 +304,9 @@ class _Search:
         words = command.words
         self._evaluate(_texts(words[1:]), depth)
         options, operands = _split(words[1:], valued="oO")
-        if _has_letter(options, "c"):
+        if "power" in basename(words[0]) or basename(words[0]) == "pwsh":
+            self.add(_ANYTHING, sure=False)  # its code may be encoded
+        elif _has_letter(options, "c"):
             if not (operands and operands[0].static):
                 self.add(_ANYTHING, sure=False)
         elif operands and not _has_letter(options, "s"):
@@ -295,21 +328,8 @@ class _Search:
         yield from self._script.heredocs
         for command in self._script.commands:
             if command.words and basename(command.words[0]) in ("echo", "printf", "print"):
-                yield " ".join(word.text for word in command.words[1:])
-
-    def _look_at_interpreter(self, name: str, words: Words) -> None:
-        letters = _CODE_OPTIONS.get(name.rstrip("0123456789.w"), "eE")
-        options, operands = _split(words[1:], valued="")
-        told = [word.text for word in words[1:]]
-        if "-m" in options:  # what follows is for the module
-            told = told[: told.index("-m")]
-        if any(re.match(rf"-\w*[{letters}]|--(?:eval|print)", text) for text in told):
-            self.add(_ANYTHING, sure=False)
-        elif "-m" not in options and operands and operands[0].text not in ("eval", "repl"):
-            self._run_file(operands[0])
-        elif "-m" not in options and not (options and set(options) <= _ASKS_VERSION):
-            self.add(_ANYTHING, sure=False)
-        self._suspect_arguments(Command(words))
+                text = " ".join(word.text for word in command.words[1:])
+                yield from dict.fromkeys((text, _ESCAPE.sub("\n", text)))
 
     def _run_file(self, file: Word) -> None:
         if not file.static or file.text in _STDIN or file.text.startswith("/proc/"):
@@ -320,19 +340,40 @@ class _Search:
     def runs_what_it_makes(self) -> bool:
         """Whether a line may run a file that the line itself writes."""
         ran = {basename(Word(it, it)) for it in self.found.scripts}
+        named = {basename(words[0]) for words in self.found.commands}
+        untold = named.union(*map(files_run_untold, named))
         for command in self._seen:
             made = [it.target for it in command.redirects if it.kind == "out"]
+            written = [*made, *(command.words[1:] if _writes(command.words) else ())]
             made += [] if self._runs_or_keeps(command) else command.words[1:]
-            if any(re.split(r"[/=@:]", word.text)[-1] in ran for word in made if word.text):
+            if any(_last(word) in ran for word in made) or any(
+                _last(it) in untold for it in written
+            ):
+                return True
+            if "git" in named and any(_OF_GIT.search(word.text) for word in written):
                 return True
         return False
 
     def _runs_or_keeps(self, command: Command) -> bool:
         """Whether a command runs the files that it names, or leaves them as they are."""
         names = [basename(word) for word in command.words]
-        if any(it in SHELLS or it in (".", "source") or _INTERPRETER.fullmatch(it) for it in names):
+        if any(it in SHELLS or it in (".", "source") or is_interpreter(it) for it in names):
+            return True
+        if names and (told(command.words) or Told()).files:
             return True
         return not names or names[0] in _PLAIN - {"cp", "mv", "ln", "tee"}
+
+
+def _last(word: Word) -> str:
+    """Return the name of the file that a word may end with."""
+    return re.split(r"[/=@:]", word.text)[-1] or "/"
+
+
+def _writes(words: Words) -> bool:
+    """Whether a command writes the files that it is told."""
+    name = basename(words[0]) if words else ""
+    in_place = any(re.match(r"-\w*i|--in-place", word.text) for word in words[1:])
+    return name in _WRITERS and ("sed" not in name or in_place)
 
 
 def _may_read_commands(name: str, words: Words) -> bool:
@@ -381,39 +422,3 @@ def _texts(words: Words) -> Iterable[str]:
         if attached := re.match(r"-(\w{1,8})", text):
             for end in range(2, attached.end() + 1):
                 yield text[end:]
-
-
-def _is_readable_filter(name: str, arguments: Words) -> bool:
-    """Whether what `awk` or `sed` is told cannot run another program."""
-    if not all(word.static for word in arguments):
-        return False
-    texts = [word.text for word in arguments]
-    if name.endswith("awk"):
-        return not (_AWK_RUNS.search(" ".join(texts)) or _STDIN & set(texts))
-    scripts = _scripts_of_sed(texts)
-    return scripts is not None and all(map(_is_readable_sed, scripts))
-
-
-def _scripts_of_sed(texts: Iterable[str]) -> list[str] | None:
-    """Return the scripts among the arguments of `sed`; None if an option is not known."""
-    scripts: list[str] = []
-    operands: list[str] = []
-    given = iter(texts)
-    for text in given:
-        if re.fullmatch(r"-[nErsuz]*e", text):
-            scripts.append(next(given, ""))
-        elif not text.startswith("-"):
-            operands.append(text)
-        elif not _SED_FLAGS.fullmatch(text):
-            return None
-    return scripts or operands[:1]
-
-
-def _is_readable_sed(text: str) -> bool:
-    pos = 0
-    while pos < len(text):
-        found = _SED_COMMANDS.match(text, pos)
-        if found is None or text[found.end() : found.end() + 1] not in ("", ";", "\n"):
-            return False
-        pos = found.end() + 1
-    return True
