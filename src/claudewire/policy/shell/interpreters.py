@@ -147,7 +147,7 @@ def _is_unread(file: Word) -> bool:
 
 def _file_of(words: Words, option: str) -> Told:
     """Find the file that follows an option, as a word of its own or attached to it."""
-    files = []
+    files: list[Word] = []
     for index, word in enumerate(words):
         if re.fullmatch(option, word.text):
             files += words[index + 1 : index + 2]
