@@ -39,7 +39,6 @@ __all__ = [
 
 MANIFEST = "claudewire.json"
 MAIN = "session.jsonl"
-CHUNK = 1 << 20
 
 RATIO = 200
 """How many times larger than its zip a session can be: usual are 5 to 20."""
@@ -185,7 +184,7 @@ def _read_zip(path: Path) -> Bundle:
 
 def _unzipped(path: Path, name: str) -> Iterator[bytes]:
     with zipfile.ZipFile(path) as archive, archive.open(name) as file:
-        yield from iter(lambda: file.read(CHUNK), b"")
+        yield from chunks_of(file)
 
 
 def renamed(chunks: Iterator[bytes], old: str, new: str) -> Iterator[bytes]:
@@ -228,7 +227,7 @@ def _read_lines(path: Path) -> Bundle:
 
 def _copied(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
-        yield from iter(lambda: file.read(CHUNK), b"")
+        yield from chunks_of(file)
 
 
 def _check(id: str, path: Path) -> None:

@@ -15,10 +15,11 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from functools import partial
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
+
+import anyio.from_thread
 
 from ..errors import Cause, Error
 from ..wire import Lines, Oversize
@@ -30,6 +31,7 @@ __all__ = [
     "SessionNotFound",
     "StoreError",
     "agent_files",
+    "check_cancelled",
     "check_inside",
     "chunks_of",
     "config_folder",
@@ -324,16 +326,27 @@ class Line(NamedTuple):
         return read_entry(self.line)
 
 
+def check_cancelled() -> None:
+    """End the work in this thread if whoever waits for it was cancelled."""
+    with suppress(RuntimeError):  # called from no worker thread: nobody can cancel
+        anyio.from_thread.check_cancelled()
+
+
 def chunks_of(file: IO[bytes]) -> Iterator[bytes]:
     """Yield the rest of a file, in pieces that fit into memory.
 
     Raises:
         StoreError: it cannot be read any further.
     """
-    try:
-        yield from iter(partial(file.read, CHUNK), b"")
-    except OSError as error:  # the disk is damaged, or a network drive is gone
-        raise _unreadable(file.name, error) from error
+    while True:
+        check_cancelled()
+        try:
+            chunk = file.read(CHUNK)
+        except OSError as error:  # the disk is damaged, or a network drive is gone
+            raise _unreadable(file.name, error) from error
+        if not chunk:
+            return
+        yield chunk
 
 
 def lines_of(file: IO[bytes], start: int = 0) -> Iterator[Line]:

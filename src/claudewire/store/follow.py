@@ -9,7 +9,7 @@ from typing import IO
 
 from ..wire import Lines
 from .entries import Entry
-from .files import CHUNK, Line
+from .files import CHUNK, Line, chunks_of
 
 __all__ = ["Follower"]
 
@@ -32,20 +32,22 @@ class Follower:
             self._file.seek(_last_line(self._file))
 
     def read(self) -> list[Entry]:
-        """Return the entries that are complete by now."""
+        """Return some of the entries that are complete by now; none if there are no more."""
         entries = self._read()
-        if self._was_replaced():
+        if not entries and self._was_replaced():
             self.close()
             self._lines = Lines()
             self._file = _opened(self._path)
-            entries += self._read()
+            entries = self._read()
         return entries
 
     def _read(self) -> list[Entry]:
-        entries: list[Entry] = []
-        while self._file is not None and (chunk := self._file.read(CHUNK)):
-            entries += [Line(0, line).read() for line in self._lines.feed(chunk) if line]
-        return entries
+        """Read until a line is complete: not everything at once, as there may be very much."""
+        for chunk in () if self._file is None else chunks_of(self._file):
+            lines = [line for line in self._lines.feed(chunk) if line]
+            if lines:
+                return [Line(0, line).read() for line in lines]
+        return []
 
     def _was_replaced(self) -> bool:
         try:

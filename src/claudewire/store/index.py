@@ -24,24 +24,31 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-import anyio.from_thread
 import msgspec
 from msgspec.structs import replace
 
 from ..tracking import Price
 from .facts import FactsReader, FileFacts, Noted, SessionInfo, checksum, combine
-from .files import Found, Stamp, StoreError, find_sessions, lines_of, open_inside
+from .files import (
+    Found,
+    Stamp,
+    StoreError,
+    check_cancelled,
+    find_sessions,
+    lines_of,
+    open_inside,
+)
 from .query import Query, fts_expression, matcher
 from .texts import Texts, texts_of, well_formed
 from .usage import INDEX, TABLE, Used, add_calls, forget_calls, used_in_file, used_in_files
 
-__all__ = ["Index", "Place", "check_cancelled", "default_index"]
+__all__ = ["Index", "Place", "default_index"]
 
 log: logging.Logger = logging.getLogger("claudewire.store")
 
 T = TypeVar("T")
 
-VERSION = 4
+VERSION = 5
 """Of the tables below; an index with another one is made anew."""
 
 BUSY = 10.0
@@ -56,10 +63,13 @@ AT_ONCE = 64
 FRESH = 2.0
 """Seconds for which a search does not look again what has changed: someone types, perhaps."""
 
+OPERATIONS = 1_000_000
+"""Of SQLite, between two looks whether the caller was cancelled: some milliseconds."""
+
 MARK = 64
 """Bytes before the place where reading ended; if they are others, the file was rewritten."""
 
-WEIGHTS = "3.0, 2.0, 1.0, 1.0"
+WEIGHTS = "3.0, 2.0, 1.0, 1.0, 0.0"
 """What a word counts that a user said, the model, or that was given to a tool."""
 
 _TABLES = f"""
@@ -68,6 +78,7 @@ CREATE TABLE IF NOT EXISTS files (
     offset INTEGER NOT NULL DEFAULT 0, mark BLOB, facts BLOB,
     searched INTEGER NOT NULL DEFAULT 0, session TEXT);
 CREATE INDEX IF NOT EXISTS files_of_session ON files (session);
+CREATE INDEX IF NOT EXISTS files_to_search ON files (mtime) WHERE searched < offset;
 CREATE TABLE IF NOT EXISTS sessions (path TEXT PRIMARY KEY, stamps BLOB, info BLOB, begin TEXT);
 {TABLE}
 CREATE TABLE IF NOT EXISTS boundaries (
@@ -83,7 +94,8 @@ PRAGMA user_version = {VERSION};
 """
 _TEXTS = """
 CREATE VIRTUAL TABLE IF NOT EXISTS texts
-    USING fts5 (user, model, tool, called, content='', tokenize="unicode61 remove_diacritics 2");
+    USING fts5 (
+        user, model, tool, called, folder, content='', tokenize="unicode61 remove_diacritics 2");
 """
 
 CANDIDATES = 5_000
@@ -91,9 +103,7 @@ CANDIDATES = 5_000
 
 _VALUES = "SELECT value FROM json_each(?)"
 
-_NEWEST = """texts.rowid >= coalesce(
-    (SELECT rowid FROM texts WHERE texts MATCH ?1 ORDER BY rowid DESC LIMIT 1 OFFSET {}),
-    0)"""
+_NEWEST = "SELECT rowid FROM texts WHERE texts MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?"
 
 _PARENT = """
 SELECT sessions.path FROM files JOIN sessions USING (path)
@@ -126,12 +136,6 @@ def _storable(value: Any) -> Any:
     if isinstance(value, dict):
         return {_storable(key): _storable(it) for key, it in value.items()}
     return [_storable(it) for it in value] if isinstance(value, list | tuple) else value
-
-
-def check_cancelled() -> None:
-    """End the work in this thread if whoever waits for it was cancelled."""
-    with contextlib.suppress(RuntimeError):  # called from no worker thread: nobody can cancel
-        anyio.from_thread.check_cancelled()
 
 
 def default_index(config: Path) -> Path | None:
@@ -197,6 +201,7 @@ class Index:
             try:
                 return work(self._connection())
             except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
+                check_cancelled()  # then it was interrupted, and is not damaged
                 if "locked" in str(error) or "busy" in str(error):
                     raise StoreError(
                         f"The index {self._path} is in use by another process",
@@ -222,6 +227,8 @@ class Index:
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
             self._make_tables(database)
+            # A search for very many words takes long in SQLite itself.
+            database.set_progress_handler(_is_cancelled, OPERATIONS)
         except BaseException:
             database.close()
             raise
@@ -390,7 +397,6 @@ class Index:
                     reader.feed(line)
                     start = line.offset + line.length + line.is_complete
                 if count % PIECE == PIECE - 1:
-                    check_cancelled()
                     _add_noted(database, id, reader.take())
             mark = _mark(file, start)
         _add_noted(database, id, reader.take())
@@ -461,7 +467,8 @@ class Index:
         files: Sequence[SessionInfo] | None,
     ) -> list[Place]:
         self._read_texts(database)
-        conditions, values = ["texts MATCH ?1"], [_expression(query)]
+        conditions = ["texts MATCH ?"]
+        values: list[Any] = [_expression(query, files, len(self._known))]
         if query.since is not None:
             conditions.append("places.time >= ?")
             values.append(_utc(query.since))
@@ -471,14 +478,18 @@ class Index:
         if files is not None:
             conditions.append(f"files.session IN ({_VALUES})")
             values.append(_json([info.path for info in files]))
-        if len(conditions) == 1:
-            rows = self._rows(database, [*conditions, _NEWEST.format(CANDIDATES)], values, limit)
-            if len(rows) >= limit:
-                return self._places(rows)
-        return self._places(self._rows(database, conditions, values, limit))
+        newest = database.execute(_NEWEST, (values[0], CANDIDATES)).fetchone()
+        rows: list[tuple[Any, ...]] = []
+        if newest is not None:
+            rows = self._rows(
+                database, [*conditions, "texts.rowid >= ?"], [*values, newest[0]], limit
+            )
+        if newest is None or len(rows) < limit:
+            rows = self._rows(database, conditions, values, limit)
+        return self._places(rows)
 
     def _rows(
-        self, database: sqlite3.Connection, conditions: list[str], values: list[str], limit: int
+        self, database: sqlite3.Connection, conditions: list[str], values: list[Any], limit: int
     ) -> list[tuple[Any, ...]]:
         # CROSS JOIN keeps this order: otherwise SQLite may begin with the places, in seconds.
         return database.execute(
@@ -500,18 +511,18 @@ class Index:
 
     def _read_texts(self, database: sqlite3.Connection) -> None:
         rows = database.execute(
-            "SELECT id, path, searched, offset FROM files"
-            " WHERE session IS NOT NULL AND searched < offset"
-        ).fetchall()
+            "SELECT id, path, session, searched, offset FROM files"
+            " WHERE searched < offset AND session IS NOT NULL ORDER BY mtime"
+        ).fetchall()  # the oldest first: of common words, the last are searched
         for batch in _batches(rows):
             check_cancelled()
             with _transaction(database):
-                for id, path, start, end in batch:
-                    with contextlib.suppress(StoreError):
-                        self._read_texts_of(database, id, path, start, end)
+                for id, path, session, start, end in batch:
+                    with contextlib.suppress(StoreError), _savepoint(database):
+                        self._read_texts_of(database, id, path, _folder_word(session), start, end)
 
     def _read_texts_of(
-        self, database: sqlite3.Connection, id: int, path: str, start: int, end: int
+        self, database: sqlite3.Connection, id: int, path: str, folder: str, start: int, end: int
     ) -> None:
         with open_inside(path, self._root) as file:
             for line in lines_of(file, start):
@@ -526,9 +537,9 @@ class Index:
                         place,
                     ).lastrowid
                     database.execute(
-                        "INSERT INTO texts (rowid, user, model, tool, called)"
-                        " VALUES (?, ?, ?, ?, ?)",
-                        (row, texts.user, texts.model, texts.tool, texts.called),
+                        "INSERT INTO texts (rowid, user, model, tool, called, folder)"
+                        " VALUES (?, ?, ?, ?, ?, ?)",
+                        (row, texts.user, texts.model, texts.tool, texts.called, folder),
                     )
         database.execute("UPDATE files SET searched = ? WHERE id = ?", (end, id))
 
@@ -567,12 +578,21 @@ def _fits(texts: Texts, query: Query, matches: Callable[[str], bool]) -> bool:
     return matches(columns[query.role] if query.role else "\n".join(columns.values()))
 
 
-def _expression(query: Query) -> str:
+def _expression(query: Query, files: Sequence[SessionInfo] | None, sessions: int) -> str:
     words = fts_expression(query)
-    if query.tool is None:
-        return words
-    called = '{called} : "' + query.tool.replace('"', '""') + '"'
-    return f"{called} AND ({words})" if words else called
+    if query.tool is not None:
+        called = '{called} : "' + query.tool.replace('"', '""') + '"'
+        words = f"{called} AND ({words})" if words else called
+    # The words of few folders save more than they cost.
+    if files and len(files) < sessions // 2:
+        folders = " OR ".join({_folder_word(info.path) for info in files})
+        words = f"({words}) AND {{folder}} : ({folders})"
+    return words
+
+
+def _folder_word(session: str) -> str:
+    """Make a word that stands for the folder of a session, to find what is in it."""
+    return f"f{checksum(os.path.dirname(session)):x}"
 
 
 def _projects(infos: Iterable[SessionInfo], project: str | None) -> list[SessionInfo] | None:
@@ -647,6 +667,14 @@ def _mark(file: Any, offset: int) -> bytes:
     start = max(0, offset - MARK)
     file.seek(start)
     return bytes(file.read(offset - start))
+
+
+def _is_cancelled() -> bool:
+    try:
+        check_cancelled()
+    except BaseException:  # of whichever library; it is raised again once SQLite has ended
+        return True
+    return False
 
 
 def _is_object(line: Any) -> bool:

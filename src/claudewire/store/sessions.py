@@ -140,9 +140,11 @@ class Transcript:
         follower = Follower(self.path, from_start=from_start)
         try:
             while True:
-                for entry in await in_thread(follower.read):
+                entries = await in_thread(follower.read)
+                for entry in entries:
                     yield entry
-                await anyio.sleep(poll)
+                if not entries:
+                    await anyio.sleep(poll)
         finally:
             follower.close()
 

@@ -5,7 +5,9 @@ The blocking half; `Transcript` in `sessions` is the same for async programs.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -15,6 +17,7 @@ from ..wire import Block, ToolUseBlock
 from .entries import AssistantEntry, BadLine, Entry, UnknownEntry, UserEntry
 from .facts import SessionInfo
 from .files import StoreError, agent_files, entries_of, lines_of, loose_agents, open_inside
+from .follow import Follower
 from .tree import Branch, Node, Tree, read_nodes
 
 __all__ = ["AgentInfo", "BlockingTranscript", "BranchInfo", "Finding"]
@@ -137,6 +140,20 @@ class BlockingTranscript:
         for entry in self.conversation():
             if isinstance(entry, UserEntry | AssistantEntry):
                 yield from entry.blocks
+
+    def tail(self, *, from_start: bool = False, poll: float = 0.2) -> Iterator[Entry]:
+        """Wait for lines that are added, and give them; it never ends by itself.
+
+        Args:
+            from_start: give the lines first that are there already.
+            poll: seconds between two looks at the file.
+        """
+        with closing(Follower(self.path, from_start=from_start)) as follower:
+            while True:
+                entries = follower.read()
+                yield from entries
+                if not entries:
+                    time.sleep(poll)
 
     # --- the conversation ------------------------------------------------------------------------
 
