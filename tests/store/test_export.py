@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
@@ -317,3 +318,55 @@ def test_any_markdown_becomes_well_formed_html_without_losing_letters(text: str)
 )
 def test_numbers_are_short(count: int, text: str) -> None:
     assert _number(count) == text
+
+
+NASTY = (
+    "</title></style><script>alert(1)</script><img src=x onerror=alert(1)>"
+    ' [x](javascript:alert(1)) `" onclick=x` \u202egnp.exe\u2066 \x1b]0;title\x07'
+    f" \x1b[31mred\x1b[0m zero\u200bwidth \x9b \x00 {SECRET} \n# forged"
+)
+
+
+def nasty(config: Path) -> None:
+    """Write a conversation in which every field says something that it should not."""
+    writer = Writer(config, cwd="/project")
+    common = {"cwd": f"/{NASTY}", "gitBranch": NASTY, "version": NASTY, "slug": NASTY}
+    image = picture(NASTY, NASTY)
+    writer.raw({"type": "custom-title", "customTitle": NASTY, "sessionId": MAIN})
+    writer.line(type="system", subtype="informational", content=NASTY, level="error", **common)
+    writer.user([{"type": "text", "text": NASTY}, image], timestamp=NASTY, **common)
+    writer.model({"type": "thinking", "thinking": NASTY}, NASTY, **common)
+    block = {"type": "tool_use", "id": "t1", "name": NASTY, "input": {NASTY: NASTY, "url": NASTY}}
+    message = {"id": "m", "role": "assistant", "model": NASTY, "content": [block], "usage": {}}
+    writer.line(type="assistant", message=message, **common)
+    result = [{"type": "text", "text": NASTY}, image]
+    writer.user([{"type": "tool_result", "tool_use_id": "t1", "content": result}], **common)
+    writer.call("Agent", id="t2", prompt=NASTY, description=NASTY)
+    writer.call("Edit", id="t3", file_path=NASTY, old_string=NASTY, new_string=NASTY + "x")
+    writer.call("Bash", id="t4", command=NASTY, description=NASTY)
+    writer.user(NASTY, isCompactSummary=True)
+    queued = {"type": "queued_command", "prompt": NASTY}
+    writer.line(type="attachment", attachment=queued)
+    writer.user("```" + NASTY + "\n" + NASTY + "\n| " + NASTY + " |\n|---|\n- " + NASTY)
+    side = Writer(config, f"{MAIN}/subagents/agent-a")
+    side.user(NASTY, sessionId=MAIN)
+    meta = {"toolUseId": "t2", "agentType": NASTY, "description": NASTY}
+    side.path.with_suffix(".meta.json").write_text(json.dumps(meta), encoding="utf-8")
+
+
+@pytest.mark.parametrize("format", ["html", "md"])
+def test_no_field_of_a_conversation_breaks_out_of_its_place(tmp_path: Path, format: str) -> None:
+    nasty(tmp_path / "config")
+    sessions = BlockingSessions(tmp_path / "config", index=tmp_path / "index.db")
+    path = sessions.export(MAIN, tmp_path / f"out.{format}")
+    text = path.read_text(encoding="utf-8")
+    assert SECRET not in text
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069]", text)
+    assert "[31m" not in text.replace(r"\u001b[31m", "")  # which is what JSON makes of it
+    assert r"\u202egnp.exe" in text
+    if format == "html":
+        assert parsed(text).count("<script>") > 10
+        assert "<script" not in text
+        assert 'href="javascript' not in text
+    else:
+        assert text.splitlines()[0].endswith("# forged")  # the title is one line

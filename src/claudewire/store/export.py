@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, get_args
 
-from ..errors import Redactor
+from ..errors import Redactor, visible
 from .bundle import redacted_line
 from .entries import BadLine
 from .files import StoreError
@@ -18,6 +19,9 @@ from .transcript import BlockingTranscript
 __all__ = ["ExportFormat", "export_transcript", "format_of"]
 
 ExportFormat = Literal["html", "md", "jsonl", "zip"]
+
+_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
+"""What programs write to colour their output."""
 
 DEEPEST = 8
 """Subagents of subagents that are shown: more than there ever were."""
@@ -57,7 +61,12 @@ def export_transcript(
     if format == "jsonl":
         yield from _lines(transcript, branch, redactor)
         return
-    change = redactor or str
+    redacted = redactor or str
+
+    def change(text: str) -> str:
+        # Escapes what a reader would not see: control characters, and those that turn text around.
+        return visible(redacted(_COLOUR.sub("", text)))
+
     sections = _sections(transcript, branch)
     pages = html_pages if format == "html" else markdown_pages
     for page in pages(transcript.info, sections, change, tool_output=tool_output):

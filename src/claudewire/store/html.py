@@ -67,7 +67,7 @@ def _facts(info: SessionInfo, change: Change) -> str:
     facts = {
         "Project": change(info.cwd or ""),
         "Branch": change(info.branch or ""),
-        "Model": ", ".join(info.models),
+        "Model": change(", ".join(info.models)),
         "When": _span(info.begin, info.end),
         "Tokens": "" if not totals.tokens else tokens + (" at least" if totals.estimated else ""),
         "Cost": "" if info.cost_usd is None else f"${info.cost_usd:.2f}",
@@ -148,18 +148,16 @@ class _Writer:
         return self._call(item)
 
     def _note(self, note: Note) -> str:
+        text = escape(self._change(note.text))
         if not note.detail:
-            return f'<p class="note"><span>{escape(note.text)}</span></p>\n'
+            return f'<p class="note"><span>{text}</span></p>\n'
         detail = escape(self._change(note.detail))
-        return (
-            f'<details class="note"><summary>{escape(note.text)}</summary>'
-            f"<pre>{detail}</pre></details>\n"
-        )
+        return f'<details class="note"><summary>{text}</summary><pre>{detail}</pre></details>\n'
 
     def _picture(self, picture: Picture) -> str:
         known = _PICTURES.fullmatch(picture.media_type) and _BASE64.fullmatch(picture.data)
         if not known:
-            return f'<p class="note"><span>{escape(picture.media_type)}</span></p>'
+            return f'<p class="note"><span>{escape(self._change(picture.media_type))}</span></p>'
         source = f"data:{picture.media_type};base64,{''.join(picture.data.split())}"
         return f'<img alt="An image of the conversation" src="{source}">'
 
@@ -172,7 +170,7 @@ class _Writer:
             inside.append(f'<div class="agent">{agent}</div>')
         inside.append(self._output(call))
         return (
-            f'<details class="tool{failed}"><summary><b>{escape(call.name)}</b> '
+            f'<details class="tool{failed}"><summary><b>{escape(self._change(call.name))}</b> '
             f"<span>{label}</span></summary>{''.join(inside)}</details>\n"
         )
 

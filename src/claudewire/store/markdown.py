@@ -23,10 +23,10 @@ def markdown_pages(
     facts = {
         "Session": info.id,
         "Project": change(info.cwd or ""),
-        "Models": ", ".join(info.models),
+        "Models": change(", ".join(info.models)),
         "Began": "" if info.begin is None else f"{info.begin:%Y-%m-%d %H:%M} UTC",
     }
-    yield "".join(f"- **{name}**: {value}\n" for name, value in facts.items() if value)
+    yield "".join(f"- **{name}**: {_line(value)}\n" for name, value in facts.items() if value)
     writer = _Writer(change, tool_output)
     for section in sections:
         yield writer.section(section)
@@ -53,15 +53,17 @@ class _Writer:
             return "\n" + _quoted(f"*Thinking*\n\n{self._change(item.text)}")
         if isinstance(item, Note):
             detail = f"\n\n{self._change(item.detail)}" if item.detail else ""
-            return "\n" + _quoted(f"*{item.text}*{detail}")
+            return "\n" + _quoted(f"*{_line(self._change(item.text))}*{detail}")
         return self._call(item, level)
 
     def _picture(self, picture: Picture) -> str:
-        return f"\n*[{picture.media_type}, {len(picture.data) * 3 // 4:,} bytes]*\n"
+        kind = _line(self._change(picture.media_type))
+        return f"\n*[{kind}, {len(picture.data) * 3 // 4:,} bytes]*\n"
 
     def _call(self, call: ToolCall, level: int) -> str:
         given = self._change(json.dumps(call.input, ensure_ascii=False, indent=2))
-        parts = [f"\n**{call.name}**\n\n{_fenced(given, 'json')}"]
+        name = _line(self._change(call.name))
+        parts = [f"\n**{name}**\n\n{_fenced(given, 'json')}"]
         parts += [self.section(section, level + 1) for section in call.sections]
         if call.output and self._tool_output:
             title = "Error" if call.is_error else "Result"
