@@ -163,6 +163,7 @@ class _Writer:
 
     def _call(self, call: ToolCall) -> str:
         failed = " failed" if call.is_error else ""
+        note = " <i>failed</i>" if call.is_error else ""
         label = escape(_short(self._change(self._relative(_label(call.input))), LABEL))
         inside = [self._given(call), *map(self._picture, call.pictures)]
         if call.sections:
@@ -171,7 +172,7 @@ class _Writer:
         inside.append(self._output(call))
         return (
             f'<details class="tool{failed}"><summary><b>{escape(self._change(call.name))}</b> '
-            f"<span>{label}</span></summary>{''.join(inside)}</details>\n"
+            f"<span>{label}</span>{note}</summary>{''.join(inside)}</details>\n"
         )
 
     def _given(self, call: ToolCall) -> str:
@@ -194,12 +195,10 @@ class _Writer:
         return path.removeprefix(f"{self._cwd}/") if self._cwd else path
 
     def _diff(self, old: str, new: str) -> str:
-        lines = difflib.unified_diff(
-            self._change(old).split("\n") if old else [],
-            self._change(new).split("\n"),
-            n=3,
-            lineterm="",
-        )
+        if new.endswith("\n") and (not old or old.endswith("\n")):
+            old, new = old.removesuffix("\n"), new.removesuffix("\n")
+        before, after = self._change(old).split("\n") if old else [], self._change(new).split("\n")
+        lines = difflib.unified_diff(before, after, n=3, lineterm="")
         shown = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
         return f"<pre class=diff>{''.join(map(_diff_line, shown))}</pre>"
 

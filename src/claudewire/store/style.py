@@ -27,7 +27,7 @@ h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 1rem; }
 header { border-bottom: 1px solid var(--line); margin-bottom: 2rem; padding-bottom: 1.25rem; }
 dl { display: flex; flex-wrap: wrap; gap: .35rem 1.75rem; margin: 0; font-size: .85rem; }
 dl div { display: flex; gap: .5rem; }
-dt { color: var(--soft); }
+dt { color: var(--soft); white-space: nowrap; }
 dd { margin: 0; }
 section { margin: 0 0 2.5rem; scroll-margin-top: 1rem; }
 article > :first-child, details > :first-child + * { margin-top: 0; }
@@ -77,7 +77,7 @@ summary { cursor: pointer; }
 .tool[open] > summary, .thought[open] > summary { border-bottom: 1px solid var(--line); }
 .tool summary b { font-weight: 600; }
 .tool summary span, .thought > summary { color: var(--soft); }
-.tool.failed > summary b { color: var(--bad); }
+.tool.failed > summary :is(b, i) { color: var(--bad); }
 .thought > :not(summary) { color: var(--soft); font-style: italic; }
 .agent { border-left: 3px solid var(--line); padding-left: 1rem; }
 .agent section { margin-bottom: 1rem; }
