@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 import threading
+import warnings
 import zipfile
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from claudewire.store import AssistantEntry, BlockingSessions, StoreError, UserEntry
+from claudewire.store import files as files_module
 from claudewire.store import index as index_module
 from claudewire.store.files import config_folder, find_sessions
 from claudewire.store.follow import Follower
@@ -311,3 +313,81 @@ def test_following_a_file_without_a_newline_begins_at_its_beginning(tmp_path: Pa
 def test_a_pipe_is_not_followed(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert Follower(tmp_path / "pipe", from_start=True).read() == []
+
+
+def bundled(path: Path, *names: str, **manifest: object) -> Path:
+    """Make a zip as an export makes it, but for what is given."""
+    line = json.dumps(
+        {"type": "user", "sessionId": PLAIN, "message": {"role": "user", "content": "x"}}
+    )
+    with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(path, "w") as archive:
+        fields = {"id": PLAIN, "folder": "imported", **manifest}
+        archive.writestr("claudewire.json", json.dumps(fields))
+        for name in ("session.jsonl", *names):
+            archive.writestr(name, line + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("cwd", "folder"),
+    [
+        ("C:\\Users\\me\\shop", "C--Users-me-shop"),
+        ("\\\\server\\share\\shop", "--server-share-shop"),
+        ("/srv/shop", "-srv-shop"),
+        ("../shop", "imported"),
+        ("", "imported"),
+    ],
+)
+def test_a_session_of_another_system_is_imported_into_the_folder_of_its_directory(
+    config: Path, tmp_path: Path, cwd: str, folder: str
+) -> None:
+    info = opened(config).import_(bundled(tmp_path / "in.zip", cwd=cwd))
+    assert info.folder == folder
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["session.jsonl"],
+        ["subagents/agent-a.jsonl", "subagents/agent-a.jsonl"],
+        ["tool-results/a", "tool-results/a/b"],
+        ["tool-results/../../settings.json"],
+        ["tool-results/" + "a" * 300],
+        ["settings.json"],
+    ],
+)
+def test_a_zip_with_files_that_no_session_has_leaves_nothing(
+    config: Path, tmp_path: Path, names: list[str]
+) -> None:
+    sessions = opened(config)
+    before = sorted(config.rglob("*"))
+    with pytest.raises(StoreError):
+        sessions.import_(bundled(tmp_path / "in.zip", *names))
+    assert sorted(config.rglob("*")) == before
+
+
+def test_a_directory_that_cannot_exist_is_no_project(config: Path, tmp_path: Path) -> None:
+    Writer(config, PLAIN).user("x", cwd="/a\0b")
+    sessions = opened(config)
+    assert len(sessions.list()) == 2
+    assert sessions.list(project=tmp_path) == []
+    with pytest.raises(StoreError, match="is not a path"):
+        sessions.list(project="a\0b")
+    with pytest.raises(StoreError, match="cannot be written"):
+        sessions.export(PLAIN, f"{tmp_path}/a\0b.html")
+
+
+def test_a_disk_that_fails_while_a_session_is_read_is_an_error_of_ours(
+    config: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Failing:
+        name = "a.jsonl"
+
+        def seek(self, place: int) -> int:
+            return place
+
+        def read(self, size: int) -> bytes:
+            raise OSError(5, "Input/output error")
+
+    with pytest.raises(StoreError, match="a.jsonl cannot be read: Input/output error"):
+        list(files_module.lines_of(Failing()))  # type: ignore[arg-type]  # it is a double

@@ -32,6 +32,7 @@ from .files import (
     check_inside,
     config_folder,
     find_sessions,
+    is_place,
     open_inside,
     project_folder,
     session_files,
@@ -425,8 +426,11 @@ class BlockingSessions:
             raise StoreError(
                 f"{target} exists already", advice="Give another name, or remove it first."
             ) from None
-        except OSError as error:
-            raise StoreError(f"{target} cannot be written: {error.strerror}") from error
+        except (OSError, ValueError) as error:  # a path with a NUL in it is a ValueError
+            raise StoreError(
+                f"{target} cannot be written: {getattr(error, 'strerror', error)}",
+                advice="Give another name, or make the folder writable.",
+            ) from error
         return target
 
     def import_(
@@ -449,10 +453,12 @@ class BlockingSessions:
         """
         source = Path(path).expanduser()
         bundle = read_bundle(source)
-        directory = bundle.cwd if cwd is None else os.fspath(cwd)
+        directory = cwd
+        if cwd is None and bundle.cwd is not None and is_place(bundle.cwd):
+            directory = bundle.cwd
         id = str(uuid.uuid4()) if new_id else bundle.id
         try:
-            folder = project_folder(directory) if directory else bundle.folder
+            folder = bundle.folder if directory is None else project_folder(directory)
             target = self.root / folder / f"{id}.jsonl"
             check_inside(target.parent, self.root)
             with exclusive(id, self.config_dir):
@@ -573,13 +579,19 @@ def _held(info: SessionInfo, holder: Running | None) -> SessionInfo:
 
 def _in_project(project: str | os.PathLike[str]) -> Any:
     """Make a test for sessions that worked in a directory, below it, or in its git worktrees."""
-    path = os.path.realpath(os.path.expanduser(project))
+    try:
+        path = os.path.realpath(os.path.expanduser(project))
+    except ValueError as error:
+        raise StoreError(f"{project!r} is not a path: {error}") from error
     places = {path, *_worktrees(path)}
     folders = {project_folder(place) for place in places}
 
     @cache  # many sessions have few directories
     def is_inside(cwd: str) -> bool:
-        real = os.path.realpath(cwd)
+        try:
+            real = os.path.realpath(cwd)
+        except ValueError:  # a line can say anything
+            return False
         return any(real == it or real.startswith(it.rstrip(os.sep) + os.sep) for it in places)
 
     def test(info: SessionInfo) -> bool:

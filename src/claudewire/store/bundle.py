@@ -164,13 +164,14 @@ def _read_zip(path: Path) -> Bundle:
         if unpacked > max(HARMLESS, RATIO * path.stat().st_size):
             raise not_imported(path, f"it would become {unpacked} bytes, more than any session")
         manifest = msgspec.json.decode(archive.read(MANIFEST), type=_Manifest)
-        names = [name for name in archive.namelist() if name not in (MANIFEST, MAIN)]
+        everything = archive.namelist()
         archive.getinfo(MAIN)
     _check(manifest.id, path)
-    if manifest.folder in ("", ".", "..") or re.search(r"[/\\\0]", manifest.folder):
+    if not re.fullmatch(r"(?!\.)[\w.-]{1,255}", manifest.folder):
         raise not_imported(path, f"{manifest.folder!r} cannot be the name of a folder")
-    if len(names) != len(set(names)):
+    if len(everything) != len(set(everything)):
         raise not_imported(path, "it has two files with the same name")
+    names = [name for name in everything if name not in (MANIFEST, MAIN)]
     for name in names:
         if _SAFE.fullmatch(name) is None or ".." in name.split("/"):
             raise StoreError(f"{path} has a file {name!r} that no session has")

@@ -16,7 +16,7 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import IO, NamedTuple
 
 import anyio.from_thread
@@ -37,6 +37,7 @@ __all__ = [
     "config_folder",
     "entries_of",
     "find_sessions",
+    "is_place",
     "is_text",
     "lines_of",
     "loose_agents",
@@ -83,12 +84,24 @@ def config_folder(env: Mapping[str, str | None] | None = None) -> Path:
 
 def project_folder(cwd: str | os.PathLike[str]) -> str:
     """Return the name of the folder in which the CLI keeps the sessions of a directory."""
-    path = os.path.realpath(os.path.expanduser(cwd))
+    path = os.fspath(cwd)
+    if not _is_of_windows(path):
+        path = os.path.realpath(os.path.expanduser(path))
     # The CLI counts in UTF-16, where a character beyond the first 65,536 is two.
     name = _NOT_SAFE.sub(lambda found: "--" if found[0] > "\uffff" else "-", path)
     if len(name) <= LONGEST_FOLDER:
         return name
     return f"{name[:LONGEST_FOLDER]}-{_checksum(path)}"
+
+
+def is_place(cwd: str) -> bool:
+    """Whether this names a directory wherever it is read."""
+    return cwd.startswith(("/", "~")) or _is_of_windows(cwd)
+
+
+def _is_of_windows(path: str) -> bool:
+    """Whether a session comes from Windows: here, its directory is no path at all."""
+    return os.sep == "/" and PureWindowsPath(path).drive != ""
 
 
 def _checksum(text: str) -> str:
