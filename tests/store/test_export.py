@@ -5,6 +5,7 @@ import re
 import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -330,7 +331,12 @@ NASTY = (
 def nasty(config: Path) -> None:
     """Write a conversation in which every field says something that it should not."""
     writer = Writer(config, cwd="/project")
-    common = {"cwd": f"/{NASTY}", "gitBranch": NASTY, "version": NASTY, "slug": NASTY}
+    common: dict[str, Any] = {
+        "cwd": f"/{NASTY}",
+        "gitBranch": NASTY,
+        "version": NASTY,
+        "slug": NASTY,
+    }
     image = picture(NASTY, NASTY)
     writer.raw({"type": "custom-title", "customTitle": NASTY, "sessionId": MAIN})
     writer.line(type="system", subtype="informational", content=NASTY, level="error", **common)
