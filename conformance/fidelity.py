@@ -89,7 +89,7 @@ def _differences(differences: Sequence[Difference]) -> Iterator[str]:
         yield f"| {each.case} | `{each.line}` | {what} | {each.reason} |"
 
 
-def _clients(entries: Sequence[dict[str, str]]) -> Iterator[str]:
+def _clients(entries: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield "## Clients that were tried"
     yield ""
     yield "Others wrote them. Each runs in a cage, with the simulated CLI in place of the real one."
@@ -98,7 +98,8 @@ def _clients(entries: Sequence[dict[str, str]]) -> Iterator[str]:
     yield "|---|---|---|"
     for each in entries:
         works = f"yes: `{each['test'].partition('::')[2]}`" if "test" in each else each["why_not"]
-        yield f"| {each['name']} | {each['usage']} | {works} |"
+        for usage in each.get("works") or [each["usage"]]:
+            yield f"| {each['name']} | {usage} | {works} |"
 
 
 def _not_compared(entries: Sequence[dict[str, str]]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from claudewire.simulator import Chat, Script
@@ -65,6 +66,45 @@ async def recall(chat: Chat) -> None:
     await chat.say(" | ".join(said))
 
 
-@script.on("hello")
+@script.on("delegate")
+async def delegate(chat: Chat) -> None:
+    apart = "apart" in chat.text
+    await chat.subagent("Explore", "Look around.", greet, description="Look", background=apart)
+    await chat.say("I have asked somebody else.")
+
+
+@script.on("put")
+async def put(chat: Chat) -> None:
+    def write(given: dict[str, Any]) -> str:
+        path = Path(chat.session.cwd, given["file_path"])
+        path.write_text(given["content"], encoding="utf-8")
+        return "Written."
+
+    await chat.use("Write", {"file_path": "put.txt", "content": chat.text}, run=write)
+    await chat.say("It is there.")
+
+
+@script.on("echo")
+async def call_echo(chat: Chat) -> None:
+    outcome = await chat.call("ext", "echo", {"text": "from outside"})
+    await chat.say(f"It said: {outcome.text}")
+
+
+@script.on("break down")
+async def fail(chat: Chat) -> None:
+    await chat.fail("Overloaded", status=529)
+
+
+@script.on("count it")
+async def structured(chat: Chat) -> None:
+    chat.output({"files": 2})
+
+
+@script.on("repeat")
+async def repeat(chat: Chat) -> None:
+    await chat.say(chat.text)
+
+
+@script.on("")
 async def greet(chat: Chat) -> None:
     await chat.say("Hello to you.")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conformance.fidelity import read as read_fidelity
 from tests.helpers.text_mode import run_text
 
 from claudewire.simulator import Chat
@@ -291,6 +292,29 @@ def test_a_session_is_resumed_and_forked(delivered: Delivered) -> None:
         ("success", "hello, I like pears | what did I say?"),
         ("success", "hello, I like pears | what did I say? | what did I say?"),
     ]
+
+
+# --- all usages of the TypeScript SDK ------------------------------------------------------------
+
+
+def test_every_usage_of_the_typescript_sdk_works() -> None:
+    if (reason := Cage.unavailable()) is not None:
+        pytest.skip(f"No cage: {reason}")
+    if not (PEERS / "ts" / ".installed").exists():
+        pytest.skip("the official SDK (ts) is not installed; scripts/peers does it")
+    env = {"CLAUDEWIRE_SIM_SCENARIO": f"{HERE / 'scenario.py'}:script"}
+    with Cage(env=env) as cage:
+        done = subprocess.run(
+            cage.command(["node", HERE / "usages.mjs", PEERS / "ts", SIMULATED, cage.work]),
+            capture_output=True,
+            encoding="utf-8",
+            timeout=PATIENCE,
+        )
+    assert done.returncode == 0, done.stderr
+    tried = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [it for it in tried if it["why"]] == []
+    (client,) = [it for it in read_fidelity()["client"] if "works" in it]
+    assert [it["usage"] for it in tried] == client["works"]
 
 
 # --- what they read of transcripts ---------------------------------------------------------------

@@ -200,7 +200,7 @@ def test_what_was_said_is_found_on_the_way_to_the_last_entry() -> None:
         "user: Two?",
         "assistant: Two.",
     ]
-    assert stored.leaf == "m2"
+    assert take_up([*TALK, {"type": "custom-title", "uuid": "t1"}]).leaf == stored.leaf == "m2"
     assert stored.costs == {"type": "cost-state", "totalCostUSD": 0.5}
 
 

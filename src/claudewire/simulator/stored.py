@@ -209,7 +209,9 @@ def branch_of(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _is_linked(entry: Entry) -> bool:
-    return isinstance(entry.get("uuid"), str) and not entry.get("isSidechain")
+    """Whether it is a part of the conversation; a title may have a uuid, too."""
+    has_place = isinstance(entry.get("uuid"), str) and "parentUuid" in entry
+    return has_place and not entry.get("isSidechain")
 
 
 def _check_loss(lost: Sequence[Entry], at: str, drops: str | None) -> None:
@@ -241,11 +243,15 @@ def _said(branch: Iterable[Entry]) -> Iterator[Entry]:
         yield answer
 
 
+_NO_PROMPTS = ("<command-", "<local-command-", "<task-notification", "[Request interr")
+"""With this begins what the CLI itself has written in the user's place."""
+
+
 def _is_prompt(entry: Entry) -> bool:
     if entry.get("type") != "user" or entry.get("isMeta") or entry.get("toolUseResult") is not None:
         return False
     text = _text(entry)
-    return bool(text) and not text.startswith(("<command-", "<local-command-", "[Request interr"))
+    return bool(text) and not text.startswith(_NO_PROMPTS)
 
 
 def _text(entry: Entry) -> str:
