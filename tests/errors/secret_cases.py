@@ -144,10 +144,73 @@ TOKENS: dict[str, str] = {
     "age": _token("AGE-SECRET-KEY-1", 58, UPPER),
     "1Password": _token("ops_eyJ", 200),
     "Azure AD": "abc8Q~" + opaque(34),
+    "1Password, account": "A3-" + "-".join(opaque(n, UPPER) for n in (6, 6, 5, 5, 5, 5)),
+    "Artifactory": _token("AKCp", 69),
+    "Artifactory, reference": _token("cmVmd", 59),
+    "Asana": f"1/{digits(16)}:" + opaque(32, HEX),
+    "Authress": "sc_abc12.de34.acc-" + opaque(12, HEX) + "." + opaque(40),
+    "AWS, other": _token("A3TX", 16, UPPER),
+    "AWS Bedrock, short-lived": _token("bedrock-api-key-", 60),
+    "Axiom": _token("xaat-", 36),
+    "Azure": opaque(52) + "JQQJ99" + opaque(26),
+    "Azure DevOps": opaque(76) + "AZDO" + opaque(4),
+    "ClickHouse": _token("4b1d", 38),
+    "Dropbox": _token("sl.", 135),
+    "Dropbox, long-lived": "q7zk2mvb9xlAAAAAAAAAA" + opaque(43),
+    "Facebook": f"{digits(15)}|" + opaque(27),
+    "Flutterwave, encryption": _token("FLWSECK_TEST-", 12, HEX),
+    "Frame.io": _token("fio-u-", 64),
+    "Grafana, older": _token("eyJrIjoi", 80),
+    "Harness": "pat." + opaque(22) + "." + opaque(24) + "." + opaque(20),
+    "Honeycomb": _token("hcaik_", 58),
+    "Intercom": _token("dG9rO", 55),
+    "Intra42": _token("s-s4t2ud-", 64, HEX),
+    "LaunchDarkly": "sdk-9f3b0c7d-1e6a-4254-8f3b-0c7d1e6a8254",
+    "Lob": _token("live_", 35, HEX),
+    "Mailgun, public": _token("pubkey-", 32, HEX),
+    "Mailgun, signing": "-".join(opaque(n, HEX) for n in (32, 8, 8)),
+    "MaxMind": opaque(6) + "_" + opaque(29) + "_mmk",
+    "Neon": _token("napi_", 60),
+    "Octopus": _token("API-", 26, UPPER),
+    "PostHog": _token("phx_", 43),
+    "Scalingo": _token("tk-us-", 48),
+    "SettleMint": _token("sm_pat_", 16),
+    "Slack, configuration": "xoxe.xoxp-1-" + opaque(160, UPPER),
+    "Slack, legacy": _token("xoxa-", 8),
+    "Stripe, short": _token("rk_prod_", 10),
+    "Stytch": _token("secret-live-", 40),
+    "Tailscale": _token("tskey-auth-", 30),
+    "Telegram, short number": digits(6) + ":AA" + opaque(33),
+    "Trello": _token("ATTA", 72),
+    "Twitter": "A" * 22 + opaque(90),
+    "Vercel": _token("vck_", 56),
+    "Voyage": _token("pa-", 43),
+    "Yandex, lower case": _token("t1.c", 60),
+    "a JSON Web Token, with a blank": "eyAiYWxnIjogIkhTMjU2In0.eyJzdWIiOiIxIn0." + opaque(43),
+    "a JSON Web Token, in base64": _token("ZXlKaGJHY2lPaUpJVXpJMU5pSjk", 90),
     "a JSON Web Token": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0." + opaque(43),
 }
 
 _S = "hunter2-Sw0rdf1sh"
+_SERVICES = """
+    adafruit adobe airtable algolia alibaba aliyun artifactory asana atlassian beamer
+    bitbucket bittrex cloudflare codecov cohere coinbase confluence confluent contentful
+    datadog discord droneci dropbox etsy facebook fastly finicity finnhub flickr freshbooks
+    gitter gocardless heroku hubspot intercom jfrog jira kraken kucoin launchdarkly linear
+    linkedin looker mailgun mapbox mattermost meraki messagebird netlify new_relic nytimes
+    okta plaid privateai rapidapi sendbird sentry snyk sonar squarespace sumo_logic telegram
+    travis twitch twitter yandex zendesk
+    """
+_OF_SERVICES = (
+    "{} = {}",
+    "export {}_CREDS='{}'",
+    'my-{}: "{}"',
+    '{{"{}": "{}"}}',
+    "{}=>{};",
+    "x.{} || '{}'",
+    'set("{}", "{}")',
+)
+"""How the key of a service is written that has neither a form nor a name of its own."""
 NAMED: list[str] = [
     f"PASSWORD={_S}",
     f"password: {_S}",
@@ -253,10 +316,36 @@ NAMED: list[str] = [
     f"ENV API_TOKEN {_S}",
     f"passphrase: {_S}",
     f"passcode={_S}",
+    f"client-key-data: {_S}",
+    f"SERVICE_KEY={_S}",
+    f"dbKey: {_S}",
+    f"priv_key = {_S}",
+    f"contraseña: {_S}",
+    f"contrasena={_S}",
+    f'if (password == "{_S}") return;',
+    f"if (apiKey !== '{_S}') throw e",
+    f'char password[32] = "{_S}";',
+    f"const secret = `{_S}`",
+    f'string password = @"{_S}";',
+    f'<add key="Password"value="{_S}"/>',
+    f"curl -H 'Key: {_S}' https://example.org",
+    f"curl -u='me:{_S}' https://example.org",
+    f"_gitlab_session={_S}",
+    f"PHPSESSID={_S}; path=/",
+    f"connect.sid={_S}",
+    f"kind: Secret\ndata:\n  value: {opaque(32)}\ntype: Opaque",
+    *(
+        form.format(service, opaque(32))
+        for service, form in zip(
+            _SERVICES.split(),
+            cycle(_OF_SERVICES),
+            strict=False,
+        )
+    ),
 ]
 """A secret that has no form, in every syntax for its name. It is `_S`, or one of the others."""
 
-VALUES = frozenset({_S, opaque(24), opaque(35), opaque(36), opaque(68)})
+VALUES = frozenset({_S, *map(opaque, (24, 32, 35, 36, 68))})
 
 INNOCENT: list[str] = [
     "max_tokens=4096",
@@ -334,5 +423,26 @@ INNOCENT: list[str] = [
     "x-api-key is required",
     "node_modules/@scope/package@1.2.3/index.js",
     "session_id=0b0e7a34-6c1f-4d0e-9a53-000000000001",
+    '{"sessionId": "0b0e7a34-6c1f-4d0e-9a53-000000000001"}',
+    "cloudflare_ray_id: 7f3b0c7d1e6a8254AMS0",
+    "linear = 1f3870be274f6c49b3e31a0c6728957f1f3870be",
+    "datadog: agent-v7-helm-chart-values",
+    '"@sentry/core": "^7.120.3"',
+    "dropbox-sdk==12.0.2",
+    '"discord_client_id": "468694218989933256a"',
+    "github.com/fastly/cli v1.0.0 h1:abcdefghijklmnop",
+    "confluence: the page about deployments in 2025",
+    "test_live_reload_of_everything_in_the_application",
+    "test_feedbeefcafe",
+    "sk_learn_models",
+    "pa-system",
+    "API-REFERENCE",
+    "kind: Deployment\nmetadata:\n  labels: abcdefghijkl",
+    "password == other_password",
+    "https://example.org/1/1234567890:80/",
+    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+    "uuid 9f3b0c7d-1e6a-4254-8f3b-0c7d1e6a8254",
+    'etag: W/"5d8c72a5edda8d6a"',
+    "integrity sha512-Q7ZK2MVB9XLW4NTRq7Zk2MvB9xLw4NtR8cHs6YdF3gJp5TaV1eUo0WiKQ7ZK2MVB9XLW4NTRq7==",
 ]
 """Texts that stay as they are."""

@@ -40,6 +40,7 @@ from .secret_forms import (
     is_reference,
     is_secret_name,
 )
+from .secret_services import MENTIONED, OPAQUE, find_value, is_of_service
 
 __all__ = ["PLACEHOLDER", "Redact", "Redactor", "StreamRedactor", "redact", "rewrite"]
 
@@ -86,6 +87,11 @@ _LONGEST = 8 * 1024
 """Characters before the end of a piece in which a place is looked for that is in no secret."""
 _LARGE = 256 * 1024
 """Characters from which on it is found out in a quicker way whether a text is JSON."""
+_SEPARATED = re.compile(r"[=:>,|][\"'\\\s]{0,6}\Z")
+_LONGEST_NAMED = 300
+"""Characters of what may be the key of a service, with its name."""
+_BEFORE_VALUE = 60
+"""Characters before a value in which its name is looked for."""
 _SHORTEST_NUMBER = 4
 """Digits of a number that is taken for a secret, if its name says so."""
 
@@ -95,7 +101,7 @@ _RUN = re.compile(r"[^\s\"'\\,;&(){}\[\]<>]{12,}")
 """What a secret that is looked for everywhere consists of."""
 _HEAD = re.compile(r"(\s*)([^\s\"'\\,;&(){}\[\]<>]+)")
 """The beginning of a text, up to where a secret would end that began before."""
-_LAST_RUN = re.compile(r"[\w.~+/=:$@-]+\Z")
+_LAST_RUN = re.compile(r"[\w.~+/=:$@|%-]+\Z")
 TAIL = 120
 """Characters of a text that are remembered, in case that a secret was cut."""
 _CUTS = tuple(map(re.compile, (r"(?<=[^\s:=>,])\n(?=\S)", r"(?<=[.;!?])\s", r"\s", r"[^\w-]")))
@@ -196,7 +202,7 @@ class Redactor:
     # --- JSON ------------------------------------------------------------------------------------
 
     def _string(self, name: str, value: str) -> str:
-        if is_secret_name(name):
+        if is_secret_name(name) or (OPAQUE.search(value[:200]) and is_of_service(name, value)):
             return _VALUE.sub(lambda match: _replaced(match, self._named), value, count=1)
         # JSON inside JSON: what a tool returned, or its input in pieces.
         return self(value) if value[:1] in ("{", "[") else self._plain(value)
@@ -240,7 +246,24 @@ class Redactor:
         return self._users.sub("<user>", text)
 
     def _without_tokens(self, candidate: re.Match[str]) -> str:
-        return TOKEN.sub(lambda match: self._key(match[0]), candidate[0])
+        text = TOKEN.sub(lambda match: self._key(match[0]), candidate[0])
+        if len(text) > _LONGEST_NAMED or not OPAQUE.search(text):
+            return text
+        before = candidate.string[max(0, candidate.start() - _BEFORE_VALUE) : candidate.start()]
+        if not (_SEPARATED.search(before) or re.search("[=:|]", text)):
+            return text
+        return (
+            self._without_value_of_service(before, text)
+            if MENTIONED.search(before + text)
+            else text
+        )
+
+    def _without_value_of_service(self, before: str, text: str) -> str:
+        place = find_value(before + text)
+        if place is None or place[0] < len(before):
+            return text
+        start, end = place[0] - len(before), place[1] - len(before)
+        return text[:start] + self._named(text[start:end]) + text[end:]
 
     def _without_named(self, text: str) -> str:
         lower = _lower(text)

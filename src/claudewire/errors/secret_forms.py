@@ -29,11 +29,16 @@ __all__ = [
 ]
 
 _WORD, _DASHED, _HEX, _BASE64 = r"\w", r"[\w-]", "[0-9a-fA-F]", r"[\w+/=-]"
+_ALNUM = "[A-Za-z0-9]"
+_JWT = "ey[A-J]|ewo"
+"""How JSON begins in base64: with a brace, and a quote, a blank or the end of a line."""
 
 _TOKENS: tuple[tuple[str, str, int], ...] = (
     # How it begins, what follows, and how much of it at least. Models:
     ("sk-", _DASHED, 20),
     ("gsk_|xai-|pplx-|r8_|fw_|tgp_v1_|csk-|nvapi-|pcsk_|tvly-|jina_|lsv2_(?:pt|sk)_", _DASHED, 20),
+    ("bedrock-api-key-|esecret_|vck_|napi_", _DASHED, 20),
+    ("pa-", _DASHED, 40),
     ("hf_|api_org_", _WORD, 30),
     ("fc-|sk_", _HEX, 32),
     # Code and packages:
@@ -48,18 +53,26 @@ _TOKENS: tuple[tuple[str, str, int], ...] = (
     ("oy2", "[a-z0-9]", 43),
     ("CLOJARS_", _WORD, 50),
     ("sgp_", r"[\w]", 40),
+    ("AKCp|cmVmd", _ALNUM, 59),
+    ("API-", "[A-Z0-9]", 26),
+    (r"[ps]at\.[\w-]{22}\.", r"[\w.]", 40),
+    ("tk-us-", _DASHED, 48),
+    ("[A-Za-z0-9]{70,80}AZDO", _ALNUM, 4),
     ("sq[apu]_", _HEX, 40),
     ("bkua_|CCIPAT_|CCIPRJ_|nfp_|HRKU-|rnd_|pul-|pnu_|ico-|rdme_|dnkey-", _DASHED, 20),
     (r"fo1_|fm[12][ar]?_", _BASE64, 20),
     # Clouds:
-    ("A[KS]IA|ABIA|ACCA", "[0-9A-Z]", 16),
+    ("A[KS]IA|ABIA|ACCA|A3T[A-Z0-9]", "[0-9A-Z]", 16),
     ("ABSK", _BASE64, 80),
     ("AIza", _DASHED, 30),
     (r"ya29\.|GOCSPX-|1//0", _DASHED, 20),
     ("do[opr]_v1_", _HEX, 40),
     ("LTAI", _WORD, 16),
     ("AKID", _WORD, 32),
-    (r"t1\.[A-Z0-9]|AQVN|y0_", r"[\w.=-]", 30),
+    (r"t1\.[A-Za-z0-9]|AQVN|y0_", r"[\w.=-]", 38),
+    ("[A-Za-z0-9]{52}JQQJ9", _ALNUM, 20),
+    ("tskey-[a-z]{3,10}-", _DASHED, 20),
+    ("4b1d", _ALNUM, 38),
     (r"hv[sb]\.", r"[\w-]", 20),
     (r"s\.", "[A-Za-z0-9]", 24),
     (r"dp\.(?:pt|st|ct|sa|scim|audit)\.", r"[\w.]", 30),
@@ -70,22 +83,29 @@ _TOKENS: tuple[tuple[str, str, int], ...] = (
     ("sha256~", _DASHED, 40),
     ("v1\\.0-", _DASHED, 100),
     # Payments:
-    ("[rs]k_(?:live|test|prod)_", _WORD, 16),
+    ("[rs]k_(?:live|test|prod)_", _WORD, 10),
+    ("(?:live|test)_(?:pub_)?", _HEX, 31),
+    ("secret-(?:live|test)-", _BASE64, 30),
     ("whsec_", r"[\w+/=]", 20),
     ("shp(?:at|ca|pa|ss)_", _HEX, 32),
     ("sq0[a-z]{3}-|EAAA", _DASHED, 22),
     (r"access_token\$(?:production|sandbox)\$", r"[\w$]", 30),
-    ("EZ[AT]K|FLWSECK(?:_TEST)?-|shippo_(?:live|test)_|duffel_(?:live|test)_", _DASHED, 20),
+    ("FLWSECK_TEST-", "[0-9a-h]", 12),
+    ("EZ[AT]K|FLWSECK(?:_TEST)?-|shippo_(?:live|test)_|duffel_(?:live|test)_", _BASE64, 20),
     ("access-(?:sandbox|development|production)-", _DASHED, 36),
     # Messages and mail:
-    ("xox[a-z]-|xapp-", _DASHED, 10),
+    (r"(?:xoxe\.)?xox[a-z]-|xapp-", _DASHED, 8),
     (r"SG\.", r"[\w.-]", 40),
     ("xkeysib-", _DASHED, 60),
-    ("key-", _HEX, 32),
+    ("(?:pub)?key-", _HEX, 32),
+    ("[a-h0-9]{32}-[a-h0-9]{8}-", "[a-h0-9]", 8),
     ("SK", _HEX, 32),
-    (r"[0-9]{8,10}:AA", _DASHED, 32),
+    (r"[0-9]{5,16}:AA", _DASHED, 32),
     (r"[MNO][\w-]{23,25}\.[\w-]{6}\.", _DASHED, 27),
     ("EAA[A-Z]", _WORD, 80),
+    ("[0-9]{15,16}[|%]", _DASHED, 27),
+    ("(?<![+/])A{22}", "[A-Za-z0-9%]", 80),
+    ("dG9rO", r"[\w=]", 50),
     # Teams and monitoring:
     ("gl(?:sa|c)_|sntry[su]_", r"[\w+/=-]", 20),
     ("ATATT3|ATCTT3|ATBB", r"[\w=-]", 20),
@@ -95,11 +115,25 @@ _TOKENS: tuple[tuple[str, str, int], ...] = (
     ("pat-(?:na|eu)[0-9]-", _DASHED, 36),
     (r"[A-Za-z0-9]{14}\.atlasv1\.", r"[\w=-]", 40),
     ("p8e-|aio_", _WORD, 28),
+    ("ATTA", _WORD, 64),
+    (r"[0-2]/[0-9]{10,20}(?:/[0-9]{10,20})?:", _HEX, 32),
+    ("ph[cx]_", _WORD, 40),
+    ("(?:sdk|mob|api)-(?=[0-9a-f]{8}-[0-9a-f]{4}-)", "[0-9a-f-]", 36),
+    ("hc[a-z]ik_|xa[ap]t-|fio-u-", _DASHED, 30),
+    ("eyJrIjoi", r"[\w=]", 70),
     # Others:
     ("AGE-SECRET-KEY-1", "[0-9A-Z]", 50),
+    ("A3-[A-Z0-9]{6}-", "[A-Z0-9-]", 27),
+    (r"(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.acc[_-]", r"[\w.+/=-]", 30),
+    ("s-s4t2(?:ud|af)-", _HEX, 64),
+    ("sm_[asp]at_", _ALNUM, 16),
+    ("[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mm", "k", 1),
+    (r"sl\.", _DASHED, 100),
+    ("[a-z0-9]{11}A{10}", _DASHED, 43),
+    ("ZXlK", _BASE64, 60),
     ("ops_eyJ", _BASE64, 40),
     (r"[a-zA-Z0-9_~.]{3}[0-9]Q~", r"[\w~.-]", 30),
-    ("eyJ", _DASHED + r"{8,2000}\.[\w-]", 8),
+    (_JWT, _DASHED + r"{8,2000}\.[\w-]", 8),
 )
 
 _BEFORE = r"(?<![A-Za-z0-9])"
@@ -110,7 +144,7 @@ TOKEN = re.compile(
     rf"sk-ant-[\w-]{{4,{_MOST}}}|{_BEFORE}(?:"
     + "|".join(
         rf"(?:{begin}){follow}{{{least},{_MOST}}}"
-        + (r"(?:\.[\w-]{0,2000})?" if begin == "eyJ" else "")
+        + (r"(?:\.[\w-]{0,2000})?" if begin == _JWT else "")
         for begin, follow, least in _TOKENS
     )
     + r"|[0-9a-f]{32}-us[0-9]{1,2}(?![0-9a-zA-Z]))",
@@ -118,7 +152,7 @@ TOKEN = re.compile(
 )
 """A key or token that is recognised by its form."""
 
-CANDIDATE = re.compile(r"[A-Za-z0-9_][\w.~+/=:$-]{10,}", re.ASCII)
+CANDIDATE = re.compile(r"[A-Za-z0-9_][\w.~+/=:$|%-]{10,}", re.ASCII)
 """What may contain a token; little of most texts. The forms are looked for in these alone."""
 
 OPEN_END = re.compile(
@@ -147,6 +181,14 @@ _LONG_NAMES = [
     "auth key",
     "app key",
     "license key",
+    "client key",
+    "service key",
+    "db key",
+    "database key",
+    "priv key",
+    "key data",
+    "contrasena",
+    "contrasea",  # without the letters that ASCII lacks
     "token",
     "secret",
     "password",
@@ -256,11 +298,12 @@ def is_reference(value: str) -> bool:
 
 _KEYS = (
     "api|access|private|secret|signing|encryption|master|shared|account|storage|auth|app|license"
-    "|role|publishing"
+    "|role|publishing|client|service|db|database|priv"
 )
 NAME = re.compile(
-    rf"(?:{_KEYS})[_ -]?key(?:[_-]?(?:id|base))?|token|secret|passw(?:or)?d|passphrase|passcode"
-    rf"|requirepass|credentials?|authorization|cookie|connection[_ -]?string|{_SHORT_NAMES}"
+    rf"(?:{_KEYS})[_ -]?key(?:[_-]?(?:id|base|data))?|contrase[n\u00f1]a|token|secret|passw(?:or)?d"
+    r"|passphrase|passcode|requirepass|credentials?|authorization|cookie"
+    rf"|connection[_ -]?string|{_SHORT_NAMES}"
 )
 """The end of a name that values are secret under, in lower case."""
 SHORT_NAMES = frozenset(_SHORT_NAMES.split("|"))
@@ -277,9 +320,11 @@ AFTER_NAME: tuple[re.Pattern[str], ...] = tuple(
     for pattern in (
         rf"{_SEPARATOR}\\*[\"']{_SCHEME}{_REAL}([^\"'\\\n]{{1,8000}})",
         rf"{_SEPARATOR}{_SCHEME}{_REAL}([^\s\"'\\,;&(){{}}\[\]<>|`]{{6,4000}}+)(?!\()",
+        # if (password == "…"), char password[20] = "…", password = `…`
+        r"(?:\[\w{0,20}\])?\s{0,5}[!=]={0,2}\s{0,5}@?\\*[\"'`]([^\"'`\\\n]{3,500})",
         # <password>…</password>, and <add key="password" value="…"/>
         rf"(?:\s[^<>]{{0,200}})?>\s{{0,20}}{_REAL}([^\s<][^<]{{0,4000}})</",
-        r"\\*[\"']\s{1,20}value\s{0,5}=\s{0,5}\\*[\"']([^\"'\\\n]{1,4000})",
+        r"\\*[\"']\s{0,20}value\s{0,5}=\s{0,5}\\*[\"']([^\"'\\\n]{1,4000})",
         # password '…' in SQL
         r"\s{1,20}'([^'\n]{1,500})'",
     )
@@ -321,7 +366,12 @@ _PAIR = r"[^\s:\"'/\\-][^\s:\"'/\\]{0,100}:(?![0-9]{1,6}(?:\s|$))([^\s\"'\\]{3,5
 _ATTACHED = r"([^\s\"'\\|;]{2,200})"
 _PROGRAMS: tuple[tuple[str, str, str], ...] = (
     # A word of the text, the program, and the option with the secret.
-    ("-u", r"(?:curl|wget|https?|xh|svn)\b", r"-[uU]\s{0,5}\\*[\"']?" + _PAIR),
+    ("-u", r"(?:curl|wget|https?|xh|svn)\b", r"-[uU]=?\s{0,5}\\*[\"']?" + _PAIR),
+    (
+        "-h",
+        "curl",
+        r"(?:-H|--header)[\s=]{0,5}\\*[\"'][\w-]{0,40}(?i:key|token|secret|auth):\s?" + _ARGUMENT,
+    ),
     ("mysql", r"mysql\w{0,10}", "-p" + _ATTACHED),
     ("mysql", r"mysql\w{0,10}", r"-p\\*[\"']([^\"'\\]{1,200})"),
     ("mariadb", r"mariadb[\w-]{0,10}", "-p" + _ATTACHED),
@@ -334,6 +384,10 @@ _PROGRAMS: tuple[tuple[str, str, str], ...] = (
     ("ldap", r"ldap\w{3,10}", r"-w\s{1,5}" + _ARGUMENT),
     ("mosquitto", r"mosquitto_\w{3}", r"-P\s{1,5}" + _ARGUMENT),
     ("smbclient", r"smbclient\b", r"-U\s{0,5}[^\s%]{1,100}%" + _ARGUMENT),
+)
+_COOKIE = (
+    r"(?<![\w-])(?:\w{1,40}_session|PHPSESSID|JSESSIONID|connect\.sid|ASP\.NET_SessionId|sessionid)"
+    r"=([\w%.+/-]{16,500})"
 )
 _OTHERS: tuple[tuple[str, str], ...] = (
     ("-user", r"(?<![\w-])--(?:proxy-)?user(?:\s{1,5}|=)\\*[\"']?" + _PAIR),
@@ -348,6 +402,13 @@ _OTHERS: tuple[tuple[str, str], ...] = (
     ("keypass", r"-keypass\s{1,20}" + _ARGUMENT),
     ("env ", r"\bENV\s{1,5}\w{0,60}(?:KEY|TOKEN|SECRET|PASS\w{0,4})\s{1,5}" + _ARGUMENT),
     ("bearer", r"\b(?i:bearer)\s{1,20}([A-Za-z0-9_.~+/=-]{8,8000})"),
+    ("sess", _COOKIE),
+    ("connect.sid", _COOKIE),
+    # A Secret of Kubernetes.
+    (
+        "kind: secret",
+        r"(?m)^[ \t]{1,20}(?!name|namespace|type|app\b)[\w.-]{1,60}:[ \t]{1,5}([\w+/=]{8,4000})$",
+    ),
     ("identified", r"(?i:identified\s{1,20}by)\s{1,20}'([^'\n]{1,500})'"),
     # A private key of PuTTY.
     ("private-lines", r"Private-Lines: [0-9]{1,4}\s{1,4}((?:[\w+/=]{1,100}\s{0,4}){1,200})"),
