@@ -32,7 +32,12 @@ QUERIES = (
     "word11 tool:Bash",
     "word300*",
     "needle",
+    "word0",
+    "word0 word1",
+    "word0 project:p7",
+    "word0 since:2026-11-03",
 )
+"""The words have the frequencies of a language: `word0` is in nearly every line."""
 
 
 class Maker:
