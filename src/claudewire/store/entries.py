@@ -21,9 +21,9 @@ from ..wire import (
     MessageParam,
     ModelUsage,
     Number,
-    TextBlock,
     ToolResultBlock,
     Unknown,
+    blocks_of,
     fit,
     load,
     set_line,
@@ -133,8 +133,7 @@ class UserEntry(Entry, tag="user", kw_only=True):
     @property
     def blocks(self) -> list[Block]:
         """What is said, as blocks."""
-        content = self.message.content
-        return [TextBlock(content)] if isinstance(content, str) else content
+        return blocks_of(self.message.content)
 
     @property
     def text(self) -> str:
@@ -184,8 +183,7 @@ class AssistantEntry(Entry, tag="assistant", kw_only=True):
     @property
     def blocks(self) -> list[Block]:
         """What is said, as blocks."""
-        content = self.message.content
-        return [TextBlock(content)] if isinstance(content, str) else content
+        return blocks_of(self.message.content)
 
     @property
     def text(self) -> str:

@@ -163,13 +163,14 @@ def find_sessions(root: Path) -> tuple[list[Found], list[Stamp]]:
     loose: list[Stamp] = []
     for folder in _folders(root):
         files, folders = _listed(folder, str(root))
+        project = os.path.basename(folder)
         for name, stamp in files.items():
             id = name.removesuffix(SUFFIX)
             if id.startswith("agent-"):
                 loose.append(stamp)
             elif is_session_id(id):
                 agents = tuple(agent_files(folders[id], str(root))) if id in folders else ()
-                sessions.append(Found(id, os.path.basename(folder), stamp, agents))
+                sessions.append(Found(id, project, stamp, agents))
     return sessions, loose
 
 

@@ -116,8 +116,7 @@ class SessionView:
                 for block in content:
                     yield from self._of_user(block)
         elif isinstance(entry, AssistantEntry):
-            content = entry.message.content
-            for block in [TextBlock(content)] if isinstance(content, str) else content:
+            for block in entry.blocks:
                 yield from self._of_model(block)
 
     def _prompt(self, text: str) -> Iterator[str]:

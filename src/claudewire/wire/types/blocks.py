@@ -41,6 +41,7 @@ __all__ = [
     "UnknownSource",
     "WebFetchToolResultBlock",
     "WebSearchToolResultBlock",
+    "blocks_of",
     "text_of",
 ]
 
@@ -315,6 +316,11 @@ Block = (
 
 Content = str | list[Block]
 """A string stands for a single block of text."""
+
+
+def blocks_of(content: Content) -> list[Block]:
+    """Return some content as blocks: a string is one of text."""
+    return [TextBlock(content)] if isinstance(content, str) else content
 
 
 def text_of(content: Content) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from .base import UNKNOWN, Message, Number, Record, Unknown, nullable
-from .blocks import Block, Content, TextBlock, text_of
+from .blocks import Block, Content, blocks_of, text_of
 from .stream import APIEvent, APIMessage, ContentBlockDelta, ErrorInfo, MessageParam, TextDelta
 from .usage import ContextUsage, ModelUsage, RateLimitInfo, Usage, UsageReport
 
@@ -174,8 +174,7 @@ class AssistantMessage(Message, tag="assistant", kw_only=True):
     @property
     def content(self) -> list[Block]:
         """The blocks of the message."""
-        content = self.message.content
-        return [TextBlock(content)] if isinstance(content, str) else content
+        return blocks_of(self.message.content)
 
     @property
     def text(self) -> str:
