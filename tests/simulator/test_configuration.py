@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import queue
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,7 +18,7 @@ from tests.helpers.talk import Talk, allow, bodies, only, program, said, told
 from claudewire.simulator import ARGV, Chat, Scenario, SimulatedCLI
 from claudewire.simulator.configuration import read_configuration
 from claudewire.simulator.flags import Flags
-from claudewire.simulator.servers import ServerError, _Program, _Web
+from claudewire.simulator.servers import ServerError, _Program, _Web, connect_external
 from claudewire.wire import (
     CanUseTool,
     GetSettings,
@@ -379,6 +380,71 @@ async def test_a_server_is_reached_by_http(tmp_path: Path, streams: bool) -> Non
         servers = json.dumps({"mcpServers": {"calc": config}})
         turn = await talk(tmp_path, "--mcp-config", servers, play=add).turn("go")
     assert told(turn) == ["secret"]
+
+
+@contextmanager
+def event_server(events: Sequence[str] | None = None) -> Iterator[str]:
+    """A server that answers in a stream of events; `events` are all that it sends instead."""
+    answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(500 if self.path == "/broken" else 200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            for event in ["/post"] if events is None else events:
+                self.wfile.write(f"event: endpoint\ndata: {event}\n\n".encode())
+            while events is None and (answer := answers.get(timeout=60)) is not None:
+                self.wfile.write(b": a comment\nevent: message\ndata: " + answer + b"\n\n")
+
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            results: dict[str, Any] = {
+                "tools/list": {"tools": [{"name": "add"}]},
+                "tools/call": {"content": [{"type": "text", "text": self.headers["X-Key"]}]},
+            }
+            self.send_response(202)
+            self.end_headers()
+            if "id" in asked:
+                result = {"id": asked["id"], "result": results.get(asked["method"], {})}
+                answers.put(json.dumps(result).encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        answers.put(None)
+        server.shutdown()
+        server.server_close()
+
+
+async def test_a_server_answers_in_a_stream_of_events(tmp_path: Path) -> None:
+    with event_server() as url:
+        config = {"type": "sse", "url": f"{url}/sse", "headers": {"X-Key": "secret"}}
+        servers = json.dumps({"mcpServers": {"calc": config}})
+        it = talk(tmp_path, "--mcp-config", servers, play=add)
+        turn = await it.turn("go")
+        await it.end()
+    assert told(turn) == ["secret"]
+
+
+@pytest.mark.parametrize(
+    ("path", "events", "error"),
+    [
+        ("/broken", [], "status 500"),
+        ("/sse", [], "has not said where to send requests"),
+        ("/sse", ["/post"], "has ended"),
+    ],
+)
+def test_a_stream_of_events_that_is_none_is_an_error(
+    path: str, events: list[str], error: str
+) -> None:
+    with event_server(events) as url, pytest.raises(ServerError, match=error):
+        connect_external({"type": "sse", "url": url + path}, {}, {}, "/")
 
 
 async def test_servers_that_were_added_for_the_project_are_connected(tmp_path: Path) -> None:

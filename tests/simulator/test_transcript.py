@@ -253,6 +253,20 @@ async def test_a_title_is_told_and_kept_and_can_be_resumed(tmp_path: Path) -> No
     assert json.loads(beside.read_text(encoding="utf-8")) == {"customTitle": "A title"}
 
 
+async def test_a_name_of_the_command_line_is_the_title(tmp_path: Path) -> None:
+    await talked(tmp_path, "a", argv=["--name", "My name"])
+    (main,) = files(tmp_path)
+    kept = {it["type"]: it for it in entries(main)}
+    assert kept["custom-title"]["customTitle"] == kept["agent-name"]["agentName"] == "My name"
+
+
+async def test_initialize_gives_a_title(tmp_path: Path) -> None:
+    env = {"CLAUDE_CONFIG_DIR": str(tmp_path / "config")}
+    talk = Talk(SimulatedCLI(count, env=env, cwd=tmp_path))
+    await talk.initialize(title="First")
+    assert [it.raw.get("title") for it in talk.heard][:1] == ["First"]
+
+
 async def test_an_old_version_keeps_less(tmp_path: Path) -> None:
     await talked(tmp_path, "go", play=work, version="1.0.128")
     kept = entries(files(tmp_path)[0])

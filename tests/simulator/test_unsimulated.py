@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from tests.helpers.text_mode import Outcome, run_text
 
+from claudewire import simulator
 from claudewire.simulator import Chat, SimulatedCLI, Simulation
 from claudewire.simulator.flags import OPTIONS
-from claudewire.simulator.unsimulated import FLAGS
+from claudewire.simulator.unsimulated import FLAGS, WITHOUT_EFFECT
 from claudewire.wire import ApplyFlagSettings, Body, Connection, Request, Role, UpdateSettings
 
 SAID = "claudewire-sim: accepted, but not simulated: "
@@ -43,8 +45,21 @@ def test_a_flag_without_effect_is_named_once(argv: list[str], named: str) -> Non
     )
 
 
+def test_every_flag_has_an_effect_or_is_named_or_can_have_none() -> None:
+    source = "".join(it.read_text("utf-8") for it in Path(simulator.__path__[0]).glob("*.py"))
+    left = []
+    for name in {option.name.removeprefix("--") for option in OPTIONS.values()}:
+        field = re.sub("([A-Z])", r"_\1", name.replace("-", "_")).lower()
+        acted_on = re.search(rf"flags\.{field}_?\b|\"{name}\" (not )?in flags\.others", source)
+        if name not in FLAGS | WITHOUT_EFFECT and acted_on is None:
+            left.append(name)
+    assert sorted(left) == ["print", "version"]
+    assert set() == FLAGS & WITHOUT_EFFECT
+
+
 def test_only_flags_of_the_real_cli_are_named() -> None:
-    assert {f"--{name}" for name in FLAGS} <= {option.name for option in OPTIONS.values()}
+    known = {option.name for option in OPTIONS.values()}
+    assert {f"--{name}" for name in FLAGS | WITHOUT_EFFECT} <= known
 
 
 def test_servers_that_a_person_has_to_approve_are_named(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from .engine import Engine
 from .mcp import connect_all
 from .session import MODELS, SimulatedSession
 
-__all__ = ["AGENTS", "COMMANDS", "STYLES", "models", "open_session"]
+__all__ = ["AGENTS", "COMMANDS", "STYLES", "give_title", "models", "open_session"]
 
 COMMANDS = ["compact", "context", "cost", "clear", "init", "review"]
 ALIASES = {"clear": ["reset", "new"]}
@@ -28,6 +28,8 @@ STYLES = ("default", "Explanatory", "Learning")
 def open_session(engine: Engine, request: wire.Request, body: wire.Initialize) -> None:
     """Answer, and connect to the in-process servers; no turn begins before that is done."""
     engine.session.setup = body
+    if body.title is not None and engine.session.persona.narrates:
+        give_title(engine, body.title)
     engine.hold()
     announces = engine.manner.init == "opening"
     # It comes after the answer, even if there is no server to wait for.
@@ -38,6 +40,14 @@ def open_session(engine: Engine, request: wire.Request, body: wire.Initialize) -
     engine.send(wire.Answer(request.id, _welcome(engine), pending=None if announces else ()))
     if not first:
         connect_all(engine, ready)
+
+
+def give_title(engine: Engine, title: str) -> None:
+    """Keep the title of the session, and tell the SDK."""
+    engine.transcript.rename(title)
+    kind = "session_title_changed"
+    told = {"type": "system", "subtype": kind, "title": title, **engine.session.stamp()}
+    engine.send(wire.UnknownSystemMessage(subtype=kind, data=told))
 
 
 def _announce(engine: Engine) -> None:

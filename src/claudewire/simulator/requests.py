@@ -13,7 +13,7 @@ from .chat import end_task
 from .checkpoints import NOT_ENABLED, rewind
 from .engine import Engine, Refused, StreamClosed, TimedOut
 from .mcp import abandon, call_tool, connect, connect_program, read_resource
-from .opening import STYLES, models
+from .opening import STYLES, give_title, models
 from .permissions import rules, set_mode
 from .session import ServerState, new_id
 from .unsimulated import note
@@ -205,12 +205,8 @@ def _rewind(engine: Engine, body: wire.RewindFiles) -> Any:
 
 
 def _rename(engine: Engine, body: wire.RenameSession) -> Any:
-    session = engine.session
-    session.title = body.title
-    engine.transcript.rename(body.title)
-    kind = "session_title_changed"
-    told = {"type": "system", "subtype": kind, "title": body.title, **session.stamp()}
-    engine.send(wire.UnknownSystemMessage(subtype=kind, data=told))
+    engine.session.title = body.title
+    give_title(engine, body.title)
 
 
 def _context(engine: Engine, body: wire.GetContextUsage) -> Any:

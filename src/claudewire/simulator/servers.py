@@ -13,8 +13,12 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
-from urllib.parse import urlsplit
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urljoin, urlsplit
+
+if TYPE_CHECKING:
+    from http.client import HTTPResponse
 
 __all__ = ["ExternalServer", "ServerError", "connect_external"]
 
@@ -61,9 +65,13 @@ def connect_external(
         ServerError: it cannot be connected.
     """
     kind = config.get("type", "http" if "url" in config else "stdio")
-    if kind not in ("stdio", "http"):
+    server: ExternalServer
+    if kind == "stdio":
+        server = _Program(config, env, cwd)
+    elif kind in ("http", "sse"):
+        server = _Web(config) if kind == "http" else _EventStream(config)
+    else:
         raise ServerError(f"Servers of the type {kind!r} are not simulated")
-    server = _Program(config, env, cwd) if kind == "stdio" else _Web(config)
     try:
         about = server.request("initialize", client, STARTING)
         server.notify("notifications/initialized")
@@ -176,12 +184,8 @@ class _Web:
     """A server that is reached by HTTP, as the protocol's "streamable HTTP" says."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self._url = urlsplit(str(config.get("url")))
-        self._headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-            **{key: str(value) for key, value in (config.get("headers") or {}).items()},
-        }
+        self._url = str(config.get("url"))
+        self._headers = {**_headers(config), "Accept": "application/json, text/event-stream"}
         self._id = 0
 
     def request(self, method: str, params: Any, seconds: float = PATIENCE) -> dict[str, Any]:
@@ -205,24 +209,85 @@ class _Web:
         pass  # each request has a connection of its own
 
     def _post(self, body: bytes, seconds: float) -> Iterator[bytes]:
-        from http.client import HTTPConnection, HTTPException, HTTPSConnection
-
-        kind = HTTPSConnection if self._url.scheme == "https" else HTTPConnection
-        connection = kind(self._url.hostname or "", self._url.port, timeout=seconds)
-        path = self._url.path or "/"
-        query = f"?{self._url.query}" if self._url.query else ""
-        try:
-            connection.request("POST", path + query, body, self._headers)
-            response = connection.getresponse()
-            if response.status >= 400:
-                raise ServerError(f"The server has answered with status {response.status}")
+        with _asked(self._url, self._headers, body, seconds) as response:
             if session := response.getheader("Mcp-Session-Id"):
                 self._headers["Mcp-Session-Id"] = session
             if "event-stream" in (response.getheader("Content-Type") or ""):
                 yield from (it[5:] for it in response if it.startswith(b"data:"))
             else:
                 yield response.read()
-        except (OSError, HTTPException) as error:
+
+
+class _EventStream:
+    """A server that takes requests by HTTP and answers in a stream of events ("HTTP with SSE")."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        url = str(config.get("url"))
+        self._headers = _headers(config)
+        self._open = ExitStack()
+        wanted = {**self._headers, "Accept": "text/event-stream"}
+        self._response = self._open.enter_context(_asked(url, wanted, None, PATIENCE))
+        self._id = 0
+        try:
+            # The first event says where to send requests.
+            self._endpoint = urljoin(url, next(self._data()).decode("utf-8", "replace").strip())
+        except (StopIteration, ServerError):
+            self.close()
+            raise ServerError("The server has not said where to send requests") from None
+
+    def request(self, method: str, params: Any, seconds: float = PATIENCE) -> dict[str, Any]:
+        self._id += 1
+        self._post(_message(method, params, self._id), seconds)
+        for data in self._data():
+            answer = _decoded(data)
+            if answer.get("id") == self._id and "method" not in answer:
+                return _result(answer)
+        raise ServerError("The server has ended")
+
+    def notify(self, method: str) -> None:
+        self._post(_message(method, None), PATIENCE)
+
+    def close(self) -> None:
+        self._open.close()
+
+    def _post(self, body: bytes, seconds: float) -> None:
+        with _asked(self._endpoint, self._headers, body, seconds) as response:
+            response.read()
+
+    def _data(self) -> Iterator[bytes]:
+        """What its next events carry."""
+        try:
+            while line := self._response.readline():
+                if line.startswith(b"data:"):
+                    yield line[5:]
+        except OSError as error:
             raise ServerError(f"{error}") from error
-        finally:
-            connection.close()
+
+
+def _headers(config: Mapping[str, Any]) -> dict[str, str]:
+    own = {key: str(value) for key, value in (config.get("headers") or {}).items()}
+    return {"Content-Type": "application/json", **own}
+
+
+@contextmanager
+def _asked(
+    url: str, headers: Mapping[str, str], body: bytes | None, seconds: float
+) -> Iterator[HTTPResponse]:
+    """Send a request, a GET if it has no body; the connection is closed afterwards."""
+    from http.client import HTTPConnection, HTTPException, HTTPSConnection
+
+    parts = urlsplit(url)
+    kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=seconds)
+    query = f"?{parts.query}" if parts.query else ""
+    try:
+        method = "GET" if body is None else "POST"
+        connection.request(method, (parts.path or "/") + query, body, dict(headers))
+        with connection.getresponse() as response:
+            if response.status >= 400:
+                raise ServerError(f"The server has answered with status {response.status}")
+            yield response
+    except (OSError, HTTPException) as error:
+        raise ServerError(f"{error}") from error
+    finally:
+        connection.close()

@@ -32,7 +32,7 @@ from .configuration import Configuration, is_configured, read_configuration
 from .engine import Engine, Fault, Wait
 from .flags import COMMANDS, EarlyExit, Flags, is_uuid, parse
 from .mcp import connect_configured
-from .opening import open_session
+from .opening import give_title, open_session
 from .personas import LATEST, Persona, persona
 from .session import SimulatedSession
 from .stored import SessionStore
@@ -84,6 +84,9 @@ class SimulatedProcess(Engine):
                 self.send(_failed_start(self.session, error))
             self.exit(1)
         else:
+            if flags.name:
+                self.session.title = flags.name
+                give_title(self, flags.name)
             connect_configured(self)
 
     def turn(self, prompt: UserMessage | None) -> Coroutine[Wait, Any, None]:
