@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -187,7 +188,7 @@ _path = functools.lru_cache(maxsize=512)(PathPattern.of)
 
 # --- what is wrong with a rule -------------------------------------------------------------------
 
-_NO_PROGRAM = re.compile(r"""["'`(),]|^[\\^;|&<>#]|[$:]$|\w\.\+?$""")
+_NO_PROGRAM = re.compile(r"""["'`(),]|^[\\^;|&<>#]|\w[|&;]\w|[$:]$|\w\.\+?$""")
 _INVISIBLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u00ad\u200b-\u200f\u2028-\u202e\u2060\ufeff]")
 
 
@@ -222,6 +223,10 @@ def _problem_of_command(content: str) -> str | None:
     program = re.split(r"[\s*]", content.removesuffix(":*"), maxsplit=1)[0]
     if content.endswith(":*") and content[-3:-2].isspace():
         return f"no command matches a blank before `:*`; write {content[:-2].rstrip() + ':*'!r}"
+    if content.endswith(": *"):
+        return f"a blank before `*` is a part of it; write {content[:-2] + '*'!r}"
+    if (usual := unicodedata.normalize("NFKC", program)) != program and usual.isascii():
+        return f"{program!r} only looks like {usual!r}"
     if _NO_PROGRAM.search(program):
         return (
             f"no program has the name {program!r}; write it without quotes, brackets or regular "
@@ -265,7 +270,8 @@ _NO_PATH = (
 
 def _problem_of_kind(kind: str, tool: str, content: str, *, is_parameter: bool) -> str | None:
     if kind == "fetch" and (
-        not is_parameter or re.match(r"(?i:domain|host|hostname|site)\s*:(?<!domain:)", content)
+        not is_parameter
+        or re.match(r"(?i:domain|host|hostname|site)\s*:(?<!domain:)|\w+://", content)
     ):
         return "write `domain:` and a host"
     if kind == "fetch" and content.startswith("domain:"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -71,10 +72,27 @@ def facts(tool: str) -> ToolFacts:
     return KNOWN_TOOLS.get(tool, ToolFacts())
 
 
+_SYNONYMS = {
+    **dict.fromkeys(
+        ("cmd", "command", "exec", "execute", "sh", "shell", "terminal", "zsh"), "Bash"
+    ),
+    **dict.fromkeys(("cat", "readfile", "view"), "Read"),
+    **dict.fromkeys(("create", "writefile"), "Write"),
+    **dict.fromkeys(("editfile", "replace"), "Edit"),
+    **dict.fromkeys(("curl", "fetch", "http", "web"), "WebFetch"),
+    "search": "Grep",
+    "subagent": "Agent",
+}
+
+
 def misspelt(tool: str) -> str | None:
     """Return the known tool whose name an unknown one resembles; None if it resembles none."""
-    if tool in KNOWN_TOOLS or "*" in tool or tool.startswith("mcp__"):
+    if tool in KNOWN_TOOLS or "*" in tool or re.match("mcp__[^_]", tool):
         return None
+    if re.match("(?i)mcp_", tool):
+        return "mcp__SERVER__TOOL"
+    if tool.lower() in _SYNONYMS:
+        return _SYNONYMS[tool.lower()]
     names = {name.lower(): name for name in KNOWN_TOOLS}
     close = get_close_matches(tool.lower(), names, n=1, cutoff=0.75)
     return names[close[0]] if close else None
