@@ -90,7 +90,7 @@ SNIPPETS = [it for page in PAGES for it in shown(page) if not it.code.info]
 def run(arguments: list[str], page: str, place: Path, stdin: str = "") -> str:
     """Run Python in a folder with the files of a page, and with nothing of the suite around it."""
     folder = place / "work"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)  # so each snippet of a page that fails shows why
     for fence in fences(page):
         if "." in fence.info and "/" not in fence.info:
             (folder / fence.info).write_text(fence.code, encoding="utf-8")
