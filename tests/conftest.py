@@ -31,8 +31,6 @@ PYTHON_IGNORES = {signal.SIGPIPE, signal.SIGXFSZ}
 """Python does so itself, and `subprocess` undoes it in what it starts."""
 
 UNMEASURED = (
-    "cli/test_exits.py",
-    "cli/test_terminal_run.py",
     "conformance/test_requirements_sessions.py",
     "docs",
     "examples",
@@ -62,8 +60,10 @@ So do all property tests, and most tests on trio.
 SLOW = (
     *UNMEASURED,
     "cli/test_entry.py",
+    "cli/test_exits.py",
     "cli/test_hostile.py",
     "cli/test_terminal_chat.py",
+    "cli/test_terminal_run.py",
     "cli/wire/test_tap.py",
     "conformance",
     "session/test_cancellation.py",
