@@ -17,7 +17,7 @@ from tests.helpers.real_clis import ROOT, why_not
 from claudewire.wire import parse_version
 
 from .behaviour import TABLE, VERSIONS, Behaviour
-from .document import DOCUMENT, Results, counts, render
+from .document import DOCUMENT, Results, counts, digest, render
 from .runner import Outcome, Verdict, chosen, run
 from .wire_changes import compare, nearest, record_all
 
@@ -82,14 +82,18 @@ class Progress:
         self._done = 0
         self._begun = time.monotonic()
 
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far."""
+        return time.monotonic() - self._begun
+
     def __call__(self, version: str, behaviour: Behaviour, outcome: Outcome) -> None:
         self._done += 1
         of_version = self.results[version]
         before = of_version.get(behaviour.name)
         if before is None or before.verdict is not Verdict.FAILS:
             of_version[behaviour.name] = outcome
-        seconds = time.monotonic() - self._begun
-        line = f"[{self._done}/{self.cells} {seconds:4.0f} s] {version:8} {behaviour.name}"
+        line = f"[{self._done}/{self.cells} {self.seconds:4.0f} s] {version:8} {behaviour.name}"
         if outcome.verdict is Verdict.FAILS:
             self.failures.append(f"{version} {behaviour.name}: {outcome.evidence}")
         print(f"{line}: {outcome.verdict} {outcome.evidence}".rstrip(), flush=True)
@@ -163,6 +167,7 @@ def finish(given: argparse.Namespace, behaviours: Sequence[Behaviour], progress:
     ]
     failures = [*progress.failures, *missing]
     print("", *(f"{it:8} {counts(results[it])}" for it in results), sep="\n")
+    print(f"{progress.seconds:.0f} s; the same result has the same digest: {digest(results)}")
     for failure in failures:
         print(f"FAILS: {failure}")
     if not given.only and given.repeat == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
@@ -94,3 +95,13 @@ def counts(outcomes: Mapping[str, Outcome]) -> str:
     """Say how many cells of each kind there are."""
     found = Counter(it.verdict for it in outcomes.values())
     return ", ".join(f"{found[verdict]} {verdict}" for verdict in Verdict if found[verdict])
+
+
+def digest(results: Results) -> str:
+    """Identify a result: two runs in which every cell is the same have the same."""
+    cells = sorted(
+        (version, name, outcome.verdict.value, outcome.evidence)
+        for version, outcomes in results.items()
+        for name, outcome in outcomes.items()
+    )
+    return hashlib.sha256(repr(cells).encode()).hexdigest()[:12]

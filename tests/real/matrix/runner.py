@@ -79,14 +79,12 @@ def groups(behaviours: Sequence[Behaviour]) -> Iterator[Group]:
 
 
 async def play(version: str, group: Group, report: Report, repeat: int = 1) -> None:
-    """Play a group with one version, as often as is asked for."""
-    if group[0].alone:
-        for _ in range(repeat):
+    """Play a group with one version, as often as is asked for, each time with another CLI."""
+    for _ in range(repeat):
+        if group[0].alone:
             report(version, group[0], await _play_alone(version, group[0]))
-        return
-    left = [each for each in group for _ in range(repeat)]
-    while left:
-        left = left[await _play_shared(version, left, report) :]
+        else:
+            await _play_together(version, group, report)
 
 
 async def _play_alone(version: str, behaviour: Behaviour) -> Outcome:
@@ -100,9 +98,14 @@ async def _play_alone(version: str, behaviour: Behaviour) -> Outcome:
             await _in_thread(stage.cage.close)
 
 
-async def _play_shared(version: str, group: Sequence[Behaviour], report: Report) -> int:
+async def _play_together(version: str, group: Group, report: Report) -> None:
+    while group:
+        group = group[await _play_shared(version, group, report) :]
+
+
+async def _play_shared(version: str, group: Group, report: Report) -> int:
     """Play until something fails; return how many were played."""
-    stage = Stage(version, {it.name: it for it in group}.values())
+    stage = Stage(version, group)
     subject = import_module(group[0].play.__module__)
     await _in_thread(stage.cage.__enter__)
     try:
