@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import anyio
-import anyio.lowlevel
 from tests.helpers.real_clis import real_cli
 
 from claudewire.options import Options
@@ -233,13 +232,24 @@ class Stage:
             raise Leftover(f"left below the CLI: {', '.join(left)}") from None
 
     async def shell(self) -> int:
-        """Wait until the CLI has started a shell for a tool, and that has started something."""
-        while True:
-            await anyio.lowlevel.checkpoint()
+        """Wait until the CLI has started a shell for a tool, and that has started something.
+
+        Raises:
+            TimeoutError: it takes too long.
+        """
+        found: list[int] = []
+
+        def look() -> bool:
             table = process_table()
-            for process in descendants(self.session.pid or 0, table):
-                if process.group == process.pid and descendants(process.pid, table):
-                    return process.pid
+            found.extend(
+                process.pid
+                for process in descendants(self.session.pid or 0, table)
+                if process.group == process.pid and descendants(process.pid, table)
+            )
+            return bool(found)
+
+        await until(look)
+        return found[0]
 
 
 async def until(condition: Callable[[], object], seconds: float = SOON) -> None:
