@@ -93,6 +93,10 @@ def _welcome(engine: Engine) -> wire.InitializeResult:
         fast_mode_disabled_reason="sdk_opt_in_required",
         current_permission_mode=session.mode,
         session_state=session.state,
+        analytics_disabled=True,
+        ide_rc_auto_enable_gate=False,
+        remote_control_auto_enable=False,
+        remote_control_auto_on_by_default=False,
     )
     if persona.welcome == "state":
         return with_state
@@ -101,6 +105,11 @@ def _welcome(engine: Engine) -> wire.InitializeResult:
         hook_on_failure_supported=True,
         claude_code_version=persona.version,
         capabilities=list(persona.capabilities),
+        feedback_mode=wire.FeedbackMode("disabled"),
+        user_output_styles_dir=f"{session.env.get('CLAUDE_CONFIG_DIR', '~/.claude')}/output-styles",
+        other_hook_ask_outranks_host=True,
+        remote_control_available=False,
+        remote_control_auto_connect_default=False,
     )
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "DialogCompleted",
     "DialogResult",
     "ElicitationResult",
+    "FeedbackMode",
     "FileSuggestion",
     "FileSuggestionsResult",
     "GenerateSessionTitleResult",
@@ -265,6 +266,13 @@ class AccountInfo(Record, rename="camel"):
     """firstParty, bedrock, vertex, foundry, anthropicAws, anthropicGoogleCloud, mantle, gateway."""
 
 
+class FeedbackMode(Record):
+    """Whether, and how, a person can send feedback about the CLI."""
+
+    kind: str
+    """`disabled` where it was measured."""
+
+
 class InitializeResult(Record):
     """What the session has to offer."""
 
@@ -286,6 +294,15 @@ class InitializeResult(Record):
     current_permission_mode: str | None = None
     session_state: str | None = None
     capabilities: list[str] | None = None
+    analytics_disabled: bool | None = None
+    feedback_mode: FeedbackMode | None = None
+    user_output_styles_dir: str | None = None
+    other_hook_ask_outranks_host: bool | None = None
+    ide_rc_auto_enable_gate: bool | None = None
+    remote_control_available: bool | None = None
+    remote_control_auto_enable: bool | None = None
+    remote_control_auto_on_by_default: bool | None = None
+    remote_control_auto_connect_default: bool | None = None
 
 
 class InterruptResult(Record):
