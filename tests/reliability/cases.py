@@ -150,6 +150,8 @@ CASES = (
     Case("kill(15)@{moment}"),
     Case("late-answers(1)@{answer}", (("request", (Phase.IDLE, *PENDING)),)),
     Case("late-answers(seconds=0.1)@{answer}"),
+    Case("leftover-shell(60)@{moment}", process=True),
+    Case("leftover-shell(60)@{moment}, kill(9)@{moment}", process=True),
     Case("long-line(5)@{moment}"),
     Case("missing-answers@{answer}", (NO_START, ("request", OPEN))),
     Case("not-reading@{moment}", (*STUCK, ("request", (Phase.IDLE,)))),

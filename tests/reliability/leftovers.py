@@ -34,6 +34,16 @@ def group_of(pid: int) -> set[int]:
     return {it for it, (state, _, group) in processes().items() if group == pid and state != "Z"}
 
 
+def started_with(text: str) -> set[int]:
+    """The processes that have a text in their environment, whatever group or parent they have."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if text.encode() in path.read_bytes():
+                found.add(int(path.parent.name))
+    return found
+
+
 def children() -> set[int]:
     """The children of this process, also those that nobody has waited for."""
     return {it for it, (_, parent, _) in processes().items() if parent == os.getpid()}

@@ -16,7 +16,7 @@ import anyio
 from tests.reliability.applications import AsyncApplication, BlockingApplication
 from tests.reliability.cases import CASES, Case, Phase, Position
 from tests.reliability.driving import COMPLETED, Driver
-from tests.reliability.leftovers import group_of
+from tests.reliability.leftovers import group_of, started_with
 from tests.reliability.scenario import NEWS
 from tests.reliability.simulations import Gate, Tapped, in_memory, noted, options_for
 
@@ -190,6 +190,9 @@ def alive(driver: Driver) -> Iterable[str]:
         yield f"somebody is still asked: {session.inbox.pending}"
     if session.pid is not None and (left := group_of(session.pid)):
         yield f"processes are left: {left}"
+    log = session.options.env.get("CLAUDEWIRE_SIM_LOG")  # each has another
+    if log is not None and (left := started_with(log)):
+        yield f"processes that it has started are left: {left}"
 
 
 def idle_faults(clis: Iterable[Tapped]) -> Iterable[str]:

@@ -15,7 +15,7 @@ from tests.reliability.applications import AsyncApplication
 from tests.reliability.batches import Batch
 from tests.reliability.cases import CASES, Case, Phase
 from tests.reliability.driving import Driver, label
-from tests.reliability.leftovers import children, descriptors, group_of, tasks
+from tests.reliability.leftovers import children, descriptors, group_of, started_with, tasks
 from tests.reliability.matrix import Cell, Outcome, alive, idle_faults, lost, positions, run_cell
 from tests.reliability.simulations import Gate, Tapped, in_memory, options_for
 from tests.reliability.table import BEGIN, END, problems_of, read, replaced, table_of, written
@@ -30,7 +30,8 @@ PATIENCE = 60.0
 def sleeper() -> Iterator[subprocess.Popen[bytes]]:
     """A process that leads a group."""
     argv = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"]
-    with subprocess.Popen(argv, start_new_session=True) as process:
+    env = {"MARK": f"of {os.getpid()}."}
+    with subprocess.Popen(argv, start_new_session=True, env=env) as process:
         yield process
         process.kill()
 
@@ -102,9 +103,10 @@ async def test_a_session_that_is_not_over_is_noticed() -> None:
 def test_a_process_that_is_left_is_noticed(sleeper: subprocess.Popen[bytes]) -> None:
     assert sleeper.pid in children()
     assert group_of(sleeper.pid) == {sleeper.pid}
+    assert started_with(f"MARK=of {os.getpid()}.") == {sleeper.pid}
     sleeper.kill()
     os.waitid(os.P_PID, sleeper.pid, os.WEXITED | os.WNOWAIT)
-    assert group_of(sleeper.pid) == set()
+    assert group_of(sleeper.pid) == started_with(f"MARK=of {os.getpid()}.") == set()
     assert sleeper.pid in children()
 
 

@@ -23,7 +23,8 @@ CLI = """#!/bin/sh
 (setsid sh -c 'echo $$ >> {pids}; exec sleep 1000' &)
 setsid sh -c 'echo $$ >> {pids}; exec sleep 1000' &
 (nohup setsid sh -c '(echo $$ >> {pids}; exec sleep 1000)' >/dev/null 2>&1 &)
-exec {python} -m claudewire.simulator "$@"
+export CLAUDEWIRE_SIM_FAULTS='leftover-shell(1000)'
+exec {python} -m claudewire.simulator "$@" 2>{shell}
 """
 HOST = """
 import sys, anyio, claudewire
@@ -47,8 +48,10 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def pids_in(path: Path) -> list[int]:
-    return [int(line) for line in path.read_text(encoding="utf-8").split()] if path.exists() else []
+def pids_in(*paths: Path) -> list[int]:
+    """The process ids with which lines of these files end."""
+    lines = [line for it in paths if it.exists() for line in it.read_text("utf-8").splitlines()]
+    return [int(line.rpartition(" ")[2]) for line in lines]
 
 
 def started(cli: Path, private: Path) -> subprocess.Popen[bytes]:
@@ -68,15 +71,16 @@ async def until(function: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("how", ["close", "now", "kill"])
 async def test_nothing_is_left_of_a_session(how: str, tmp_path: Path) -> None:
-    pids, cli, private = tmp_path / "pids", tmp_path / "cli", tmp_path / "private"
+    pids, shell = tmp_path / "pids", tmp_path / "shell"
+    cli, private = tmp_path / "cli", tmp_path / "private"
     private.mkdir()
-    cli.write_text(CLI.format(pids=pids, python=sys.executable), encoding="utf-8")
+    cli.write_text(CLI.format(pids=pids, shell=shell, python=sys.executable), encoding="utf-8")
     cli.chmod(0o700)
     with started(cli, private) as host:
         assert host.stdin is not None
         assert host.stdout is not None
         assert host.stdout.readline() == b"open\n"
-        await until(lambda: len(pids_in(pids)) == 3)
+        await until(lambda: len(pids_in(pids, shell)) == 4)
         assert list(private.glob("claudewire-*/*"))
         if how == "kill":
             host.send_signal(signal.SIGKILL)
@@ -84,7 +88,7 @@ async def test_nothing_is_left_of_a_session(how: str, tmp_path: Path) -> None:
             host.stdin.write(how.encode() + b"\n")
             host.stdin.flush()
             assert host.stdout.readline() == b"closed\n"
-        for pid in pids_in(pids):
+        for pid in pids_in(pids, shell):
             await death(pid)
         await until(lambda: not os.listdir(private))
         host.kill()

@@ -39,6 +39,7 @@ from claudewire.simulator.faults import (
     IgnoreSIGTERM,
     KilledBy,
     LateAnswers,
+    LeftoverShell,
     LongLine,
     MissingAnswers,
     NotReading,
@@ -385,8 +386,8 @@ async def test_what_holds_stdout_goes_in_the_end(tmp_path: Path) -> None:
     assert (peer.types, status) == (PLAIN, 0)
 
 
-async def test_there_are_no_signals_in_memory(tmp_path: Path) -> None:
-    peer, status = await conversation(tmp_path, IgnoreSIGTERM())
+async def test_there_are_no_signals_and_no_shells_in_memory(tmp_path: Path) -> None:
+    peer, status = await conversation(tmp_path, IgnoreSIGTERM(), LeftoverShell())
     assert (peer.types, status) == (PLAIN, 0)
 
 
@@ -728,6 +729,7 @@ def test_a_fault_happens_at_the_first_frame_unless_another_is_named() -> None:
         "HalfLine(at=1, status=None)",
         "KilledBy(at=1, signal=9)",
         "LateAnswers(at=1, frames=1, seconds=None)",
+        "LeftoverShell(at=1, seconds=60)",
         "LongLine(at=1, megabytes=5)",
         "NotReading(at=1, seconds=None)",
         "SlowOutput(at=1, seconds=0.1)",
@@ -889,6 +891,21 @@ async def test_a_process_leaves_another_that_holds_stdout(tmp_path: Path) -> Non
         assert waiting.cancelled_caught
         os.kill(int(id), signal.SIGKILL)
         await peer.until(EndOfStream)
+    assert peer.types == PLAIN
+
+
+@only_one_loop
+async def test_a_process_leaves_a_shell_in_a_session_of_its_own(tmp_path: Path) -> None:
+    async with as_process(tmp_path, "leftover-shell(60)") as (peer, carrier):
+        await peer.prompt()
+        await peer.until(ResultMessage)
+        *words, id = (await carrier.error_line()).split()
+        assert words == [b"claudewire-sim:", b"shell"]
+        await carrier.send_eof()
+        await peer.until(EndOfStream)  # it does not hold stdout
+        assert await carrier.process.wait() == 0
+        assert os.getsid(int(id)) == os.getpgid(int(id)) == int(id)
+        os.kill(int(id), signal.SIGKILL)
     assert peer.types == PLAIN
 
 

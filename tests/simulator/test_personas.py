@@ -17,6 +17,7 @@ from claudewire.wire import (
     Answer,
     CanUseTool,
     CommandLifecycleMessage,
+    EndOfStream,
     Failure,
     GetHooksListing,
     Initialize,
@@ -27,8 +28,11 @@ from claudewire.wire import (
     McpStatus,
     PermissionResultAllow,
     PermissionResultDeny,
+    ResultMessage,
     SetModel,
     SetPermissionMode,
+    StopTask,
+    TaskNotificationMessage,
     UserMessage,
 )
 
@@ -208,6 +212,62 @@ async def test_only_newer_ones_tell_how_far_a_prompt_has_come(version: str) -> N
     await talk.end()
     states = [it.state for it in only(talk.heard, CommandLifecycleMessage)]
     assert states == (["queued", "started", "completed"] if version in NEWEST else [])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_result_names_the_prompts_that_were_merged_as_far_as_the_version_does(
+    version: str,
+) -> None:
+    async def work(chat: Chat) -> None:
+        if chat.text == "one":
+            await make(chat)
+        await chat.say("Done.")
+
+    talk = Talk(SimulatedCLI(work, version=version))
+    await talk.say(UserMessage.of("one", uuid=ONE))
+    asked, _ = await talk.request(CanUseTool)
+    await talk.say(UserMessage.of("two", uuid=TWO, priority="next"))
+    await talk.say(Answer(asked, PermissionResultAllow({"command": "make"})))
+    result = (await talk.until_result())[-1]
+    named = {"2.1.250": (ONE, None), "2.1.325": (ONE, [ONE, TWO])}.get(version, (None, None))
+    assert (result.user_message_uuid, result.user_message_uuids) == named
+    await talk.end()
+    assert sum(isinstance(it, ResultMessage) for it in talk.heard) == 1
+    told = only(talk.heard, CommandLifecycleMessage)
+    ends = [it.command_uuid for it in told if it.state == "completed"]
+    assert sorted(ends) == ([ONE, TWO] if version in NEWEST else [])
+
+
+ONE, TWO = (f"{digit * 8}-1111-4111-8111-111111111111" for digit in "12")
+
+
+@pytest.mark.parametrize("version", STRICT)
+async def test_the_end_of_a_stopped_task_is_told_by_all_but_one(version: str) -> None:
+    ids: list[str] = []
+
+    async def start(chat: Chat) -> None:
+        ids.append(chat.start_task("build").id)
+
+    talk = Talk(SimulatedCLI(start, version=version))
+    await talk.turn("go")
+    assert isinstance(await talk.ask(StopTask(*ids)), Answer)
+    await talk.end()
+    told = [it.status for it in only(talk.heard, TaskNotificationMessage)]
+    assert told == ([] if version == "2.1.100" else ["stopped"])
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_older_ones_exit_when_a_request_is_withdrawn(version: str) -> None:
+    cli = SimulatedCLI(make, version=version)
+    talk = Talk(cli)
+    await talk.initialize()
+    await talk.write(b'{"type":"control_cancel_request","request_id":"1"}')
+    if version in STRICT:
+        assert isinstance(await talk.ask(McpStatus()), Answer)
+    else:
+        await talk.until(lambda it: isinstance(it, EndOfStream))
+        assert await cli.wait() == 1
+        assert b"got 'control_cancel_request'" in await cli.receive_stderr()
 
 
 @pytest.mark.parametrize("version", STRICT)

@@ -17,6 +17,7 @@ __all__ = [
     "IgnoreTermination",
     "Kill",
     "LeaveGrandchild",
+    "LeaveShell",
     "Pause",
     "ReadInput",
     "Run",
@@ -96,6 +97,12 @@ class LeaveGrandchild(NamedTuple):
     seconds: float
 
 
+class LeaveShell(NamedTuple):
+    """Start a process in a session of its own that lives for some seconds."""
+
+    seconds: float
+
+
 Action = (
     Write
     | WriteError
@@ -108,4 +115,5 @@ Action = (
     | ReadInput
     | IgnoreTermination
     | LeaveGrandchild
+    | LeaveShell
 )

@@ -40,6 +40,7 @@ from .actions import (
     IgnoreTermination,
     Kill,
     LeaveGrandchild,
+    LeaveShell,
     Pause,
     ReadInput,
     Write,
@@ -64,6 +65,7 @@ __all__ = [
     "IgnoreSIGTERM",
     "KilledBy",
     "LateAnswers",
+    "LeftoverShell",
     "LongLine",
     "MissingAnswers",
     "NotReading",
@@ -387,6 +389,27 @@ class Grandchild(AtFrame):
         return [LeaveGrandchild(self.seconds)]
 
 
+class LeftoverShell(AtFrame):
+    """A tool's shell, in a session of its own, outlives the CLI: finds ending its group alone.
+
+    Real CLIs leave them when they are killed, and older ones also when they exit. Its process id is
+    written to stderr: `claudewire-sim: shell 1234`. In memory there is no such process.
+
+    Args:
+        seconds: how long it lives.
+        at: before which frame it is started.
+    """
+
+    def __init__(self, seconds: float = 60, at: int = 1) -> None:
+        super().__init__(at)
+        _check_seconds(seconds)
+        self.seconds = seconds
+
+    def happen(self) -> list[Action]:
+        """Start it."""
+        return [LeaveShell(self.seconds)]
+
+
 class NotReading(AtFrame):
     """Stdin is not read, so that the pipe fills up: finds writes that block everything else.
 
@@ -668,6 +691,7 @@ FAULTS: dict[str, type[Fault]] = {
     "ignore-sigterm": IgnoreSIGTERM,
     "kill": KilledBy,
     "late-answers": LateAnswers,
+    "leftover-shell": LeftoverShell,
     "long-line": LongLine,
     "missing-answers": MissingAnswers,
     "not-reading": NotReading,

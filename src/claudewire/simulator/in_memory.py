@@ -278,7 +278,7 @@ class SimulatedCLI:
             self._read_input()
         elif isinstance(action, actions.LeaveGrandchild):
             self._stdout_held_until = anyio.current_time() + action.seconds
-        # In memory there are no signals to ignore.
+        # In memory there are no signals to ignore, and no shells to leave.
 
     def _run(self, job: actions.Run) -> None:
         """Call a function in a thread, and give the CLI its result in this event loop."""

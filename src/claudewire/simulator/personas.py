@@ -17,6 +17,8 @@ class Persona(NamedTuple):
     """The control requests it knows; None for all that are declared."""
     answers_unknown: bool = True
     """Whether a request that it does not know gets an error rather than silence."""
+    takes_cancel: bool = True
+    """Whether a request can be withdrawn; older versions exit when the host tries to."""
     notes: Literal["quiet", "result", "turn"] = "quiet"
     """What follows a message that asks for no answer: nothing, an empty result, or a whole turn."""
     names: Literal["all", "first", "none"] = "all"
@@ -63,6 +65,7 @@ _QUIET = Persona(
     "2.0.76",
     supports=KNOWN_REQUESTS["2.0.76"],
     answers_unknown=False,
+    takes_cancel=False,
     notes="turn",
     names="none",
     welcome="bare",

@@ -168,7 +168,9 @@ def misbehave(action: Action) -> None:
     elif isinstance(action, actions.IgnoreTermination):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     elif isinstance(action, actions.LeaveGrandchild):
-        leave_grandchild(action.seconds)
+        leave_process("grandchild", action.seconds)
+    elif isinstance(action, actions.LeaveShell):
+        leave_process("shell", action.seconds, detached=True)
 
 
 def die(number: int) -> None:
@@ -181,14 +183,15 @@ def die(number: int) -> None:
     os.kill(os.getpid(), number)
 
 
-def leave_grandchild(seconds: float) -> None:
-    """Start a process that inherits only stdout, and print its id."""
-    import subprocess
+def leave_process(name: str, seconds: float, *, detached: bool = False) -> None:
+    """Start a process and print its id. It inherits only stdout, or has a session of its own."""
+    from subprocess import DEVNULL, Popen
 
     sleep = f"import time; time.sleep({seconds})"
     argv = [sys.executable, "-I", "-S", "-c", sleep]
-    child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    write(STDERR, f"claudewire-sim: grandchild {child.pid}\n".encode())
+    stdout = DEVNULL if detached else None
+    child = Popen(argv, stdin=DEVNULL, stdout=stdout, stderr=DEVNULL, start_new_session=detached)
+    write(STDERR, f"claudewire-sim: {name} {child.pid}\n".encode())
 
 
 def write(fd: int, data: bytes) -> None:

@@ -48,6 +48,8 @@ NO_RESUME_VALUE = (
     "Usage: claude -p --resume <session-id|title>"
 )
 
+CANCEL = "control_cancel_request"
+
 NO_ID = (
     b'{"type":"control_response","response":{"subtype":"error",'
     b'"error":"Invalid control request: request_id is missing"}}\n'
@@ -106,6 +108,9 @@ class SimulatedProcess(Engine):
             self.receive_prompt(understood)
         elif isinstance(understood, Request):
             self._answer(understood)
+        elif event.raw.get("type") == CANCEL and not self.session.persona.takes_cancel:
+            self.warn(f"Error: Expected message type 'user' or 'control', got '{CANCEL}'")
+            self.exit(1)
         elif isinstance(understood, EndOfStream):
             self.end_input()
         elif isinstance(understood, Noise) and self.speaks in (SESSION.name, ENVELOPE.name):
