@@ -125,7 +125,9 @@ def sessions(cli: str, count: int, size: int) -> Figures:
         warm = [seconds(opened.list) for opened in _opened(config, 5)]
         second = BlockingSessions(config, index=config / "index.db")
         indexing = seconds(second.search, QUERIES[0])
-        times = [seconds(second.search, query) for query in QUERIES for _ in range(3)]
+        times = [
+            statistics.median(seconds(second.search, query) for _ in range(3)) for query in QUERIES
+        ]
         assert second.search("needle")
         kept = (config / "index.db").stat().st_size
         whole = sum(path.stat().st_size for path in config.rglob("*.jsonl"))
