@@ -576,6 +576,25 @@ def test_an_error_while_reading_leaves_the_index_as_it_was(
     assert [info.id for info in blocking.list()] == [MAIN]
 
 
+def test_what_another_process_has_indexed_meanwhile_is_not_indexed_again(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation(config)
+    one, other = (BlockingSessions(config, index=tmp_path / "index.db") for _ in range(2))
+    one.list()
+    other.list()
+    meanwhile = iter([other])
+
+    def between() -> None:
+        for sessions in meanwhile:
+            sessions.search("retries")
+
+    monkeypatch.setattr(index_module, "check_cancelled", between)
+    assert len(one.search("retries")) == 1
+    one.close()
+    other.close()
+
+
 async def test_a_cancelled_search_ends_soon_and_the_next_goes_on(
     config: Path, sessions: Sessions
 ) -> None:

@@ -321,3 +321,11 @@ def test_several_processes_can_add_to_a_directory(tmp_path: Path) -> None:
     kept = anyio.run(DirectoryStore(tmp_path).load, KEY)
     assert kept is not None
     assert len({it["uuid"] for it in kept}) == len(kept) == 40
+
+
+async def test_a_store_whose_disk_cannot_be_written_to_is_an_error_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    store = DirectoryStore(tmp_path / "file")
+    key: StoreKey = {"project_key": "p", "session_id": "s"}
+    with pytest.raises(StoreError, match="cannot be read or written to"):
+        await store.append(key, [{"uuid": "u1"}])

@@ -51,7 +51,7 @@ T = TypeVar("T")
 VERSION = 5
 """Of the tables below; an index with another one is made anew."""
 
-BUSY = 10.0
+BUSY = 30.0
 """Seconds to wait for another process that writes to the index."""
 
 PIECE = 4_096
@@ -510,20 +510,25 @@ class Index:
         ]
 
     def _read_texts(self, database: sqlite3.Connection) -> None:
-        rows = database.execute(
-            "SELECT id, path, session, searched, offset FROM files"
-            " WHERE searched < offset AND session IS NOT NULL ORDER BY mtime"
-        ).fetchall()  # the oldest first: of common words, the last are searched
-        for batch in _batches(rows):
+        # The oldest first: of common words, the last lines are ranked.
+        files = database.execute(
+            "SELECT id FROM files WHERE searched < offset AND session IS NOT NULL ORDER BY mtime"
+        ).fetchall()
+        for batch in _batches(files):
             check_cancelled()
             with _transaction(database):
-                for id, path, session, start, end in batch:
+                for (id,) in batch:
                     with contextlib.suppress(StoreError), _savepoint(database):
-                        self._read_texts_of(database, id, path, _folder_word(session), start, end)
+                        self._read_texts_of(database, id)
 
-    def _read_texts_of(
-        self, database: sqlite3.Connection, id: int, path: str, folder: str, start: int, end: int
-    ) -> None:
+    def _read_texts_of(self, database: sqlite3.Connection, id: int) -> None:
+        # Another process may have read it meanwhile.
+        path, session, start, end = database.execute(
+            "SELECT path, session, searched, offset FROM files WHERE id = ?", (id,)
+        ).fetchone() or ("", "", 0, 0)
+        if start >= end:
+            return
+        folder = _folder_word(session)
         with open_inside(path, self._root) as file:
             for line in lines_of(file, start):
                 if line.offset >= end:
