@@ -15,6 +15,7 @@ that no prompt led to.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -208,12 +209,16 @@ _REFUSED = (msgspec.MsgspecError, ValueError, RecursionError, TypeError)
 
 def read_nodes(lines: Iterable[Line]) -> Iterator[Node]:
     """Yield the lines that are part of the conversation."""
+    before = ""
     for found in lines:
         try:
             placed: Any = _place(found.line)  # type: ignore[arg-type]  # an oversize line is refused
         except _REFUSED:
             placed = _placed_slowly(found)
         if placed is not None and placed.uuid is not None:
+            if placed.parent_uuid == before:  # as it mostly is: one string is enough for both
+                placed.parent_uuid = before
+            before = placed.uuid
             yield _node(placed, found)
 
 
@@ -233,7 +238,7 @@ def _node(placed: _Placed, found: Line) -> Node:
         uuid=placed.uuid or "",
         parent=placed.parent_uuid or placed.logical_parent_uuid,
         offset=found.offset,
-        kind=placed.type,
+        kind=sys.intern(placed.type),  # there are few kinds, and many lines
         is_prompt=placed.type == "user" and _is_prompt(placed, content, found),
         is_sidechain=placed.is_sidechain is True,
         calls_tool=placed.type == "assistant" and b'"tool_use"' in content,
