@@ -322,4 +322,11 @@ COMMANDS = lines(r"""
     find src -name '*.py' | xargs grep -a x
     go run ./cmd/app
     echo "50% of src"
+    git add '*.py'
+    git diff -- '*.py'
+    git log --oneline -- ':!docs'
+    echo "see src/app.py" | tee out/x.txt
+    echo '{"a": 1}' | jq .a
+    printf 'a\nb\n' | sort | uniq
+    echo "print(1)" > out/x.txt && git status
 """)

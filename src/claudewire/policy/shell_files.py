@@ -83,6 +83,7 @@ _FILTERS = names_in("head sort tail uniq")
 _SEARCHES = names_in("ack ag rg rgrep")
 _UNPACKS = names_in("bsdtar tar unzip")
 _GREPS = names_in("grep egrep fgrep")
+_PATHSPEC = re.compile(r":(?:\([^)]*\)|[/!^]+)")
 _PROSE = re.compile(r"-[a-z]*m|--message|--title|--body|-[tb]")
 """Options of `git` and `gh` that a text follows."""
 _REMOVERS = names_in("rm rmdir")
@@ -218,14 +219,21 @@ class _Search:
 
     def _in_text(self, command: Command) -> Iterator[NamedFile]:
         """Look at the text that a program is given to read, if it may do what that says."""
-        here = [it.target for it in command.redirects if it.kind == "here"]
-        name = basename(command.words[0]) if command.words else ""
-        if not here or name in _NEVER_OPENS | _ONLY_READS | _WRITES | {"git", "gh"}:
+        if _keeps_what_it_reads(command.words):
             return
-        for text in (*(it.text for it in here), *self.script.heredocs):
+        here = [it.target.text for it in command.redirects if it.kind == "here"]
+        here += self.script.heredocs if here else ()
+        spoken = self._spoken() if command.piped else ()
+        for text in (*here, *spoken):
             for piece, _ in _paths_in(Word(text, text)):
-                how = Handling(Match.MAYBE, searches=True)
+                how = Handling(Match.MAYBE, searches=text in here)
                 yield self._file(Word(piece, piece), piece, how, certain=False)
+
+    def _spoken(self) -> Iterator[str]:
+        """Yield what the line itself writes, which another command may read."""
+        for command in self.script.commands:
+            if command.words and basename(command.words[0]) in ("echo", "print", "printf"):
+                yield " ".join(word.text for word in command.words[1:])
 
     def _in_command(self, words: Words) -> Iterator[NamedFile]:
         name = basename(words[0])
@@ -245,7 +253,16 @@ class _Search:
                 continue
             for text, is_whole in _paths_in(word):
                 if is_whole or name not in ("git", "gh"):
-                    yield self._file(word, text, how, certain=is_whole)
+                    is_pattern = name == "git" and re.search(r"[*?\[]", text) is not None
+                    yield self._file(word, text, how, certain=is_whole and not is_pattern)
+            if name == "git" and (magic := _PATHSPEC.match(word.text)):
+                yield self._pathspec(word, magic, how)
+
+    def _pathspec(self, word: Word, magic: re.Match[str], how: Handling) -> NamedFile:
+        """Look at a path in the form of `git` alone, as `:(top)folder`."""
+        text = word.text[magic.end() :]
+        is_open = "glob" in magic[0] or "**" in text or "attr" in magic[0]
+        return NamedFile(word.raw, how) if is_open else self._file(word, text, how, certain=False)
 
     def _with_loops(self, words: Iterable[Word]) -> Iterator[Word]:
         """Put the words of a loop in the place of its variable."""
@@ -291,6 +308,14 @@ def _lists_names(words: Words) -> bool:
         return any(it.text in ("ls-files", "--name-only") for it in words[1:])
     options = all(re.match(r"-|\d+$", it.text) for it in words[1:])
     return name in _LISTS or (name in _FILTERS and options)
+
+
+def _keeps_what_it_reads(words: Words) -> bool:
+    """Whether a command does not do what a text says that it reads."""
+    name = basename(words[0]) if words else ""
+    if name == "git":
+        return not any(re.match("--(?:stdin|batch|pathspec-from)", it.text) for it in words[1:])
+    return name in _NEVER_OPENS | _ONLY_READS | _WRITES | {"gh"}
 
 
 def _told_to_run(name: str, words: Words) -> str:

@@ -197,7 +197,9 @@ class Parser(Reader):
                 return
             self.pos += 2 if self.at("|&") else 1
             self._need_command()
+            before = len(self.commands)
             self._read_command()
+            self.commands[before:] = [replace(it, piped=True) for it in self.commands[before:]]
 
     # --- one command -----------------------------------------------------------------------------
 

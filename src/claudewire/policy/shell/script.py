@@ -70,12 +70,14 @@ class Command:
         assignments: variables that are set before it.
         redirects: where it reads from and writes to.
         source: how it was written.
+        piped: whether it reads what other commands write.
     """
 
     words: tuple[Word, ...] = ()
     assignments: tuple[Assignment, ...] = ()
     redirects: tuple[Redirect, ...] = ()
     source: str = ""
+    piped: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
