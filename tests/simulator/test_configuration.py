@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.helpers.talk import Talk, allow, bodies, only, program, said, told
+from tests.helpers.text_mode import Outcome, run_text
 
 from claudewire.simulator import ARGV, Chat, Scenario, SimulatedCLI
 from claudewire.simulator.configuration import read_configuration
@@ -159,12 +160,15 @@ async def test_folders_are_added(tmp_path: Path) -> None:
     assert "has not been trusted" in await it.stderr()
 
 
+SERVERS = "Invalid MCP configuration:\n"
+AGENTS = "Invalid --agents configuration:\n"
+EXPECTED = "Invalid input: expected record, received"
+
+
 @pytest.mark.parametrize(
     ("flag", "value", "problem"),
     [
-        ("--settings", "{", "Invalid JSON provided to --settings"),
-        ("--settings", "missing.json", "--settings file not found"),
-        ("--mcp-config", "broken.json", "broken.json cannot be read"),
+        ("--settings", "broken.json", "broken.json cannot be read"),
         ("--plugin-dir", "nowhere", "there is no plugin in"),
     ],
 )
@@ -176,6 +180,40 @@ async def test_what_cannot_be_read_is_said(
     await it.turn("go")
     await it.end()
     assert problem in await it.stderr()
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "error"),
+    [
+        ("--settings", "{x}", "Invalid JSON provided to --settings"),
+        ("--settings", "missing.json", "Settings file not found: {cwd}/missing.json"),
+        ("--mcp-config", "broken.json", f"{SERVERS}MCP config is not a valid JSON"),
+        ("--mcp-config", "none.json", f"{SERVERS}MCP config file not found: {{cwd}}/none.json"),
+        ("--mcp-config", '{"x": 1}', f"{SERVERS}mcpServers: {EXPECTED} undefined"),
+        ("--mcp-config", '{"mcpServers": []}', f"{SERVERS}mcpServers: {EXPECTED} array"),
+        ("--system-prompt-file", "none", "System prompt file not found: {cwd}/none"),
+        ("--append-system-prompt-file", "none", "Append system prompt file not found: {cwd}/none"),
+        ("--agents", "[]", f"{AGENTS}{EXPECTED} array"),
+        (
+            "--agents",
+            '{"a": {"prompt": "x"}}',
+            f"{AGENTS}a.description: Invalid input: expected string, received undefined",
+        ),
+    ],
+)
+def test_what_the_real_cli_refuses_is_refused(
+    tmp_path: Path, flag: str, value: str, error: str
+) -> None:
+    write(tmp_path / "broken.json", "{")
+    done = run_text(echo, "-p", "hi", flag, value, cwd=tmp_path)
+    assert done == Outcome(1, "", f"Error: {error.format(cwd=tmp_path)}\n")
+
+
+def test_agents_that_are_no_json_are_refused(tmp_path: Path) -> None:
+    done = run_text(echo, "-p", "hi", "--agents", "{x", cwd=tmp_path)
+    assert done.stderr.startswith(f"Error: {AGENTS}invalid JSON: ")
+    good = '{"a": {"prompt": "x", "description": "y"}}'
+    assert run_text(echo, "-p", "hi", "--agents", good, cwd=tmp_path).status == 0
 
 
 def test_files_that_are_odd_are_no_error(tmp_path: Path) -> None:

@@ -202,9 +202,50 @@ async def test_a_line_that_is_not_json_ends_the_process() -> None:
     await talk.write(b"{nonsense")
     await talk.rest()
     assert await talk.cli.wait() == 1
-    assert "Error parsing streaming input line: {nonsense: SyntaxError" in await talk.stderr()
+    about = "(type=unknown, 9 chars): SyntaxError"
+    assert await talk.stderr() == f"Error parsing streaming input line {about}\n"
     with pytest.raises(TransportClosed, match="exited with status 1"):
         await talk.write(b"{}")
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("null", "Error parsing streaming input line (type=unknown, 4 chars): TypeError"),
+        (
+            '{"type": "user"',
+            "Error parsing streaming input line (type=user, 15 chars): SyntaxError",
+        ),
+        ('{"type": "user"}', "Error: Expected message role 'user', got 'undefined'"),
+        (
+            '{"type": "user", "message": {"role": "assistant", "content": "x"}}',
+            "Error: Expected message role 'user', got 'assistant'",
+        ),
+        (
+            '{"type": "control_request", "request_id": "1"}',
+            "Error: Missing request on control_request",
+        ),
+    ],
+)
+async def test_a_line_of_the_wrong_shape_ends_the_process(line: str, error: str) -> None:
+    talk = Talk(SimulatedCLI(echo))
+    await talk.write(line.encode())
+    await talk.rest()
+    assert await talk.cli.wait() == 1
+    assert await talk.stderr() == f"{error}\n"
+
+
+async def test_an_old_version_repeats_the_line_that_is_not_json() -> None:
+    talk = Talk(SimulatedCLI(echo, version="2.1.17"))
+    await talk.write(b"{nonsense")
+    await talk.rest()
+    assert "input line: {nonsense: SyntaxError" in await talk.stderr()
+
+
+async def test_a_prompt_without_content_and_a_byte_order_mark_are_no_error() -> None:
+    talk = Talk(SimulatedCLI(echo))
+    await talk.write(b'\xef\xbb\xbf{"type": "user", "message": {"role": "user", "content": null}}')
+    assert said(await talk.until_result()) == ["You said ."]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +259,6 @@ async def test_a_line_that_is_not_json_ends_the_process() -> None:
         {"type": "keep_alive"},
         {"type": "control_response", "response": {"subtype": "success", "request_id": "nobody"}},
         {"type": "assistant", "message": {"role": "assistant", "content": []}},
-        {"type": "user"},
         {"type": "control_cancel_request", "request_id": "nobody"},
         [],
         1,

@@ -85,6 +85,24 @@ def test_the_first_answer_waits_for_nothing_that_it_does_not_need() -> None:
     assert run(sys.executable, "-c", FIRST_ANSWER).stdout == "[] False\n"
 
 
+def test_streams_that_the_parent_has_closed_are_no_error(tmp_path: Path) -> None:
+    (tmp_path / "claudewire-sim.toml").write_text(SCENARIO, encoding="utf-8")
+    config = {"CLAUDE_CONFIG_DIR": str(tmp_path)}
+    sim = " ".join(SIM)
+    no_input = run("sh", "-c", f"{sim} -p hi <&-", **config)
+    assert (no_input.returncode, no_input.stdout) == (0, "From the wrapper: hi\n")
+    no_output = run("sh", "-c", f"{sim} -p hi >&- 2>&-", **config)
+    assert (no_output.returncode, no_output.stdout, no_output.stderr) == (0, "", "")
+
+
+def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = run("sh", "-c", f"cd {gone}; rmdir {gone}; {' '.join(SIM)} -p hi")
+    assert done.returncode == 1
+    assert done.stderr.startswith("The current directory no longer exists")
+
+
 def test_a_scenario_can_import_what_the_program_does_without(tmp_path: Path) -> None:
     play = "from typing_extensions import NamedTuple\nasync def play(chat): await chat.say('ok')\n"
     (tmp_path / "play.py").write_text(play, encoding="utf-8")

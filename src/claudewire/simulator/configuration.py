@@ -14,7 +14,14 @@ import msgspec
 
 from .flags import SOURCES, Flags
 
-__all__ = ["Configuration", "Instructions", "Plugin", "is_configured", "read_configuration"]
+__all__ = [
+    "Configuration",
+    "Instructions",
+    "Plugin",
+    "is_configured",
+    "read_configuration",
+    "wrong_files",
+]
 
 Settings = dict[str, Any]
 
@@ -32,6 +39,13 @@ _ACTED_ON = frozenset(
 )
 _PERMISSIONS = frozenset({"additionalDirectories", "allow", "ask", "defaultMode", "deny"})
 """The settings that have an effect."""
+
+_PROMPT_FILES = {
+    "system-prompt-file": "System prompt",
+    "append-system-prompt-file": "Append system prompt",
+}
+_INVALID_SERVERS = "Invalid MCP configuration:\n"
+_INVALID_AGENTS = "Invalid --agents configuration:\n"
 
 _UNTRUSTED = (
     "Ignoring {count} permissions.additionalDirectories {entries} from {file}: this workspace has "
@@ -86,6 +100,8 @@ class Configuration:
         self.servers: dict[str, Settings] = {}
         self.folders: list[str] = []
         self.problems: list[str] = []
+        self.error: str | None = None
+        """Why the CLI cannot start."""
 
     @property
     def effective(self) -> Settings:
@@ -206,14 +222,14 @@ def read_configuration(flags: Flags, cwd: str, config_dir: str | None) -> Config
     for source in _chosen(flags):
         _read_source(found, source, cwd, config_dir)
     if flags.settings:
-        _add_settings(found, "flagSettings", _given(found, flags.settings, cwd, "--settings"))
+        _add_settings(found, "flagSettings", _given_settings(found, flags.settings, cwd))
     for path in flags.plugin_dir:
         _read_plugin(found, os.path.abspath(os.path.join(cwd, path)))
     _add_folders(found, flags, cwd, config_dir)
     if "strict-mcp-config" not in flags.others:
         _read_local_servers(found, cwd, config_dir)
     for config in flags.mcp_config:
-        servers = _object(_given(found, config, cwd, "--mcp-config").get("mcpServers"))
+        servers = _given_servers(found, config, cwd)
         found.servers |= {name: _object(it) for name, it in servers.items()}
     return found
 
@@ -249,19 +265,76 @@ def _add_settings(found: Configuration, name: str, settings: Settings) -> None:
         found.sources.append((name, settings))
 
 
-def _given(found: Configuration, value: str, cwd: str, flag: str) -> Settings:
-    """JSON that stands on the command line, or in a file that stands there."""
+def _given_settings(found: Configuration, value: str, cwd: str) -> Settings:
+    """The settings of the command line, or of a file that is named there."""
     text = value.strip()
-    if text.startswith("{"):
+    if text.startswith("{") and text.endswith("}"):
         try:
             return _object(msgspec.json.decode(text))
-        except msgspec.DecodeError as error:
-            found.problems.append(f"Error: Invalid JSON provided to {flag}: {error}")
+        except msgspec.DecodeError:
+            found.error = "Invalid JSON provided to --settings"
             return {}
     path = os.path.join(cwd, value)
     if not os.path.exists(path):
-        found.problems.append(f"Error: {flag} file not found: {path}")
+        found.error = f"Settings file not found: {path}"
     return _read_json(found, path)
+
+
+def _given_servers(found: Configuration, value: str, cwd: str) -> Settings:
+    """The MCP servers of the command line, or of a file that is named there."""
+    try:
+        given = msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        given = _read_servers(found, os.path.join(cwd, value))
+    servers = _object(given).get("mcpServers")
+    if not isinstance(servers, dict) and found.error is None:
+        received = "undefined" if servers is None else "array"
+        wrong = f"mcpServers: Invalid input: expected record, received {received}"
+        found.error = f"{_INVALID_SERVERS}{wrong}"
+    return _object(servers)
+
+
+def _read_servers(found: Configuration, path: str) -> Any:
+    try:
+        with open(path, "rb") as file:
+            return msgspec.json.decode(file.read())
+    except OSError:
+        found.error = f"{_INVALID_SERVERS}MCP config file not found: {path}"
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        found.error = f"{_INVALID_SERVERS}MCP config is not a valid JSON"
+    return None
+
+
+def wrong_files(flags: Flags, cwd: str, *, checks_agents: bool) -> str | None:
+    """What is wrong with files and agents that the model alone would be told of.
+
+    Args:
+        flags: how the CLI was called.
+        cwd: its working directory.
+        checks_agents: whether this version looks at `--agents` before it starts.
+    """
+    for name, what in _PROMPT_FILES.items():
+        path = flags.others.get(name)
+        if path and not os.path.exists(os.path.join(cwd, path)):
+            return f"{what} file not found: {os.path.join(cwd, path)}"
+    if checks_agents and flags.agents and flags.agents.lstrip().startswith(("{", "[")):
+        return _wrong_agents(flags.agents)
+    return None
+
+
+def _wrong_agents(text: str) -> str | None:
+    try:
+        agents = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        return f"{_INVALID_AGENTS}invalid JSON: {error}"
+    if not isinstance(agents, dict):
+        return f"{_INVALID_AGENTS}Invalid input: expected record, received array"
+    for name, agent in agents.items():
+        for field in ("description", "prompt"):
+            if not isinstance(_object(agent).get(field), str):
+                wrong = "Invalid input: expected string, received undefined"
+                return f"{_INVALID_AGENTS}{name}.{field}: {wrong}"
+    return None
 
 
 def _read_json(found: Configuration, path: str) -> Settings:

@@ -58,6 +58,8 @@ STATE_FOR_THE_SDK = "CLAUDE_CODE_SDK_READS_SESSION_STATE"
 JOB = "job:"
 """With this begins what a task waits for that is not the SDK's to give."""
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
 SCENARIO_FAILED = "The scenario failed."
 """What stands on stderr before a traceback."""
 
@@ -190,7 +192,7 @@ class Engine(ABC):
         self.connection: Connection = Connection(Role.CLI, dialect=dialect)
         self.input_ended: bool = False
         self.exited: bool = False
-        self._dead = False
+        self._fed = self._dead = False
         self.prompts: deque[UserMessage | None] = deque()
         self._held: deque[UserMessage] | None = None
         self._holds = 0
@@ -236,6 +238,9 @@ class Engine(ABC):
     def feed(self, data: bytes) -> None:
         """Take what came on stdin; `b""` for its end."""
         with suppress(Died):
+            if not self._fed:
+                data = data.removeprefix(BYTE_ORDER_MARK)
+            self._fed = True
             # Line by line: a request is answered before its withdrawal is read.
             for line in data.splitlines(keepends=True) or [data]:
                 for event in () if self.exited else self.connection.receive_data(line):

@@ -25,6 +25,12 @@ TERMINATED = 143
 """The status of the real CLI after SIGTERM; after SIGINT it is 0."""
 
 
+NO_FOLDER = (
+    b"The current directory no longer exists (it was deleted or moved). "
+    b"Start Claude Code from an existing directory.\n"
+)
+
+
 class Terminated(BaseException):
     """SIGTERM has come."""
 
@@ -201,8 +207,18 @@ def write(fd: int, data: bytes) -> None:
         view = view[os.write(fd, view) :]
 
 
+def open_streams() -> None:
+    """Open what the parent has closed, or the next file would become stdin, stdout or stderr."""
+    for fd in (STDIN, STDOUT, STDERR):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # it gets the lowest number that is free
+
+
 def run(argv: list[str]) -> None:
     """Run as `claude` would, with these words after the program's name."""
+    open_streams()
     if argv[:1] == ["--make-wrapper"]:
         sys.exit(_wrap(argv[1:]))
     env = dict(os.environ)
@@ -213,7 +229,12 @@ def run(argv: list[str]) -> None:
     except (OSError, ValueError) as error:
         write(STDERR, f"claudewire-sim: {error}\n".encode())
         sys.exit(2)
-    engine = simulation.engine(argv, cwd=os.getcwd(), env=env, clock=monotonic)
+    try:
+        cwd = os.getcwd()
+    except FileNotFoundError:
+        write(STDERR, NO_FOLDER)
+        sys.exit(1)
+    engine = simulation.engine(argv, cwd=cwd, env=env, clock=monotonic)
     if isinstance(engine, EarlyExit):
         write(STDOUT, engine.stdout.encode())
         write(STDERR, engine.stderr.encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +22,7 @@ from ..wire import (
     Event,
     Failure,
     Initialize,
+    Malformed,
     Noise,
     PermissionResultAllow,
     Request,
@@ -28,7 +30,7 @@ from ..wire import (
     UserMessage,
 )
 from .actions import Write
-from .configuration import Configuration, is_configured, read_configuration
+from .configuration import Configuration, is_configured, read_configuration, wrong_files
 from .engine import Engine, Fault, Wait
 from .flags import COMMANDS, EarlyExit, Flags, is_uuid, parse
 from .mcp import connect_configured
@@ -49,6 +51,9 @@ NO_RESUME_VALUE = (
 )
 
 CANCEL = "control_cancel_request"
+
+HEAD = 200
+"""Characters of a line that are shown."""
 
 NO_ID = (
     b'{"type":"control_response","response":{"subtype":"error",'
@@ -105,7 +110,7 @@ class SimulatedProcess(Engine):
                 self.act(Write(understood.line + b"\n"))
             self.resume(understood)
         elif isinstance(understood, UserMessage):
-            self.receive_prompt(understood)
+            self._receive_user(understood)
         elif isinstance(understood, Request):
             self._answer(understood)
         elif event.raw.get("type") == CANCEL and not self.session.persona.takes_cancel:
@@ -116,10 +121,43 @@ class SimulatedProcess(Engine):
         elif isinstance(understood, Noise) and self.speaks in (SESSION.name, ENVELOPE.name):
             self.send(ErrorMessage(error=ErrorInfo("invalid_request", understood.reason)))
         elif isinstance(understood, Noise):
-            text, reason = understood.head.decode("utf-8", "replace"), understood.reason
-            self.warn(f"Error parsing streaming input line: {text}: SyntaxError: {reason}")
-            self.exit(1)
+            self._refuse_line(understood.line, "SyntaxError")
+        elif isinstance(understood, Malformed) and self.speaks == MODERN.name:
+            self._refuse(understood)
         # Everything else is silently ignored, as by the real CLI.
+
+    def _receive_user(self, message: UserMessage) -> None:
+        if message.message.role == "user" or self.speaks != MODERN.name:
+            self.receive_prompt(message)
+        else:
+            self._refuse_role(message.raw.get("message"))
+
+    def _refuse(self, line: Malformed) -> None:
+        """End, or ignore a line, as the real CLI does with one of the wrong shape."""
+        kind, message = line.raw.get("type"), line.raw.get("message")
+        if line.line.strip() == b"null":
+            self._refuse_line(line.line, "TypeError")
+        elif kind == "control_request" and not isinstance(line.raw.get("request"), dict):
+            self.warn("Error: Missing request on control_request")
+            self.exit(1)
+        elif kind == "user" and _role(message) == "user":
+            self.receive_prompt(UserMessage.of(""))  # whatever it contains is no text
+        elif kind == "user":
+            self._refuse_role(message)
+
+    def _refuse_line(self, line: bytes, error: str) -> None:
+        text = line.decode("utf-8", "replace")
+        if self.session.persona.narrates:
+            kind = re.match(r'\s*\{\s*"type"\s*:\s*"(\w+)"', text)
+            about = f"(type={kind[1] if kind else 'unknown'}, {len(text)} chars): {error}"
+            self.warn(f"Error parsing streaming input line {about}")
+        else:
+            self.warn(f"Error parsing streaming input line: {text[:HEAD]}: {error}")
+        self.exit(1)
+
+    def _refuse_role(self, message: object) -> None:
+        self.warn(f"Error: Expected message role 'user', got '{_role(message)}'")
+        self.exit(1)
 
     def _answer(self, request: Request) -> None:
         if isinstance(request.body, Initialize):
@@ -153,6 +191,12 @@ class SimulatedProcess(Engine):
         if is_request and self.session.persona.answers_nested_initialize:
             self.act(Write(NO_ID))
         return False
+
+
+def _role(message: object) -> str:
+    """The role of a message, as JavaScript writes it."""
+    role = message.get("role") if isinstance(message, dict) else None
+    return role if isinstance(role, str) else "undefined"
 
 
 def _not_found(wanted: str) -> str:
@@ -270,6 +314,10 @@ class Simulation(NamedTuple):
         flags = replace(flags, strict=self.strict or flags.strict)
         configuration = _configuration(flags, cwd, config)
         ignored = list(unsimulated(flags, cwd))
+        error = wrong_files(flags, cwd, checks_agents=plays.narrates)
+        error = error or (configuration.error if configuration else None)
+        if error is not None:
+            return EarlyExit(1, stderr=f"Error: {error}\n")
         if configuration is not None:
             ignored += configuration.unsimulated()
             flags = replace(flags, warnings=(*flags.warnings, *configuration.problems))
