@@ -17,6 +17,7 @@ import argparse
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,7 +30,7 @@ from claudewire.testing.cage import Cage
 
 from . import page
 from .busy_turn import busy_turn, pieces_only
-from .results import Measured
+from .results import Measured, demanded
 from .table import GROUPS, Group, Run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -105,9 +106,14 @@ def measure(place: Place, group: Group) -> Measured:
             print(f"{group.name}: {name} is left out: {reason}", file=sys.stderr)
     for number in range(group.rounds):
         print(f"{group.name} {number + 1}/{group.rounds}", end="\r", file=sys.stderr)
-        for name, run in possible.items():
-            (figures,) = place.run(run, run.work)
-            measured.note(name, figures)
+        for name, run in list(possible.items()):
+            try:
+                (figures,) = place.run(run, run.work)
+                measured.note(name, figures)
+            except subprocess.SubprocessError as error:  # the others are worth something without it
+                print(f"{group.name}: {name} is left out: {error}", file=sys.stderr)
+                del possible[name]
+                measured.forget(name)
     return measured
 
 
@@ -144,13 +150,16 @@ def main() -> int:
     everything = []
     with place(deltas=80_000, calls=2_000) as whole:
         for group in groups:
+            began = time.monotonic()
             measured = measure(whole, group._replace(rounds=args.rounds or group.rounds))
             everything.append(measured)
             print(measured.text(), flush=True)
+            print(f"{group.name}: {time.monotonic() - began:.0f} s", file=sys.stderr)
+            if args.write:
+                page.write([measured])
     if args.json:
         args.json.write_text(json.dumps([each.data() for each in everything], indent=1), "utf-8")
-    if args.write:
-        page.write(everything)
+    print(demanded(everything))
     return int(not all(each.holds for each in everything))
 
 

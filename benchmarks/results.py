@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from .table import Figure, Group, Row
 
-__all__ = ["Measured", "Spread", "shown"]
+__all__ = ["Measured", "Spread", "demanded", "shown"]
 
 
 class Spread(NamedTuple):
@@ -49,6 +49,10 @@ class Measured:
         for name, value in figures.items():
             self.rounds.setdefault(Figure(run, name), []).append(value)
 
+    def forget(self, run: str) -> None:
+        """Drop what a run has measured: it did not get to its end in each round."""
+        self.rounds = {it: values for it, values in self.rounds.items() if it.run != run}
+
     def absolute(self, figure: Figure) -> Spread | None:
         """The figure itself; None if it was not measured."""
         values = self.rounds.get(figure)
@@ -86,13 +90,7 @@ class Measured:
     def text(self) -> str:
         """A table for the terminal."""
         heads = [self.group.name, "ours", "against", "theirs", "ratio", "at most", ""]
-        lines = [heads, *(self.cells(row) for row in self.group.rows)]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
-        return "".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            + "\n"
-            for line in lines
-        )
+        return _table([heads, *(self.cells(row) for row in self.group.rows)])
 
     def data(self) -> dict[str, Any]:
         """All figures of all rounds, and the ratios, for JSON."""
@@ -115,3 +113,26 @@ class Measured:
                 for ratio in [self.ratio(row)]
             ],
         }
+
+
+def demanded(everything: list[Measured]) -> str:
+    """A table of all ratios that have a bound, and whether it was reached."""
+    lines = [["what is demanded", "", "against", "ratio", "at most", ""]]
+    for measured in everything:
+        for row in measured.group.rows:
+            if row.limit is not None:
+                ratio, verdict = measured.ratio(row), measured.verdict(row)
+                said = {"holds": "ok", "MISSED": "not reached"}.get(verdict, verdict)
+                middle = f"{ratio.middle:.3g}" if ratio else "-"
+                name = measured.group.name
+                lines.append([name, row.what, row.versus, middle, f"{row.limit:.3g}", said])
+    return _table(lines)
+
+
+def _table(lines: list[list[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        + "\n"
+        for line in lines
+    )

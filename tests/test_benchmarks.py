@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from benchmarks import floods
 from benchmarks.page import plot, section
-from benchmarks.results import Measured, Spread, shown
+from benchmarks.results import Measured, Spread, demanded, shown
 from benchmarks.table import FLOODS, GROUPS, Figure, Group, Row
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,6 +55,26 @@ def test_the_median_ratio_is_judged(limit: float | None, verdict: str, holds: bo
 def test_what_could_not_be_measured_is_not_judged() -> None:
     found, row = measured()
     assert (found.verdict(row), found.holds, found.ratio(row)) == ("not measured", True, None)
+
+
+def test_a_run_that_failed_in_one_round_is_left_out_of_all() -> None:
+    found, row = measured((1, 2), (1, 2))
+    found.forget("theirs")
+    assert found.ratio(row) is None
+    assert found.absolute(row.ours) is not None
+
+
+def test_at_the_end_each_bound_is_shown_with_what_was_reached() -> None:
+    good, _ = measured((1, 4))
+    bad, _ = measured((1, 1))
+    unknown, _ = measured()
+    free, _ = measured((1, 1), limit=None)
+    lines = demanded([good, bad, unknown, free]).splitlines()[1:]
+    assert [line.split()[4:] for line in lines] == [
+        ["0.25", "0.5", "ok"],
+        ["1", "0.5", "not", "reached"],
+        ["-", "0.5", "not", "measured"],
+    ]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from .detached import (
     run_detached,
     run_to_completion,
     scope_type,
-    start_task,
+    task_starter,
 )
 from .functions import (
     FunctionCancelled,
@@ -55,5 +55,5 @@ __all__ = [
     "run_soon",
     "run_to_completion",
     "scope_type",
-    "start_task",
+    "task_starter",
 ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Coroutine
 from contextvars import copy_context
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
@@ -23,7 +24,7 @@ __all__ = [
     "run_detached",
     "run_to_completion",
     "scope_type",
-    "start_task",
+    "task_starter",
 ]
 
 ResultT = TypeVar("ResultT")
@@ -31,20 +32,20 @@ ResultT = TypeVar("ResultT")
 _running: set[Any] = set()
 
 
-def start_task(function: Callable[[], Coroutine[Any, Any, None]], name: str) -> object:
-    """Start a task in the current context.
+def task_starter(name: str) -> Callable[[Coroutine[Any, Any, None]], Any]:
+    """Return a function that starts a task in the current context.
 
-    Args:
-        function: it must raise nothing but its cancellation: no caller would see it.
-        name: of the task.
-
-    Returns:
-        the task, to be kept until it has ended: an event loop may remember it only weakly.
+    It returns the task, to be kept until it has ended: an event loop may remember it only weakly.
+    The coroutine must raise nothing but its cancellation: no caller would see it.
     """
-    if in_trio():
-        spawn = sys.modules["trio"].lowlevel.spawn_system_task
-        return spawn(_report_failure, function, name=name, context=copy_context())
-    return sys.modules["asyncio"].get_running_loop().create_task(function(), name=name)
+    if not in_trio():
+        return partial(sys.modules["asyncio"].get_running_loop().create_task, name=name)
+    spawn = sys.modules["trio"].lowlevel.spawn_system_task
+
+    def start(coroutine: Coroutine[Any, Any, None]) -> Any:
+        return spawn(_report_failure, lambda: coroutine, name=name, context=copy_context())
+
+    return start
 
 
 def run_detached(
@@ -61,7 +62,7 @@ def run_detached(
             cannot clean up after itself.
     """
     run = function if never_ran is None or in_trio() else _Begun(function, never_ran)
-    task: Any = start_task(run, name)
+    task = task_starter(name)(run())
     if not in_trio():
         _running.add(task)
         task.add_done_callback(_running.discard)

@@ -95,8 +95,9 @@ def function_name(function: object) -> str:
 
 def is_async_function(function: object) -> bool:
     """Whether calling this returns a coroutine: a coroutine function, or an object like one."""
-    if isinstance(function, FunctionType) and function.__code__.co_flags & inspect.CO_COROUTINE:
-        return True  # the rest takes twenty times as long
+    if type(function) is FunctionType:  # the rest takes twenty times as long
+        is_one = bool(function.__code__.co_flags & inspect.CO_COROUTINE)
+        return is_one or inspect.iscoroutinefunction(function) if function.__dict__ else is_one
     function = _unwrapped(function)
     call = getattr(function, "__call__", None)  # noqa: B004 an object may have an async one
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)

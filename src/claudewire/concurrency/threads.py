@@ -35,7 +35,8 @@ async def run_in_thread(
     """Call a function in a thread, which goes on by itself if this call is cancelled.
 
     Args:
-        function: may use `anyio.from_thread`. It must raise nothing.
+        function: may use `anyio.from_thread`, but `check_cancelled` sees no cancellation of this
+            call: the thread belongs to all of them. It must raise nothing.
         limiter: limits how many calls run at once.
     """
     borrower = object()

@@ -43,11 +43,13 @@ class EvidenceLog:
 
     def note_received(self, events: list[Event]) -> None:
         """Note what the CLI wrote."""
-        self._received.extend([_line(event.line) for event in events[-LINES:]])
+        for event in events[-LINES:]:
+            line = event.line
+            self._received.append((line[:_KEPT], len(line)))
 
     def note_sent(self, data: bytes) -> None:
         """Note a line that was sent."""
-        self._sent.append(_line(data))
+        self._sent.append((data[:_KEPT], len(data)))
 
     def note_stderr(self, data: bytes) -> str:
         """Note what the CLI wrote to stderr; return it as text."""
@@ -78,10 +80,6 @@ class EvidenceLog:
 
 _Line = tuple[bytes, int]
 """The beginning of a line, and its length: it may hold a whole image."""
-
-
-def _line(data: bytes) -> _Line:
-    return data[:_KEPT], len(data)
 
 
 def _shown(lines: Iterable[_Line], redact: Redact) -> tuple[str, ...]:

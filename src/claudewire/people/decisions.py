@@ -30,6 +30,7 @@ from ..wire import (
     ElicitationResult,
     PermissionResult,
     PermissionResultAllow,
+    PermissionResultDeny,
     Request,
     RequestUserDialog,
 )
@@ -81,6 +82,15 @@ def no_handler(kind: str) -> str:
     return f"No handler is registered for {kind}s, so {consequence}."
 
 
+_HANDLERS: dict[PendingKind, str] = {
+    "permission": "on_permission",
+    "question": "on_question",
+    "plan": "on_plan",
+    "elicitation": "on_elicitation",
+    "dialog": "on_dialog",
+}
+
+
 class PolicyLike(Protocol):
     """Decides about the use of tools without asking a person: a `Policy`, or one of your own."""
 
@@ -114,22 +124,27 @@ async def decide_by_policy(
     policy: PolicyLike, request: Pending[Any], limiter: anyio.CapacityLimiter
 ) -> Decision:
     """Ask a policy about a request, in a thread if that may take long."""
-    if _is_large(request):
-        from ..policy import Policy
-
-        if type(policy) is Policy:  # one of the application may not be made for threads
-            return await compute_in_thread(policy_decision, policy, request, limiter=limiter)
+    if _is_large(request) and _is_own(policy):  # another one may not be made for threads
+        return await compute_in_thread(policy_decision, policy, request, limiter=limiter)
     return policy_decision(policy, request)
+
+
+def _is_own(policy: PolicyLike) -> bool:
+    from ..policy import Policy
+
+    return type(policy) is Policy
 
 
 def _is_large(request: Pending[Any]) -> bool:
     """Whether it may take long to look at all of a request."""
-    if not isinstance(request, ToolPending):
-        return False
-    length = len(request._request.line)
+    return isinstance(request, ToolPending) and _is_long(request._request, request.input)
+
+
+def _is_long(request: Request, input: dict[str, Any]) -> bool:
+    length = len(request.line)
     if length > LARGE_LINE:
         return True
-    values = () if 0 < length <= LARGE_TEXT else request.input.values()
+    values = () if 0 < length <= LARGE_TEXT else input.values()
     return any(isinstance(it, str) and len(it) > LARGE_TEXT for it in values)
 
 
@@ -185,7 +200,7 @@ class People:
 
     def handler_for(self, kind: PendingKind) -> Handler | None:
         """The handler for requests of one kind; None if there is none, or only the inbox."""
-        handler: Handler | None = getattr(self, f"on_{kind}")
+        handler: Handler | None = getattr(self, _HANDLERS[kind])
         if handler is None and self.person != "inbox":
             return self.person
         return handler
@@ -289,7 +304,33 @@ class Decider:
             the answer, if no one has to be waited for, as when a policy decides; otherwise a
             coroutine function that waits and returns it.
         """
+        if self._decides_at_once and (answer := self._policy_answer(request)) is not None:
+            return answer
         return self._answer(request, self._pending(request))
+
+    @cached_property
+    def _decides_at_once(self) -> bool:
+        """Whether a policy may decide without a record, and without anything for a person to see.
+
+        Only one of our own, which does not mind to be asked twice.
+        """
+        policy, audit = self.people.policy, self.people.audit
+        return policy is not None and audit is None and _is_own(policy)
+
+    def _policy_answer(self, request: Request) -> PermissionResult | None:
+        """Return what the policy says about a tool; None if it leaves that to others."""
+        body, policy = request.body, self.people.policy
+        if not isinstance(body, CanUseTool) or body.tool_name in (ASK_TOOL, PLAN_TOOL):
+            return None
+        if policy is None or _is_long(request, body.input):
+            return None
+        decided = policy.decide(body.tool_name, body.input, cwd=self.cwd)
+        if decided.behavior == "deny":
+            reason = decided.reason or DENIED_BY_POLICY
+            return PermissionResultDeny(reason, tool_use_id=body.tool_use_id)
+        if decided.behavior == "allow" and not body.requires_user_interaction:
+            return PermissionResultAllow(body.input, tool_use_id=body.tool_use_id)
+        return None
 
     def _pending(self, request: Request) -> Pending[Any]:
         body, session, clock = request.body, self.session, self.people.inbox.clock
@@ -385,15 +426,15 @@ class Decider:
     def _go_on(self, opened: _Open) -> Any:
         """Return the answer, if there is one; otherwise a function that asks for it."""
         request, people = opened.pending, self.people
-        handler = people.handler_for(request.kind)
-        if handler is None and people.person is None and request.is_waiting:
+        if request.state is PendingState.WAITING:
+            handler = people.handler_for(request.kind)
+            if handler is not None or people.person is not None:
+                return partial(self._ask, opened, handler)
             why = no_handler(request.kind)
             logger.warning("%s (%s: %s)", why, request.id, request.title)
             request._settle(request._denial(why), by="no handler")
-        if not request.is_waiting:
-            self._close(opened)
-            return request.result
-        return partial(self._ask, opened, handler)
+        self._close(opened)
+        return request.result
 
     async def _ask(self, opened: _Open, handler: Handler | None) -> Any:
         """Wait for the handler, the inbox or the deadline, whichever is first."""
@@ -406,7 +447,8 @@ class Decider:
                 run = run_handler(handler, request, self._limiter, people.tell_errors)
                 await (run if people.deadline is None else self._bounded(run, request))
         finally:
-            request.withdraw(WITHDRAWN)
+            if request.state is PendingState.WAITING:
+                request.withdraw(WITHDRAWN)
             self._close(opened)
         return request.result
 
@@ -436,7 +478,8 @@ class Decider:
         del self._open[opened.asked.id]
         if opened.pending.state is PendingState.EXPIRED:
             logger.warning("%s: %s, so the answer is no", opened.pending.id, opened.pending.ending)
-        self._record(opened.pending, opened.decision, opened.subject)
+        if self.people.audit is not None:
+            self._record(opened.pending, opened.decision, opened.subject)
         return True
 
     # --- records ---------------------------------------------------------------------------------
@@ -446,8 +489,7 @@ class Decider:
         return _Redactors()
 
     def _record(self, request: Pending[Any], decision: Decision, subject: _Subject | None) -> None:
-        if self.people.audit is None:
-            return
+        assert self.people.audit is not None
         try:
             session = self._conversation() or request.session or None
             subject = subject or self._subject(request)

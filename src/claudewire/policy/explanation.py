@@ -136,9 +136,9 @@ def why_unreachable(
     tools: Sequence[str] | None = None,
 ) -> str | None:
     """Return `explain(…).unreachable`, but look no further than the first tool that is reached."""
-    cli = _CLI.of(allowed_tools, disallowed_tools, permission_mode)
-    for tool in _tools(policy or Policy(), cli, tools):
-        if tool not in NEEDS_PERSON and _reach(policy or Policy(), cli, tool).reaches != "never":
+    cli, some_policy = _CLI.of(allowed_tools, disallowed_tools, permission_mode), policy or Policy()
+    for tool in _tools(some_policy, cli, tools):
+        if tool not in NEEDS_PERSON and _reach(some_policy, cli, tool).reaches != "never":
             return None
     return explain(
         policy,

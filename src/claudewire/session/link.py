@@ -286,9 +286,9 @@ class Link:
         """
         data = self.connection.send(event)
         if data:
+            self._send(data)
             self._evidence.note_sent(data)
             self._wire_log.sent(data)
-            self._send(data)
 
     async def flush(self) -> None:
         """Wait until the CLI has taken all that was posted, or never will."""
@@ -651,7 +651,7 @@ class Link:
         self._owner.received(request)
         if self._tasks is None or self._input_ended:
             return
-        if self.serving >= MOST_OPEN:
+        if self._served_now + len(self._unserved) >= MOST_OPEN:
             raise CLIError(f"The CLI has more than {MOST_OPEN:,} requests open at the same time")
         self._unserved.append(request)
 
@@ -692,7 +692,7 @@ class Link:
         if callable(served):
             scope = self._serving[request.id] = self._new_scope()
             self._served_now += 1
-            tasks.start(scope, partial(self._serve, request, served, scope, tasks))
+            tasks.start(scope, self._serve(request, served, scope, tasks))
         else:
             self._reply(request, served)
             self._owner.answered()

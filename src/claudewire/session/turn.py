@@ -68,7 +68,7 @@ class TurnState(StrEnum):
     """The prompt was taken back."""
 
 
-PIECES = 250
+PIECES = 60
 """How many messages arrive before the pieces of those that are complete are looked for again."""
 
 _unsolicited = count(1)
@@ -284,6 +284,13 @@ class _History:
 
     def _needed(self, end: int) -> list[Message]:
         complete = self._complete
+        if len(complete) == 1:  # as long as there are no subagents, and half the time
+            (agent,) = complete
+            return [
+                message
+                for message in self._recent[:end]
+                if type(message) is not StreamEvent or message.parent_tool_use_id != agent
+            ]
         return [
             message
             for index, message in enumerate(self._recent[:end])

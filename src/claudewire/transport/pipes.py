@@ -203,6 +203,7 @@ class PipeWriter:
         self._file = file
         self._writable = Readiness(file, anyio.wait_writable)
         self._one_at_a_time = anyio.Lock()
+        self._senders = 0
         self._rest = _NOTHING
         self._is_closed = False
 
@@ -212,15 +213,22 @@ class PipeWriter:
         Raises:
             TransportClosed: the process does not read it.
         """
-        async with self._one_at_a_time:
+        self._senders += 1
+        try:
+            async with self._one_at_a_time:
+                await self._send(data)
+        finally:
+            self._senders -= 1
+
+    async def _send(self, data: bytes) -> None:
+        await self._flush()
+        self._rest = whole = memoryview(data)
+        try:
             await self._flush()
-            self._rest = whole = memoryview(data)
-            try:
-                await self._flush()
-            except BaseException:
-                if len(self._rest) == len(whole):
-                    self._rest = _NOTHING  # nothing of it was written, so it need not be finished
-                raise
+        except BaseException:
+            if len(self._rest) == len(whole):
+                self._rest = _NOTHING  # nothing of it was written, so it need not be finished
+            raise
 
     def send_now(self, data: bytes) -> int:
         """Write what can be written without waiting; return how many bytes that was.
@@ -228,7 +236,7 @@ class PipeWriter:
         Raises:
             TransportClosed: the process does not read it.
         """
-        if self._rest or self._one_at_a_time.locked():
+        if self._rest or self._senders:
             return 0
         return self._write(data)
 

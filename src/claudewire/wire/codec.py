@@ -41,6 +41,7 @@ __all__ = [
     "decode",
     "decode_slowly",
     "encode",
+    "encode_directly",
     "first_pass",
     "refine",
 ]
@@ -223,6 +224,7 @@ def _text(obj: Object, key: str) -> str | None:
 
 _encode = msgspec.json.Encoder().encode
 _WRAPPED = _encode(UNKNOWN)
+_UNWRITABLE = (msgspec.MsgspecError, TypeError, ValueError, RecursionError)
 _ESCAPES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 
 
@@ -235,25 +237,31 @@ def encode(message: Message, dialect: Dialect, context: WriteContext) -> bytes:
         LocalProtocolError: it holds something that JSON cannot say.
     """
     try:
-        data = _encode_modern(message, context) if dialect is MODERN else b""
-        if not data or _WRAPPED in data:
-            obj = _plain(message)
-            data = _dump(obj if isinstance(message, Unknown) else dialect.write(obj, context))
-    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+        is_direct = dialect is MODERN and not _needs_a_look(message, context)
+        if is_direct and (data := encode_directly(message)):
+            return data
+        obj = _plain(message)
+        data = _dump(obj if isinstance(message, Unknown) else dialect.write(obj, context))
+    except _UNWRITABLE as error:
         raise LocalProtocolError(f"This message cannot be written as JSON: {error}") from error
     return _one_line(data)
 
 
-def _encode_modern(message: Message, context: WriteContext) -> bytes:
-    """One typed pass, or nothing if the message has to be looked at more closely."""
+def _needs_a_look(message: Message, context: WriteContext) -> bool:
+    """Whether a message is not written in the modern form just as it is."""
     if isinstance(message, Unknown) or (isinstance(message, Request) and not message.id):
-        return b""
-    if isinstance(message, UserMessage) and context.sender is Role.CLIENT:
-        return b""  # a prompt bears the id of the session
+        return True
+    # A prompt bears the id of the session.
+    return isinstance(message, UserMessage) and context.sender is Role.CLIENT
+
+
+def encode_directly(message: Message) -> bytes:
+    """Write a message in the modern form, in one typed pass; nothing if that is not possible."""
     try:
-        return _encode(message)
-    except UnicodeEncodeError:  # a lone surrogate, which only an escape can express
+        data = _encode(message)
+    except _UNWRITABLE:  # or a lone surrogate, which only an escape can express
         return b""
+    return b"" if _WRAPPED in data else _one_line(data)
 
 
 def _plain(message: Message) -> Object:

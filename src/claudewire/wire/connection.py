@@ -49,7 +49,7 @@ to a request that was never sent."""
 
 
 class _Form(NamedTuple):
-    """How a request of the peer that waits for our answer was written."""
+    """How a request of the peer that waits for our answer was written, if not in the usual way."""
 
     dialect: Dialect
     wire_id: str
@@ -138,7 +138,7 @@ class Connection:
         Raises:
             LocalProtocolError: the end was given before.
         """
-        if self.their_state is State.ENDED:
+        if self._state[self._peer] is State.ENDED:
             raise LocalProtocolError("The peer's stream has ended; nothing can follow")
         events: list[Event] = []
         self._receive_lines(self._lines.feed(data) if data else self._lines.end(), events)
@@ -173,7 +173,7 @@ class Connection:
     def _receive_messages(
         self, messages: list[Message], lines: list[bytes], events: list[Event]
     ) -> None:
-        if self._plain().issuperset(map(type, messages)):
+        if len(messages) > 1 and self._plain().issuperset(map(type, messages)):
             # Most lines by far come here, so it is done without a loop of our own.
             deque(map(force_setattr, messages, repeat("_line"), lines), maxlen=0)
             events += messages
@@ -229,7 +229,8 @@ class Connection:
         if not self._may(self._peer, kind):
             return _stray(request, f"{kind.value} is not allowed now")
         self._owed[request.id] = request
-        self._forms[request.id] = _Form(dialect, wire_id)
+        if dialect is not MODERN or not wire_id:
+            self._forms[request.id] = _Form(dialect, wire_id)
         self._move(self._peer, kind)
         return request
 
@@ -351,13 +352,15 @@ class Connection:
             )
         kind = _answering(request, answer)
         self._check(kind)
-        dialect, wire_id = self._forms[answer.id]
+        dialect, wire_id = self._forms.get(answer.id) or (MODERN, answer.id)
         if dialect is MODERN:  # a request that bears no mark of a dialect may be of any
             dialect = self._heard
         frame = Response(response=answer_to(answer, wire_id))
         data = self._encode(frame, self._speaks or dialect, request)
-        del self._owed[answer.id], self._forms[answer.id]
-        self._strike(dropped_prompts(request, answer))
+        del self._owed[answer.id]
+        self._forms.pop(answer.id, None)
+        if self.role is Role.CLI:
+            self._strike(dropped_prompts(request, answer))
         self._move(self.role, kind)
         return data
 
@@ -395,6 +398,10 @@ class Connection:
         return data
 
     def _encode(self, message: Message, dialect: Dialect, request: Request | None = None) -> bytes:
+        if dialect is MODERN and type(message) is Response:  # what most requests wait for
+            data = codec.encode_directly(message)
+            if data:
+                return data
         context = WriteContext(self.role, not self._prompted, request, self._session_id)
         return codec.encode(message, dialect, context)
 

@@ -6,6 +6,8 @@ before the newline stays in the line, where JSON takes it for white space.
 
 from __future__ import annotations
 
+from typing import Any
+
 from .types.base import Event
 
 __all__ = ["MAX_LINE", "Lines", "Oversize"]
@@ -44,14 +46,14 @@ class Lines:
 
     def feed(self, data: bytes) -> list[bytes | Oversize]:
         """Take the next bytes of the stream; give the lines that they complete."""
-        *lines, rest = data.split(b"\n")
-        complete: list[bytes | Oversize] = [*lines]
-        if lines:
-            complete[0] = self._finish(lines[0])
+        lines: list[Any] = data.split(b"\n")
+        rest = lines.pop()
+        if lines and self._length:
+            lines[0] = self._finish(lines[0])
         if len(data) > self.max_line:
-            complete[1:] = map(self._bounded, lines[1:])
+            lines = [*map(self._bounded, lines)]
         self._keep(rest)
-        return complete
+        return lines
 
     def end(self) -> list[bytes | Oversize]:
         """The stream is over: give the last line if it had no newline."""
@@ -67,12 +69,12 @@ class Lines:
             self._pieces = [b"".join([*self._pieces, piece])[:HEAD]]
 
     def _finish(self, last: bytes) -> bytes | Oversize:
-        if not self._length:
-            return self._bounded(last)
         self._keep(last)
         line, length = b"".join(self._pieces), self._length
         self._pieces, self._length = [], 0
         return line if length <= self.max_line else Oversize(line[:HEAD], length)
 
-    def _bounded(self, line: bytes) -> bytes | Oversize:
-        return line if len(line) <= self.max_line else Oversize(line[:HEAD], len(line))
+    def _bounded(self, line: bytes | Oversize) -> bytes | Oversize:
+        if isinstance(line, Oversize) or len(line) <= self.max_line:
+            return line
+        return Oversize(line[:HEAD], len(line))

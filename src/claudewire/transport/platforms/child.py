@@ -191,7 +191,7 @@ class Child:
         return any(each.group == self.pid and not each.is_dead for each in table.values())
 
     def _escaped_alive(self, table: Table) -> list[ProcessInfo]:
-        if not self.is_ours:
+        if not (self.is_ours and self._escaped):
             return []
         return [
             process

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -66,8 +67,30 @@ def find_marked(mark: str, table: Table, since: str) -> Marked:
         since: when the first process with this mark was started. Older ones are not looked at: it
             takes time, and one that hangs in the kernel would hold us up.
     """
-    global _known, _unclear
-    first, found, now = int(since), [], time.monotonic()
+    first, index = int(since), _last_index
+    # Hundreds may look for theirs in the same table, one after the other.
+    if index is None or index.table is not table or index.first > first or index.unclear:
+        index = _index_of(table, first)
+    unclear = frozenset(key for key in index.unclear if int(key[1]) >= first)
+    found = [it for it in index.processes.get(mark, []) if int(it.started) >= first]
+    return Marked(found, unclear)
+
+
+class _Index(NamedTuple):
+    """The processes of a table that were started at some time or later, by their marks."""
+
+    table: Table
+    first: int
+    processes: dict[str, list[ProcessInfo]]
+    unclear: frozenset[Key]
+
+
+_last_index: _Index | None = None
+
+
+def _index_of(table: Table, first: int) -> _Index:
+    global _known, _last_index, _unclear
+    now, found = time.monotonic(), defaultdict(list)
     known = {key: marks for key, marks in _known.items() if key[0] in table}
     unclear: dict[Key, float] = {}
     for process in table.values():
@@ -79,15 +102,16 @@ def find_marked(mark: str, table: Table, since: str) -> Marked:
             marks = _marks_of(process.pid)
         if marks is not None:
             known[key] = marks
-            if mark in marks:
-                found.append(process)
+            for mark in marks:
+                found[mark].append(process)
         elif process.parent != _KERNEL:
             unclear[key] = _unclear.get(key, now)
     for key in [key for key, then in unclear.items() if now - then > _SHOWS_WITHIN]:
         known[key] = frozenset()
         del unclear[key]
     _known, _unclear = known, unclear
-    return Marked(found, frozenset(unclear))
+    _last_index = _Index(table, first, dict(found), frozenset(unclear))
+    return _last_index
 
 
 def _marks_of(pid: int) -> frozenset[str] | None:

@@ -98,16 +98,32 @@ class SharedTable:
 
 def descendants(root: int, table: Table) -> list[ProcessInfo]:
     """Find the children of a process, their children, and so on."""
-    children = defaultdict(list)
-    for process in table.values():
-        children[process.parent].append(process)
+    children = _children_in(table)
     found: list[ProcessInfo] = []
-    wanted = [root]
+    wanted, seen = [root], set()
     while wanted:
-        born = children.pop(wanted.pop(), [])
-        found += born
-        wanted += [process.pid for process in born]
+        parent = wanted.pop()
+        if parent not in seen:
+            seen.add(parent)
+            born = children.get(parent, [])
+            found += born
+            wanted += [process.pid for process in born]
     return found
+
+
+_last_children: tuple[Table, dict[int, list[ProcessInfo]]] = ({}, {})
+
+
+def _children_in(table: Table) -> dict[int, list[ProcessInfo]]:
+    """Sort a table by parents; once, if hundreds look for their children in it."""
+    global _last_children
+    known, children = _last_children
+    if known is not table:
+        children = defaultdict(list)
+        for process in table.values():
+            children[process.parent].append(process)
+        _last_children = table, children
+    return children
 
 
 def _from_proc() -> Iterator[ProcessInfo]:
