@@ -64,7 +64,8 @@ def plot(measured: Measured) -> str:
     rows = measured.group.rows
     figures = dict.fromkeys(figure for row in rows for figure in (row.ours, row.against))
     names = dict.fromkeys(figure.name for figure in figures)
-    for name in names if _has_parties(measured) else [None]:
+    has_parties = _has_parties(measured)
+    for name in names if has_parties else [None]:
         chosen = {
             figure: spread
             for figure in figures
@@ -72,7 +73,8 @@ def plot(measured: Measured) -> str:
         }
         longest = max((spread.high for spread in chosen.values()), default=1)
         for figure, spread in sorted(chosen.items(), key=lambda each: each[1].middle):
-            lines += _bar(figure, spread, longest, measured.group.unit, len(lines) // 4)
+            number, unit = len(lines) // 4, measured.group.unit
+            lines += _bar(figure, spread, longest, unit, number, has_parties=has_parties)
     height = len(lines) // 4 * LINE + 8
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}"'
@@ -87,10 +89,12 @@ def _has_parties(measured: Measured) -> bool:
     return len(measured.group.runs) > 1
 
 
-def _bar(figure: Figure, spread: Spread, longest: float, unit: str, number: int) -> list[str]:
+def _bar(
+    figure: Figure, spread: Spread, longest: float, unit: str, number: int, *, has_parties: bool
+) -> list[str]:
     low, middle, high = (value / longest * BAR for value in spread)
     top = number * LINE + 4
-    label = escape(f"{figure.run}, {figure.name}")
+    label = escape(f"{figure.run}, {figure.name}" if has_parties else figure.name)
     kind = ' class="ours"' if figure.run.startswith("claudewire") else ""
     center = top + LINE // 2 - 2
     return [
