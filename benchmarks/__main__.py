@@ -34,6 +34,8 @@ from .results import Measured, demanded
 from .table import GROUPS, Group, Run
 
 ROOT = Path(__file__).resolve().parent.parent
+LONG_ENOUGH = 45
+"""Seconds after which a group gets no further round: a whole run is to take ten minutes."""
 PEER = ROOT / ".tools" / "peers" / "python" / "bin" / "python"
 
 
@@ -96,8 +98,8 @@ def place(deltas: int, calls: int) -> Iterator[Place]:
 
 
 def measure(place: Place, group: Group) -> Measured:
-    """Let the runs of a group take turns."""
-    measured = Measured(group)
+    """Let the runs of a group take turns, in fewer rounds if they take long."""
+    measured, began = Measured(group), time.monotonic()
     possible = {}
     for name, run in group.runs.items():
         if (reason := place.why_not(run)) is None:
@@ -114,6 +116,9 @@ def measure(place: Place, group: Group) -> Measured:
                 print(f"{group.name}: {name} is left out: {error}", file=sys.stderr)
                 del possible[name]
                 measured.forget(name)
+        measured.group = group._replace(rounds=number + 1)
+        if time.monotonic() - began > LONG_ENOUGH:
+            break
     return measured
 
 
