@@ -23,10 +23,8 @@ import sys
 from collections.abc import Callable, Iterator
 from time import perf_counter_ns, process_time_ns
 
-NAMES = (
-    b'"session_id":"0b0e7a34-6c1f-4d0e-9a53-%012d","uuid":"5a3f0a54-0d56-4b53-8c6c-3f4f5f9b2b10"'
-    % os.getpid()
-)
+SESSION = b'"session_id":"0b0e7a34-6c1f-4d0e-9a53-%012d"' % os.getpid()
+NAMES = SESSION + b',"uuid":"5a3f0a54-0d56-4b53-8c6c-3f4f5f9b2b10"'
 INIT = (
     b'{"type":"system","subtype":"init","cwd":"/home/user","tools":["Bash","Edit","Read"],'
     b'"mcp_servers":[],"model":"claude-sonnet-4-5","permissionMode":"default","slash_commands":[],'
@@ -36,8 +34,10 @@ INIT = (
 RESULT = (
     b'{"type":"result","subtype":"success","is_error":false,"duration_ms":1,"duration_api_ms":1,'
     b'"num_turns":1,"result":"%%b","total_cost_usd":0.0,'
-    b'"usage":{"input_tokens":1,"output_tokens":1},%b}\n' % NAMES
+    b'"usage":{"input_tokens":1,"output_tokens":1},%b,'
+    b'"uuid":"5a3f0a54-0d56-4b53-8c6c-%%012d"}\n' % SESSION
 )
+"""Two results with the same uuid would be one that was repeated, and end no turn at once."""
 ANSWER = (
     b'{"type":"control_response","response":{"subtype":"success","request_id":"%b",'
     b'"response":{"commands":[]}}}\n'
@@ -174,14 +174,14 @@ def main() -> None:
     if {"-v", "--version"} & {*sys.argv}:
         print("2.1.325 (Claude Code)")
         return
-    for arrived in lines():
+    for number, arrived in enumerate(lines()):
         if b'"control_request"' in arrived:
             write(ANSWER % text_after(b'"request_id"', arrived))
         elif b'"content"' in arrived:
             what, *numbers = text_after(b'"content"', arrived).split()
             write(INIT)
             took = PROMPTS[what](*map(int, numbers))
-            write(RESULT % str(took).encode())
+            write(RESULT % (str(took).encode(), number))
 
 
 if __name__ == "__main__":

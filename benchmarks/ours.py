@@ -7,6 +7,7 @@ import statistics
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from itertools import count
 from typing import Any
 
 import anyio
@@ -175,14 +176,15 @@ def memory(cli: str, sessions: int) -> Figures:
 
 async def cli_in_memory(end: MemoryTransport, number: int) -> None:
     """Answer `initialize`, and every prompt with a short turn, like the fake CLI."""
-    turn = fake_cli.INIT + fake_cli.RESULT % b"Done."
+    turn = fake_cli.INIT + fake_cli.RESULT
     turn = turn.replace(b"9a53-%012d" % os.getpid(), b"9a53-%012d" % number)
+    numbers = count()
     while arrived := await end.receive():
         for line in arrived.splitlines():
             if b'"control_request"' in line:
                 await end.send(fake_cli.ANSWER % fake_cli.text_after(b'"request_id"', line))
             else:
-                await end.send(turn)
+                await end.send(turn % (b"Done.", next(numbers)))
     end.exit(0)
 
 
