@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +19,7 @@ from claudewire.store.entries import BadLine, Entry, read_entry
 from claudewire.store.files import Line, find_sessions, is_session_id, lines_of, open_inside
 from claudewire.wire import Oversize
 
-from .made import MAIN, conversation
+from .made import MAIN, PLAIN, conversation
 
 TEXT = st.text(max_size=12)
 BLOCK = st.one_of(
@@ -211,3 +213,48 @@ def test_a_session_that_vanishes_while_it_is_read_is_left_out(
     monkeypatch.setattr("claudewire.store.index.find_sessions", lambda root: found)
     assert sessions.list() == []
     assert "cannot be read" in caplog.text
+
+
+@pytest.fixture
+def unreadable(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Names of folders that nobody may read: permissions do not hold for the superuser."""
+    names: set[str] = set()
+    scandir = os.scandir
+
+    def refuse(path: Any) -> Any:
+        if os.path.basename(path) in names:
+            raise PermissionError(errno.EACCES, "Permission denied", os.fspath(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    return names
+
+
+def test_projects_that_cannot_be_read_are_an_error_and_stay_in_the_index(
+    tmp_path: Path, unreadable: set[str]
+) -> None:
+    conversation(tmp_path)
+    sessions = BlockingSessions(tmp_path, index=tmp_path / "i.db")
+    assert len(sessions.list()) == 1
+    unreadable.add("projects")
+    for call in (sessions.list, lambda: sessions.open(MAIN), lambda: sessions.import_("x.zip")):
+        with pytest.raises(StoreError):
+            call()
+    with pytest.raises(StoreError, match="projects cannot be read: Permission denied"):
+        sessions.list()
+    unreadable.clear()
+    with sqlite3.connect(tmp_path / "i.db") as index:
+        assert index.execute("SELECT count(*) FROM sessions").fetchone() == (1,)
+    index.close()
+    assert len(sessions.list()) == 1
+
+
+def test_a_project_that_cannot_be_read_is_left_out_with_a_warning(
+    tmp_path: Path, unreadable: set[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    conversation(tmp_path)
+    conversation(tmp_path, PLAIN, cwd="/other")
+    unreadable.add("-other")
+    sessions = BlockingSessions(tmp_path, index=tmp_path / "i.db")
+    assert [info.id for info in sessions.list()] == [MAIN]
+    assert "-other are left out: Permission denied" in caplog.text

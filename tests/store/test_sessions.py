@@ -28,6 +28,7 @@ from claudewire.store import (
     project_folder,
 )
 from claudewire.store import index as index_module
+from claudewire.store.files import SessionNotFound
 from claudewire.tracking import Price
 
 from .made import MAIN, PLAIN, Writer, conversation
@@ -710,6 +711,10 @@ def test_a_long_text_is_shown_around_the_word(config: Path, blocking: BlockingSe
         ("... !", "nothing to search for"),
         ("x role:king", "role:king is not a role"),
         ("x since:never", "'never' is not a time"),
+        ("x -role:user", "-role:user is not possible"),
+        ("x role:user role:tool", "role: is there twice"),
+        ("x since: 7d", "since: has no value"),
+        ('x tool:""', 'tool:"" has no value'),
     ],
 )
 def test_a_query_that_makes_no_sense_is_refused(
@@ -889,6 +894,77 @@ def test_where_links_are_not_possible_the_archive_has_copies(
     (info,) = blocking.archived()
     assert Path(info.path).stat().st_ino != writer.path.stat().st_ino
     assert Path(info.path).read_bytes() == writer.path.read_bytes()
+
+
+def test_an_archived_copy_is_renewed_once_its_session_has_grown(
+    config: Path, blocking: BlockingSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = conversation(config)
+    age(writer, OLD)
+    link = os.link
+
+    def refuse(source: object, target: object) -> None:
+        if str(source).endswith(".jsonl"):
+            raise OSError
+        link(source, target)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "link", refuse)
+    blocking.archive()
+    (before,) = blocking.archived()
+    writer.user("One more thing")
+    age(writer, OLD)
+    assert [info.id for info in blocking.expiring()] == [MAIN]
+    assert [info.id for info in blocking.archive()] == [MAIN]
+    assert blocking.archive() == []
+    (after,) = blocking.archived()
+    assert (before.prompts, after.prompts) == (2, 3)
+    assert [path.name for path in Path(after.path).parent.iterdir()] == [writer.path.name]
+
+
+def test_a_subagent_that_came_after_the_archive_is_archived_too(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    writer = conversation(config)
+    age(writer, OLD)
+    blocking.archive()
+    folder = writer.path.with_suffix("") / "subagents"
+    folder.mkdir(parents=True)
+    line = writer.path.read_bytes().splitlines(keepends=True)[0]
+    (folder / "agent-x.jsonl").write_bytes(line)
+    os.utime(folder / "agent-x.jsonl", (0, 0))
+    assert [info.id for info in blocking.archive()] == [MAIN]
+    assert [info.agents for info in blocking.archived()] == [1]
+    assert blocking.archive() == []
+
+
+def test_what_is_in_the_trash_or_the_archive_is_named_by_the_beginning_of_its_id(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    conversation(config)
+    conversation(config, PLAIN)
+    blocking.archive(older_than=timedelta(0))
+    for id in (MAIN, PLAIN):
+        blocking.delete(id)
+    common = MAIN[:-1]
+    for bring_back, place in ((blocking.restore, "trash"), (blocking.unarchive, "archive")):
+        with pytest.raises(SessionNotFound, match=f"Several sessions begin with .* in the {place}"):
+            bring_back(common)
+        with pytest.raises(SessionNotFound, match=f"no session 'x' in the {place}") as error:
+            bring_back("x")
+        assert "gives those that there are" in str(error.value)
+    (config / "claudewire" / "archive" / "projects" / "-project" / f"{PLAIN}.jsonl").unlink()
+    assert blocking.unarchive(common).id == MAIN
+    blocking.delete(MAIN)
+    blocking.empty_trash()
+    with pytest.raises(SessionNotFound):
+        blocking.restore(MAIN)
+
+
+def test_a_limit_below_zero_gives_nothing(config: Path, blocking: BlockingSessions) -> None:
+    conversation(config)
+    conversation(config, PLAIN)
+    assert blocking.list(limit=-1) == []
+    assert blocking.search("retries", limit=-1) == []
 
 
 @pytest.mark.parametrize(("settings", "days"), [('{"cleanupPeriodDays": 90}', 90), ("{", 30)])

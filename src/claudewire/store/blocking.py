@@ -27,10 +27,10 @@ from .entries import read_entry
 from .export import ExportFormat, export_transcript, format_of
 from .facts import SessionInfo, totals_of
 from .files import (
-    SessionNotFound,
     StoreError,
     check_inside,
     config_folder,
+    find_id,
     find_sessions,
     is_place,
     open_inside,
@@ -169,7 +169,7 @@ class BlockingSessions:
         chosen = [info for info in infos if all(test(info) for test in wanted)]
         chosen.sort(key=lambda info: info.modified, reverse=True)
         self._warn(infos)
-        return chosen[:limit]
+        return chosen[: None if limit is None else max(0, limit)]
 
     def open(self, id: str) -> BlockingTranscript:
         """Open a session by its id, or by the beginning of it.
@@ -186,20 +186,11 @@ class BlockingSessions:
             StoreError: there is none, or several begin like this.
         """
         infos = self._index.sessions()
-        found = [info for info in infos if info.id == id]
-        found = found or [info for info in infos if id and info.id.startswith(id)]
-        if len({info.id for info in found}) > 1:
-            shown = ", ".join(sorted({info.id for info in found})[:5])
-            raise SessionNotFound(
-                f"Several sessions begin with {id!r}: {shown}", advice="Say more of it."
-            )
-        if not found:
-            raise SessionNotFound(
-                f"There is no session {id!r} in {self.root}",
-                advice="list() gives those that there are.",
-            )
+        advice = "list() gives those that there are."
+        whole = find_id(id, (info.id for info in infos), f"in {self.root}", advice)
         # A moved project can leave a copy behind: the newest counts.
-        return self._with_status([max(found, key=lambda info: info.modified)])[0]
+        found = max((it for it in infos if it.id == whole), key=lambda info: info.modified)
+        return self._with_status([found])[0]
 
     def _with_status(self, infos: builtins.list[SessionInfo]) -> builtins.list[SessionInfo]:
         holders = who_runs((info.id for info in infos), self.config_dir)
@@ -307,15 +298,15 @@ class BlockingSessions:
         return self._trash.list()
 
     def restore(self, id: str) -> SessionInfo:
-        """Take a session out of the trash, the last one with this id.
+        """Take a session out of the trash, the last one with this id or one that begins like it.
 
         Raises:
             StoreError: it is not in the trash, or there is one with this id again.
         """
         trashed = self._trash.find(id)
-        with exclusive(id, self.config_dir):
+        with exclusive(trashed.id, self.config_dir):
             self._trash.restore(trashed)
-        return self.info(id)
+        return self.info(trashed.id)
 
     def empty_trash(self, *, older_than: timedelta = timedelta(0)) -> int:
         """Delete for good what has been in the trash for so long; return how many sessions."""
@@ -462,18 +453,18 @@ class BlockingSessions:
             target = self.root / folder / f"{id}.jsonl"
             check_inside(target.parent, self.root)
             with exclusive(id, self.config_dir):
-                self._check_new(id)
+                self._check_new(id, " or import this one under another id: new_id=True")
                 self._unpack(bundle, target)
         except (*DAMAGED, ValueError) as error:  # a path with a NUL in it is a ValueError
             raise not_imported(source, error) from error
         return self.info(id)
 
-    def _check_new(self, id: str) -> None:
+    def _check_new(self, id: str, instead: str = "") -> None:
         found = next((it for it in find_sessions(self.root)[0] if it.id == id), None)
         if found is not None:
             raise StoreError(
                 f"There is a session {id} already, in {found.folder}",
-                advice="Delete that one first, or import this one under another id: new_id=True.",
+                advice=f"Delete that one first{instead}.",
             )
 
     def _unpack(self, bundle: Bundle, target: Path) -> None:
@@ -503,7 +494,7 @@ class BlockingSessions:
     ) -> builtins.list[SessionInfo]:
         limit = time.time() - (self.swept_after - within).total_seconds()
         old = [info for info in infos if info.modified < limit and (info.prompts or info.replies)]
-        return [info for info in old if not self._archived(info).exists()]
+        return [info for info in old if not self._is_archived(info)]
 
     def _warn(self, infos: Iterable[SessionInfo]) -> None:
         """Say once that sessions will be deleted soon."""
@@ -524,21 +515,31 @@ class BlockingSessions:
         """Keep sessions that have not changed for so long, before the CLI deletes them.
 
         They are linked, or else copied, into a folder of their own inside `config_dir`, which the
-        CLI does not touch. `archived` lists them and `unarchive` brings one back.
+        CLI does not touch. What has grown since it was archived is archived again. `archived` lists
+        them and `unarchive` brings one back.
         """
         limit = time.time() - older_than.total_seconds()
         old = [info for info in self._index.sessions() if info.modified < limit]
-        new = [info for info in old if not self._archived(info).exists()]
+        new = [info for info in old if not self._is_archived(info)]
         for info in new:
             self._keep(Path(info.path), self.root, self._archived(info), "archived")
         return new
 
     def _keep(self, main: Path, root: Path, target: Path, what: str) -> None:
-        """Link or copy the files of a session. What is there already was left by a crash."""
+        """Link or copy the files of a session, unless they are there and as long."""
         with steps(f"The session {main.stem} cannot be {what}") as step:
             for place, path in session_files(main, root).items():
-                if not (target.parent / place).exists():
-                    step.keep(path, target.parent / place, root)
+                if not _is_kept(path, target.parent / place):
+                    step.renew(path, target.parent / place, root)
+
+    def _is_archived(self, info: SessionInfo) -> bool:
+        """Whether all of a session is in the archive, as it is now."""
+        kept, main = self._archived(info), Path(info.path)
+        if not kept.exists():
+            return False
+        # Looking for subagents takes long, and most sessions have none.
+        files = session_files(main, self.root) if info.agents else {Path(main.name): main}
+        return all(_is_kept(path, kept.parent / place) for place, path in files.items())
 
     @property
     def _archive(self) -> Path:
@@ -556,14 +557,15 @@ class BlockingSessions:
             index.close()
 
     def unarchive(self, id: str) -> SessionInfo:
-        """Bring a session back from the archive.
+        """Bring a session back from the archive, by its id or the beginning of it.
 
         Raises:
             StoreError: it is not in the archive, or there is one with this id.
         """
-        found = next((it for it in find_sessions(self._archive)[0] if it.id == id), None)
-        if found is None:
-            raise SessionNotFound(f"There is no session {id} in the archive")
+        here = find_sessions(self._archive)[0]
+        advice = "archived() gives those that there are."
+        id = find_id(id, (it.id for it in here), "in the archive", advice)
+        found = max((it for it in here if it.id == id), key=lambda it: it.main.mtime_ns)
         self._check_new(id)
         main = Path(found.main.path)
         target = self.root / found.folder / main.name
@@ -571,6 +573,14 @@ class BlockingSessions:
         for place in session_files(target, self.root):
             os.utime(target.parent / place)  # or the CLI would delete it at once
         return self.info(id)
+
+
+def _is_kept(path: Path, copy: Path) -> bool:
+    """Whether a file has a copy that is as long: transcripts only grow."""
+    try:
+        return copy.stat().st_size >= path.stat().st_size
+    except OSError:
+        return False
 
 
 def _held(info: SessionInfo, holder: Running | None) -> SessionInfo:

@@ -233,4 +233,7 @@ def _copied(path: Path) -> Iterator[bytes]:
 
 def _check(id: str, path: Path) -> None:
     if not is_session_id(id) or id.startswith("agent-"):
-        raise StoreError(f"{path} does not say which session it is", advice="Export it again.")
+        raise StoreError(
+            f"{path} does not say which session it is",
+            advice="Give a .zip or .jsonl file that export() has made.",
+        )

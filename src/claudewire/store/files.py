@@ -11,10 +11,11 @@ are regular, and inside the folder of the projects once all links are followed.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path, PureWindowsPath
 from typing import IO, NamedTuple
@@ -36,6 +37,7 @@ __all__ = [
     "chunks_of",
     "config_folder",
     "entries_of",
+    "find_id",
     "find_sessions",
     "is_place",
     "is_text",
@@ -45,6 +47,8 @@ __all__ = [
     "project_folder",
     "session_files",
 ]
+
+log: logging.Logger = logging.getLogger("claudewire.store")
 
 CHUNK = 1 << 20
 """Bytes that are read at once: a file is never in memory as a whole."""
@@ -66,6 +70,31 @@ class SessionNotFound(StoreError):
     """No session on disk has this id, or several ids begin like it."""
 
     cause: Cause = Cause.SESSION_NOT_FOUND
+
+
+def find_id(id: str, ids: Iterable[str], where: str, advice: str) -> str:
+    """Return the id that is this one, or the only one that begins like it.
+
+    Args:
+        id: an id, or the beginning of one.
+        ids: those that there are.
+        where: where they are, such as "in the trash".
+        advice: what to do if there is none.
+
+    Raises:
+        SessionNotFound: there is none, or several begin like this.
+    """
+    found = {it for it in ids if id and it.startswith(id)}
+    if id in found:
+        return id
+    if len(found) > 1:
+        shown = ", ".join(sorted(found)[:5])
+        raise SessionNotFound(
+            f"Several sessions begin with {id!r} {where}: {shown}", advice="Say more of it."
+        )
+    if not found:
+        raise SessionNotFound(f"There is no session {id!r} {where}", advice=advice)
+    return found.pop()
 
 
 def config_folder(env: Mapping[str, str | None] | None = None) -> Path:
@@ -134,11 +163,6 @@ class Stamp(NamedTuple):
     size: int
     mtime_ns: int
 
-    @classmethod
-    def of(cls, path: str, found: os.stat_result) -> Stamp:
-        """Take it from what the system says about a file."""
-        return cls(path, found.st_ino, found.st_size, found.st_mtime_ns)
-
 
 class Found(NamedTuple):
     """A session on disk: its file, and those of its subagents."""
@@ -168,7 +192,7 @@ def find_sessions(root: Path) -> tuple[list[Found], list[Stamp]]:
             id = name.removesuffix(SUFFIX)
             if id.startswith("agent-"):
                 loose.append(stamp)
-            elif is_session_id(id):
+            elif _ID.fullmatch(id):
                 agents = tuple(agent_files(folders[id], str(root))) if id in folders else ()
                 sessions.append(Found(id, project, stamp, agents))
     return sessions, loose
@@ -178,8 +202,10 @@ def _folders(root: Path) -> Iterator[str]:
     try:
         with os.scandir(root) as found:
             yield from sorted(item.path for item in found if _is_folder(item, str(root)))
-    except OSError:
+    except FileNotFoundError:  # no CLI has been here yet
         return
+    except OSError as error:
+        raise _unreadable(root, error) from error
 
 
 def _is_folder(item: os.DirEntry[str], root: str) -> bool:
@@ -203,8 +229,10 @@ def _listed(folder: str, root: str) -> tuple[dict[str, Stamp], dict[str, str]]:
                         files[item.name] = stamp
                 elif _is_folder(item, root):
                     folders[item.name] = item.path
-    except OSError:  # it was removed just now, or is another user's
+    except FileNotFoundError:  # it was removed just now
         pass
+    except OSError as error:
+        log.warning("The sessions in %s are left out: %s", folder, error.strerror)
     return files, folders
 
 
@@ -214,15 +242,16 @@ def is_text(name: str) -> bool:
 
 
 def _stamp(item: os.DirEntry[str], root: str) -> Stamp | None:
-    if not is_text(item.name):
-        return None
+    path = item.path
     try:
-        if item.is_symlink() and not _leads_inside(item.path, root):
+        if not is_text(item.name) or (item.is_symlink() and not _leads_inside(path, root)):
             return None
         found = item.stat()
     except OSError:
         return None
-    return Stamp.of(item.path, found) if stat.S_ISREG(found.st_mode) else None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return Stamp(path, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
 def agent_files(folder: str, root: str) -> Iterator[Stamp]:

@@ -181,7 +181,8 @@ class Index:
         self._tool_output = tool_output
         self._mutex = threading.RLock()
         self._database: sqlite3.Connection | None = None
-        self._known: dict[str, tuple[bytes, SessionInfo]] = {}
+        self._stamps: dict[str, bytes] = {}
+        self._infos: dict[str, SessionInfo] | None = None
         self._looked = -FRESH
         self.has_fts: bool = True
         """Whether SQLite was built with FTS5; if not, searching reads the transcripts."""
@@ -265,7 +266,7 @@ class Index:
 
     def _remove(self) -> None:
         self.close()
-        self._known = {}
+        self._stamps, self._infos, self._looked = {}, None, -FRESH
         if self._path is not None:
             try:
                 for end in ("", "-wal", "-shm"):
@@ -278,21 +279,28 @@ class Index:
 
     def sessions(self) -> list[SessionInfo]:
         """Return what is known about all sessions on disk, after reading what is new."""
-        found, loose = find_sessions(self._root)
-        self._with(lambda database: self._update(database, found, loose))
-        self._looked = time.monotonic()
-        return [info for _, info in self._known.values()]
+        return self._with(lambda database: self._known(database, fresh=0.0))
+
+    def _known(self, database: sqlite3.Connection, fresh: float = FRESH) -> list[SessionInfo]:
+        self._look(database, fresh)
+        return list(self._all_infos(database).values())
+
+    def _look(self, database: sqlite3.Connection, fresh: float = FRESH) -> None:
+        """Read what is new on disk, unless the last look was so many seconds ago."""
+        if time.monotonic() - self._looked >= fresh:
+            self._update(database, *find_sessions(self._root))
+            self._looked = time.monotonic()
 
     def _update(
         self, database: sqlite3.Connection, found: Sequence[Found], loose: Sequence[Stamp]
     ) -> None:
         if loose:
             found = self._with_loose(database, found, loose)
-        if not self._known:
+        if not self._stamps:
             self._load(database)
         stamps = {it.main.path: _encode(it.stamps) for it in found}
-        changed = [it for it in found if self._stamps_of(it) != stamps[it.main.path]]
-        gone = self._known.keys() - stamps.keys()
+        changed = [it for it in found if self._stamps.get(it.main.path) != stamps[it.main.path]]
+        gone = self._stamps.keys() - stamps.keys()
         for batch in _batches(changed):
             check_cancelled()
             with _transaction(database):
@@ -309,14 +317,23 @@ class Index:
         if changed or gone:
             self._load(database)
 
-    def _stamps_of(self, found: Found) -> bytes | None:
-        known = self._known.get(found.main.path)
-        return None if known is None else known[0]
-
     def _load(self, database: sqlite3.Connection) -> None:
-        """Take over what the database has."""
-        rows = database.execute("SELECT path, stamps, info FROM sessions")
-        self._known = {path: (stamps, _info(info)) for path, stamps, info in rows}
+        """Take over what the database has; the rest is read when it is asked for."""
+        self._stamps = dict(database.execute("SELECT path, stamps FROM sessions"))
+        self._infos = None
+
+    def _all_infos(self, database: sqlite3.Connection) -> dict[str, SessionInfo]:
+        if self._infos is None:
+            rows = database.execute("SELECT path, info FROM sessions")
+            self._infos = {path: _info(info) for path, info in rows}
+        return self._infos
+
+    def _info_of(self, database: sqlite3.Connection, session: str) -> SessionInfo | None:
+        """Read what is known about a session; of thousands, a search needs few."""
+        if self._infos is not None:
+            return self._infos.get(session)
+        row = database.execute("SELECT info FROM sessions WHERE path = ?", (session,)).fetchone()
+        return None if row is None else _info(row[0])
 
     def _with_loose(
         self, database: sqlite3.Connection, found: Sequence[Found], loose: Sequence[Stamp]
@@ -349,7 +366,7 @@ class Index:
             return
         (_, main), *agents = files
         numbers = [id for id, _ in files]
-        if found.main.path in self._known:
+        if found.main.path in self._stamps:
             _forget_files(database, found.main.path, numbers)
         info = combine(
             found.id,
@@ -451,12 +468,12 @@ class Index:
 
     def search(self, query: Query, limit: int) -> list[Place]:
         """Find the places that fit best, after reading what is new."""
-        if time.monotonic() - self._looked >= FRESH:
-            self.sessions()
-        infos = [info for _, info in self._known.values()]
-        files = _projects(infos, query.project)
+        self._with(self._look)
+        files = None
+        if query.project is not None:
+            files = _in_project(self._with(self._known), query.project)
         if not self.has_fts:
-            return self._scan(query, limit, infos if files is None else files)
+            return self._scan(query, limit, self._with(self._known) if files is None else files)
         return self._with(lambda database: self._search(database, query, limit, files))
 
     def _search(
@@ -466,9 +483,10 @@ class Index:
         limit: int,
         files: Sequence[SessionInfo] | None,
     ) -> list[Place]:
+        self._look(database)
         self._read_texts(database)
         conditions = ["texts MATCH ?"]
-        values: list[Any] = [_expression(query, files, len(self._known))]
+        values: list[Any] = [_expression(query, files, len(self._stamps))]
         if query.since is not None:
             conditions.append("places.time >= ?")
             values.append(_utc(query.since))
@@ -486,7 +504,7 @@ class Index:
             )
         if newest is None or len(rows) < limit:
             rows = self._rows(database, conditions, values, limit)
-        return self._places(rows)
+        return list(self._places(database, rows))
 
     def _rows(
         self, database: sqlite3.Connection, conditions: list[str], values: list[Any], limit: int
@@ -501,13 +519,13 @@ class Index:
             (*values, max(0, min(limit, LARGEST))),
         ).fetchall()
 
-    def _places(self, rows: Iterable[tuple[Any, ...]]) -> list[Place]:
-        known = self._known
-        return [
-            Place(path, known[session][1], *place)
-            for path, session, *place in rows
-            if session in known
-        ]
+    def _places(
+        self, database: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]
+    ) -> Iterator[Place]:
+        for path, session, *place in rows:
+            info = self._info_of(database, session)
+            if info is not None:
+                yield Place(path, info, *place)
 
     def _read_texts(self, database: sqlite3.Connection) -> None:
         # The oldest first: of common words, the last lines are ranked.
@@ -600,9 +618,7 @@ def _folder_word(session: str) -> str:
     return f"f{checksum(os.path.dirname(session)):x}"
 
 
-def _projects(infos: Iterable[SessionInfo], project: str | None) -> list[SessionInfo] | None:
-    if project is None:
-        return None
+def _in_project(infos: Iterable[SessionInfo], project: str) -> list[SessionInfo]:
     wanted = project.casefold()
     return [info for info in infos if wanted in (info.cwd or info.folder).casefold()]
 

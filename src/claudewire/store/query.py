@@ -26,6 +26,7 @@ Role = Literal["user", "assistant", "tool"]
 _WORD = re.compile(
     r'(?P<minus>-?)(?:(?P<field>role|project|since|until|tool):)?(?:"(?P<phrase>[^"]*)"?|(?P<word>\S+))'
 )
+_EMPTY = ("role:", "project:", "since:", "until:", "tool:")
 _AGO = re.compile(r"(\d+)([hdw])")
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
@@ -65,8 +66,8 @@ def parse_query(text: str, now: datetime | None = None) -> Query:
     # SQLite takes a NUL for the end of the query, and no half of a surrogate pair.
     for found in _WORD.finditer(re.sub("[\0\ud800-\udfff]", " ", text)):
         value = found["phrase"] if found["word"] is None else found["word"]
-        if found["field"] is not None:
-            conditions[found["field"]] = value
+        if found["field"] is not None or value in _EMPTY:
+            _add_condition(conditions, found, value)
         elif _has_letters(value):
             is_beginning = found["word"] is not None and value.endswith("*")
             terms.append(Term(value.rstrip("*"), found["minus"] == "-", is_beginning))
@@ -77,6 +78,23 @@ def parse_query(text: str, now: datetime | None = None) -> Query:
             advice='Give at least one word, a "phrase", or tool:NAME.',
         )
     return query
+
+
+def _add_condition(conditions: dict[str, str], found: re.Match[str], value: str) -> None:
+    name = found["field"]
+    if name is None or not value:
+        raise StoreError(
+            f"{found[0]} has no value",
+            advice='Write it without a space, as in role:user, or "role" to search for the word.',
+        )
+    if found["minus"]:
+        raise StoreError(
+            f"{found[0]} is not possible: only words and phrases can be excluded",
+            advice="Leave out the minus, or the condition.",
+        )
+    if name in conditions:
+        raise StoreError(f"{name}: is there twice", advice="Give each condition once.")
+    conditions[name] = value
 
 
 def _has_letters(text: str) -> bool:

@@ -303,7 +303,7 @@ class Sessions:
         return await in_thread(self._blocking.trash)
 
     async def restore(self, id: str) -> SessionInfo:
-        """Take a session out of the trash, the last one with this id.
+        """Take a session out of the trash, the last one with this id or one that begins like it.
 
         Raises:
             StoreError: it is not in the trash, or there is one with this id again.
@@ -477,7 +477,8 @@ class Sessions:
         """Keep sessions that have not changed for so long, before the CLI deletes them.
 
         They are linked, or else copied, into a folder of their own inside `config_dir`, which the
-        CLI does not touch. `archived` lists them and `unarchive` brings one back.
+        CLI does not touch. What has grown since it was archived is archived again. `archived` lists
+        them and `unarchive` brings one back.
         """
         return await in_thread(self._blocking.archive, older_than=older_than)
 
@@ -486,7 +487,7 @@ class Sessions:
         return await in_thread(self._blocking.archived)
 
     async def unarchive(self, id: str) -> SessionInfo:
-        """Bring a session back from the archive.
+        """Bring a session back from the archive, by its id or the beginning of it.
 
         Raises:
             StoreError: it is not in the archive, or there is one with this id.

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .facts import SessionInfo
-from .files import SessionNotFound, StoreError, check_inside, loose_agents
+from .files import StoreError, check_inside, find_id, loose_agents
 from .writing import steps
 
 __all__ = ["Trash", "Trashed"]
@@ -87,15 +87,15 @@ class Trash:
         return found
 
     def find(self, id: str) -> Trashed:
-        """Return the last session with this id.
+        """Return the last session with this id, or with one that begins like it.
 
         Raises:
-            SessionNotFound: there is none.
+            SessionNotFound: there is none, or several begin like this.
         """
-        found = next((it for it in self.list() if it.id == id), None)
-        if found is None:
-            raise SessionNotFound(f"There is no session {id} in the trash")
-        return found
+        here = self.list()
+        advice = "trash() gives those that there are."
+        whole = find_id(id, (it.id for it in here), "in the trash", advice)
+        return next(it for it in here if it.id == whole)
 
     def restore(self, trashed: Trashed) -> None:
         """Move a session back. The caller holds its lock."""

@@ -213,6 +213,15 @@ class Steps:
         else:
             self._undo.append(path.unlink)
 
+    def renew(self, source: Path, path: Path, root: Path) -> None:
+        """Link or copy a file to where a shorter version of it may be, which is then replaced."""
+        if not path.exists():
+            self.keep(source, path, root)
+            return
+        draft = path.with_name(f".{uuid.uuid4().hex}.draft")
+        self.keep(source, draft, root)
+        os.replace(draft, path)
+
     def move(self, source: Path, path: Path) -> None:
         """Move a file or a folder."""
         self.folder(path.parent)
