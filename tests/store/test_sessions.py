@@ -960,6 +960,32 @@ def test_what_is_in_the_trash_or_the_archive_is_named_by_the_beginning_of_its_id
         blocking.restore(MAIN)
 
 
+def test_a_title_in_another_file_belongs_to_the_session_that_ends_there(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    writer = Writer(config)
+    writer.user("Hello", version="2.0.14")
+    writer.model("Hi", version="2.0.14")
+    other = Writer(config, PLAIN)
+    other.raw({"type": "summary", "summary": "A greeting", "leafUuid": writer.last})
+    info = blocking.info(MAIN)
+    assert (info.title, info.title_source) == ("A greeting", "summary")
+
+
+def test_deleting_a_session_of_a_moved_project_leaves_no_copy(
+    config: Path, blocking: BlockingSessions, tmp_path: Path
+) -> None:
+    conversation(config)
+    blocking.resume(MAIN, cwd=tmp_path)
+    blocking.rename(MAIN, "The newest")
+    assert len(blocking.list()) == 2
+    blocking.delete(MAIN)
+    assert blocking.list() == []
+    assert len(blocking.trash()) == 2
+    assert blocking.restore(MAIN).title == "The newest"
+    assert len(blocking.list()) == 1
+
+
 def test_a_limit_below_zero_gives_nothing(config: Path, blocking: BlockingSessions) -> None:
     conversation(config)
     conversation(config, PLAIN)

@@ -17,6 +17,9 @@ WORDS = {
     "cli=…": "--cli PATH",
     'cli="simulated"': "--cli simulated",
     "list() gives": "`claudewire sessions list` shows",
+    "archived() gives": "`claudewire sessions list --archived` shows",
+    "resume(id, cwd=…)": "--cwd DIR",
+    "(fork=True)": "(--fork)",
     "format=…": "--format",
 }
 """What the advice of the library is called on the command line."""

@@ -185,12 +185,15 @@ class BlockingSessions:
         Raises:
             StoreError: there is none, or several begin like this.
         """
+        # A moved project can leave a copy behind: the newest counts.
+        return self._with_status(self._copies(id)[-1:])[0]
+
+    def _copies(self, id: str) -> builtins.list[SessionInfo]:
+        """Return the session with this id, in each project that has it, the newest last."""
         infos = self._index.sessions()
         advice = "list() gives those that there are."
         whole = find_id(id, (info.id for info in infos), f"in {self.root}", advice)
-        # A moved project can leave a copy behind: the newest counts.
-        found = max((it for it in infos if it.id == whole), key=lambda info: info.modified)
-        return self._with_status([found])[0]
+        return sorted((it for it in infos if it.id == whole), key=lambda info: info.modified)
 
     def _with_status(self, infos: builtins.list[SessionInfo]) -> builtins.list[SessionInfo]:
         holders = who_runs((info.id for info in infos), self.config_dir)
@@ -282,16 +285,18 @@ class BlockingSessions:
             add_line(info.path, self.root, encode_line({**entry, "sessionId": info.id}))
 
     def delete(self, id: str) -> Trashed:
-        """Move a session and its subagents to the trash.
+        """Move a session and its subagents to the trash, out of each project that has a copy of it.
 
         Raises:
             StoreError: there is no such session, or a CLI has it open.
             CLIError: a session of this library has it open.
         """
-        info = self.info(id)
-        check_idle(info.id, self.config_dir, "deleted")
-        with exclusive(info.id, self.config_dir):
-            return self._trash.put(info)
+        *older, newest = self._copies(id)
+        check_idle(newest.id, self.config_dir, "deleted")
+        with exclusive(newest.id, self.config_dir):
+            for copy in older:
+                self._trash.put(copy)
+            return self._trash.put(newest)
 
     def trash(self) -> builtins.list[Trashed]:
         """Return what is in the trash, the last first."""

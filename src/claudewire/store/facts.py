@@ -73,7 +73,7 @@ class Noted(NamedTuple):
     boundaries: list[int]
     """The lines at which the conversation was compacted."""
     ends: list[int]
-    """The lines to which a title may belong that a CLI up to 1.0 has written into another file."""
+    """The lines to which a title may belong that a CLI up to 2.0 has written into another file."""
     titles: list[tuple[int, str]]
     """Such titles, with the line at which the conversation ended then."""
 
@@ -326,7 +326,7 @@ class FactsReader:
             calls.append(call)
 
     def _note_end(self, line: _Scanned) -> None:
-        if line.uuid is not None and (line.version or "").startswith("1."):
+        if line.uuid is not None and (line.version or "").startswith(("1.", "2.0.")):
             self._noted.ends.append(checksum(line.uuid))
 
     def _user(self, line: _Scanned) -> None:

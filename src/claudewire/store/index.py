@@ -48,7 +48,7 @@ log: logging.Logger = logging.getLogger("claudewire.store")
 
 T = TypeVar("T")
 
-VERSION = 5
+VERSION = 6
 """Of the tables below; an index with another one is made anew."""
 
 BUSY = 30.0
@@ -446,7 +446,7 @@ class Index:
                     _save(database, replace(info, parent=Path(parent[0]).stem))
 
     def _give_titles(self, database: sqlite3.Connection) -> None:
-        """Give sessions the titles that CLIs up to 1.0 have written into other files."""
+        """Give sessions the titles that CLIs up to 2.0 have written into other files."""
         rows = database.execute(
             "SELECT sessions.info, title FROM titles JOIN ends USING (line)"
             " JOIN files ON files.id = ends.file JOIN sessions ON sessions.path = files.path"

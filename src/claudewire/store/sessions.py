@@ -290,7 +290,7 @@ class Sessions:
         await in_thread(self._blocking.tag, id, tag)
 
     async def delete(self, id: str) -> Trashed:
-        """Move a session and its subagents to the trash.
+        """Move a session and its subagents to the trash, out of each project that has a copy of it.
 
         Raises:
             StoreError: there is no such session, or a CLI has it open.

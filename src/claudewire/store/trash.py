@@ -60,7 +60,7 @@ class Trash:
         main = Path(info.path)
         check_inside(main, self._root)
         now = time.time()
-        place = self._folder / f"{int(now * 1000)}-{info.id}"
+        place = self._folder / f"{int(now * 1_000_000)}-{info.id}"
         trashed = Trashed(info.id, info.folder, now, str(place))
         loose = list(loose_agents(main, self._root))
         with steps(f"The session {info.id} cannot be deleted") as step:

@@ -51,7 +51,7 @@ def _view() -> SessionView:
 @command.command("list", short_help="List conversations, the newest first.")
 @click.argument("text", required=False)
 @click.option("--project", metavar="DIR", help="Only those of this folder; . for this one.")
-@click.option("--since", metavar="TIME", help="Only since then: 2h, 3d, or 2026-11-17.")
+@click.option("--since", metavar="TIME", help="Only since then: 2h, 3d, 2w, or 2026-11-17.")
 @click.option("--tag", help="Only those with this tag.")
 @click.option("--running", is_flag=True, default=None, help="Only those that are open now.")
 @click.option("--waiting", is_flag=True, default=None, help="Only those that wait for a person.")
@@ -93,13 +93,14 @@ def _moment(text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
-        if text.endswith("d"):
-            return datetime.now(UTC) - timedelta(days=float(text[:-1]))
+        if text[-1:] in ("d", "w"):
+            days = float(text[:-1]) * (7 if text.endswith("w") else 1)
+            return datetime.now(UTC) - timedelta(days=days)
         if text[-1:] in ("h", "m", "s"):
             return datetime.now(UTC) - timedelta(seconds=DURATION.convert(text, None, None))
         moment = datetime.fromisoformat(text)
-    except (ValueError, OverflowError) as error:
-        advice = "Write 90m, 2h, 3d, or a date such as 2026-11-17."
+    except (ValueError, OverflowError, click.BadParameter) as error:
+        advice = "Write 90m, 2h, 3d, 2w, or a date such as 2026-11-17."
         raise CommandError(f"--since {text}: this is not a time.", advice=advice) from error
     return moment if moment.tzinfo else moment.astimezone()
 
