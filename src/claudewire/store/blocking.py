@@ -539,9 +539,10 @@ class BlockingSessions:
 
     def _is_archived(self, info: SessionInfo) -> bool:
         """Whether all of a session is in the archive, as it is now."""
-        kept, main = self._archived(info), Path(info.path)
+        kept = self._archived(info)
         if not kept.exists():
             return False
+        main = Path(info.path)
         # Looking for subagents takes long, and most sessions have none.
         files = session_files(main, self.root) if info.agents else {Path(main.name): main}
         return all(_is_kept(path, kept.parent / place) for place, path in files.items())
