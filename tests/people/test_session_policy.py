@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,63 @@ class Broken:
         self, tool_name: str, input: dict[str, Any], /, *, cwd: str | None = None
     ) -> Decision:
         raise RuntimeError("the rules are gone")
+
+
+# --- modes that the CLI takes by itself ----------------------------------------------------------
+
+
+@pytest.fixture
+def in_mode(tmp_path: Path) -> Callable[[str], dict[str, Any]]:
+    """Make a CLI start in the mode that is in its own settings, as 2.1.287 does without any."""
+
+    def made(mode: str) -> dict[str, Any]:
+        settings = {"permissions": {"defaultMode": mode}}
+        (tmp_path / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+        return {"env": {"CLAUDE_CONFIG_DIR": str(tmp_path)}, "cwd": tmp_path}
+
+    return made
+
+
+InMode = Callable[[str], dict[str, Any]]
+
+
+def modes_set(done: Played) -> list[str]:
+    requests = [line["request"] for line in done.spy.wrote if "request" in line]
+    return [it["mode"] for it in requests if it["subtype"] == "set_permission_mode"]
+
+
+@pytest.mark.parametrize("mode", ["auto", "bypassPermissions"])
+@pytest.mark.parametrize(
+    "decider",
+    [{"on_permission": person}, {"person": person}, {"policy": Policy(deny=["Bash(make:*)"])}],
+    ids=["handler", "person", "policy"],
+)
+async def test_a_mode_that_the_cli_takes_by_itself_passes_over_nothing_that_decides(
+    in_mode: InMode, mode: str, decider: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    done = await play(make, in_mode(mode), **decider)
+    assert "Not that" in done.text or "denies it" in done.text
+    assert modes_set(done) == ["default"]
+    assert f"The CLI started in the mode {mode}, in which it asks nobody" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("mode", "given"),
+    [
+        ("acceptEdits", {"person": person}),
+        ("plan", {"person": person}),
+        ("dontAsk", {"person": person}),
+        ("bypassPermissions", {}),
+        ("bypassPermissions", {"person": person, "accept_shadowed": True}),
+        ("auto", {"person": person, "permission_mode": "auto"}),
+        ("auto", {"person": person, "settings": {"permissions": {"defaultMode": "auto"}}}),
+    ],
+)
+async def test_any_other_mode_is_left_as_it_is(
+    in_mode: InMode, mode: str, given: dict[str, Any]
+) -> None:
+    done = await play(make, in_mode(mode), **given)
+    assert modes_set(done) == []
 
 
 # --- handlers that could never be called ---------------------------------------------------------

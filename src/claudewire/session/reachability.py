@@ -16,7 +16,7 @@ from ..people import ASK_TOOL, PLAN_TOOL, Inbox
 from ..policy import Explanation, Policy, ToolReach, explain, mode_in_settings, why_unreachable
 from .requests import people_of
 
-__all__ = ["check_reachable", "explain_options"]
+__all__ = ["check_reachable", "explain_options", "mode_of"]
 
 log: logging.Logger = logging.getLogger("claudewire.session")
 
@@ -43,12 +43,12 @@ def _rules(options: Options) -> dict[str, Any]:
     return {
         "allowed_tools": options.allowed_tools,
         "disallowed_tools": (*options.disallowed_tools, *options.deny),
-        "permission_mode": _mode(options),
+        "permission_mode": mode_of(options),
         "tools": options.builtin_tools if isinstance(options.builtin_tools, tuple) else None,
     }
 
 
-def _mode(options: Options) -> str | None:
+def mode_of(options: Options) -> str | None:
     """Return the mode that the CLI starts in, as far as the options say."""
     if options.permission_mode is not None:
         return options.permission_mode
@@ -108,7 +108,7 @@ def _why_no_policy(options: Options) -> str | None:
     given = "allow, ask and deny" if options.allow or options.ask or options.deny else "policy"
     if options.permission_prompts == "none":
         return f"{given} would never be asked: permission_prompts is none"
-    if (mode := _mode(options)) in ("dontAsk", "bypassPermissions"):
+    if (mode := mode_of(options)) in ("dontAsk", "bypassPermissions"):
         return (
             f"{given} would never be asked: in the mode {mode} the CLI decides "
             "by its own rules, which are allowed_tools and disallowed_tools"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .core import Core
     from .session import Session
 
-__all__ = ["RequestHandlers", "people_of", "refusal"]
+__all__ = ["RequestHandlers", "is_passed_over", "people_of", "refusal"]
 
 NOT_SERVED = "The application could not answer this request, so the answer is no."
 
@@ -197,6 +197,19 @@ def _check_reachable(options: Options) -> None:
     from .reachability import check_reachable
 
     check_reachable(options)
+
+
+def is_passed_over(options: Options, mode: str | None) -> bool:
+    """Whether the CLI has taken a mode by itself in which it asks no handler and no policy.
+
+    Some take it from a settings file. 2.1.287 starts in `auto` where nothing names a mode.
+    """
+    deciders = (options.policy, options.on_permission, options.person)
+    if mode not in ("auto", "bypassPermissions") or options.accept_shadowed or not any(deciders):
+        return False
+    from .reachability import mode_of
+
+    return mode_of(options) is None
 
 
 def _hooks_of(options: Options) -> Hooks | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -28,16 +29,20 @@ from ..wire import (
     Connection,
     InitializeResult,
     Role,
+    SetPermissionMode,
     parse_version,
 )
 from .events import SessionState
 from .link import Link
+from .requests import is_passed_over
 
 if TYPE_CHECKING:
     from .core import Core
     from .requests import RequestHandlers
 
 __all__ = ["failure_of", "options_to_resume", "start_cli"]
+
+log: logging.Logger = logging.getLogger("claudewire.session")
 
 
 async def start_cli(core: Core, handlers: RequestHandlers, options: Options) -> None:
@@ -199,6 +204,13 @@ async def _initialize(
     core.learn(info=info)
     await _check_options(core, link, options, older)
     handlers.check(info)
+    if is_passed_over(options, info.current_permission_mode):
+        log.warning(
+            "The CLI started in the mode %s, in which it asks nobody; it is set to default, because "
+            "the session has a handler or a policy. permission_mode names another",
+            info.current_permission_mode,
+        )
+        await core.request(SetPermissionMode("default"), seconds)
     await handlers.servers.restore()
     return info
 
