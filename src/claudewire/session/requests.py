@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .core import Core
     from .session import Session
 
-__all__ = ["RequestHandlers", "is_passed_over", "people_of", "refusal"]
+__all__ = ["RequestHandlers", "people_of", "refusal", "would_not_ask"]
 
 NOT_SERVED = "The application could not answer this request, so the answer is no."
 
@@ -199,13 +199,14 @@ def _check_reachable(options: Options) -> None:
     check_reachable(options)
 
 
-def is_passed_over(options: Options, mode: str | None) -> bool:
-    """Whether the CLI has taken a mode by itself in which it asks no handler and no policy.
+def would_not_ask(options: Options, mode: str | None) -> bool:
+    """Whether the CLI has taken a mode by itself in which it allows tools and asks nobody.
 
-    Some take it from a settings file. 2.1.287 starts in `auto` where nothing names a mode.
+    It takes it from its settings files; 2.1.287 starts in `auto` where they name none.
     """
-    deciders = (options.policy, options.on_permission, options.person)
-    if mode not in ("auto", "bypassPermissions") or options.accept_shadowed or not any(deciders):
+    if mode not in ("auto", "bypassPermissions") or options.accept_shadowed:
+        return False
+    if options.permission_prompts == "none":
         return False
     from .reachability import mode_of
 

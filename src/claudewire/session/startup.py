@@ -34,7 +34,7 @@ from ..wire import (
 )
 from .events import SessionState
 from .link import Link
-from .requests import is_passed_over
+from .requests import would_not_ask
 
 if TYPE_CHECKING:
     from .core import Core
@@ -204,11 +204,11 @@ async def _initialize(
     core.learn(info=info)
     await _check_options(core, link, options, older)
     handlers.check(info)
-    if is_passed_over(options, info.current_permission_mode):
+    if would_not_ask(options, info.current_permission_mode):
         log.warning(
-            "The CLI started in the mode %s, in which it asks nobody; it is set to default, because "
-            "the session has a handler or a policy. permission_mode names another",
-            info.current_permission_mode,
+            "The CLI started in the mode %s, in which it asks nobody, and is set to default. If "
+            "that mode is wanted, name it: permission_mode=%r",
+            *(info.current_permission_mode, info.current_permission_mode),
         )
         await core.request(SetPermissionMode("default"), seconds)
     await handlers.servers.restore()
