@@ -248,7 +248,7 @@ class Stage:
             )
             return bool(found)
 
-        await until(look, 3 * SOON)
+        await until(look)
         return found[0]
 
 
