@@ -53,7 +53,7 @@ def test_the_program_answers_as_the_page_says(folder: Path) -> None:
     assert "it was killed" in run(COMMANDS[-1], folder)
 
 
-@pytest.mark.parametrize("tool", ["node", "go"])
+@pytest.mark.parametrize("tool", ["node", "go", "bash"])
 def test_the_test_of_the_page_passes(folder: Path, tool: str) -> None:
     if shutil.which(tool) is None:
         pytest.skip(f"There is no {tool}")

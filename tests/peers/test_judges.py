@@ -1,6 +1,6 @@
 """Clients that nobody here wrote judge the simulated CLI: an editor's adapter, older SDKs, tools.
 
-`scripts/peers --judges` installs them, and CI does not. They are run in a cage.
+`scripts/peers` installs them. They are run in a cage.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from claudewire.transport import Transport
 PEERS = Path(__file__).parents[2] / ".tools" / "peers"
 NPM, PIP = PEERS / "npm_judges" / "node_modules", PEERS / "pip_judges" / "bin"
 SIMULATED = Path(sysconfig.get_path("scripts")) / "claudewire-sim"
-PATIENCE = 60
+PATIENCE = 240
+"""In seconds. One of the examples takes fifty, mostly in waits of its own."""
 
 SCENARIO = """
 default = "Hello, you said {prompt}"
@@ -58,7 +59,7 @@ def wanted(folder: Path) -> None:
     if (reason := Cage.unavailable()) is not None:
         pytest.skip(f"No cage: {reason}")
     if not (folder / ".installed").exists():
-        pytest.skip("a judge is not installed; scripts/peers --judges does it")
+        pytest.skip("a judge is not installed; scripts/peers does it")
 
 
 @pytest.fixture
@@ -164,7 +165,8 @@ def test_an_editor_denies_and_cancels(editor: ACPClient, cage: Cage) -> None:
 
 # --- the official Python SDK's own tests and examples ---------------------------------------------
 
-SOURCE = PEERS / "sdk_source"
+SOURCE, CHECKOUT = PEERS / "sdk_source", PEERS / "sdk_checkout"
+NO_CHECKOUT = "no checkout of the SDK was given to scripts/peers"
 SDK_SCENARIO = Path(__file__).with_name("sdk_scenario.py")
 
 
@@ -176,18 +178,20 @@ def source(tmp_path: Path) -> Iterator[Cage]:
     (tmp_path / "claude").symlink_to(SIMULATED)
     env = {
         "CLAUDEWIRE_SIM_SCENARIO": f"{SDK_SCENARIO}:script",
+        "PYTHONPATH": str(SOURCE / "src"),
         "PATH": f"{tmp_path}:/usr/local/bin:/usr/bin:/bin",
     }
     with Cage(env=env) as opened:
-        for part in ("e2e-tests", "examples", ".claude"):
-            if (SOURCE / part).exists():
-                shutil.copytree(SOURCE / part, opened.work / part)
+        shutil.copytree(SOURCE / "examples", opened.work / "examples")
+        for part in ("e2e-tests", ".claude"):
+            if (CHECKOUT / part).exists():
+                shutil.copytree(CHECKOUT / part, opened.work / part)
         yield opened
 
 
 def test_the_end_to_end_tests_of_the_official_sdk_pass(source: Cage) -> None:
     if not (source.work / "e2e-tests").exists():
-        pytest.skip("a judge is not installed: no checkout of the SDK was given to scripts/peers")
+        pytest.skip(NO_CHECKOUT)
     pytest_alone = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
     out = run(source, PIP / "python", *pytest_alone, source.work / "e2e-tests")
     assert "42 passed" in out
@@ -240,7 +244,7 @@ def test_the_example_with_a_budget_ends_as_with_the_real_cli(source: Cage) -> No
 @pytest.mark.parametrize("example", ["filesystem_agents.py", "setting_sources.py all"])
 def test_an_example_reads_the_files_of_its_project(example: str, source: Cage) -> None:
     if not (source.work / ".claude").exists():
-        pytest.skip("a judge is not installed: no checkout of the SDK was given to scripts/peers")
+        pytest.skip(NO_CHECKOUT)
     name, *words = example.split()
     out = run(source, PIP / "python", source.work / "examples" / name, *words)
     assert facts(out, "test-agent", "commit") != []

@@ -359,6 +359,7 @@ CASES: dict[str, Case] = {
     "conversation compacted": Case(["One.", "In short."], then("/compact")),
     "cost asked for": Case(["One."], then("/cost")),
     "context asked for": Case(["One."], then("/context")),
+    "command for a terminal": Case(["One."], then("/help me")),
     "command that does not exist": Case(["One.", "Two."], then("/nonsense now")),
     "note and a person's prompt": Case(["One."], leave_a_note),
     "three turns": Case(["One.", COMMAND, "Two.", THOUGHT], then("Again.", "Think.")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
@@ -20,9 +21,10 @@ from claudewire.simulator.simulation import Simulation
 
 @pytest.fixture(autouse=True)
 def _signals_stay() -> Iterator[None]:
-    before = signal.getsignal(signal.SIGTERM)
+    before = {it: signal.getsignal(it) for it in (signal.SIGTERM, signal.SIGHUP)}
     yield
-    signal.signal(signal.SIGTERM, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
@@ -71,15 +73,15 @@ def test_a_fault_is_carried_out_by_the_system(
 class Signalled(Host):
     """Is told to end as soon as it serves."""
 
-    error: BaseException = Terminated()
+    error: BaseException = Terminated(signal.SIGTERM)
 
     def serve_until_exit(self) -> int:
         self.engine.start()
         raise self.error
 
 
-def engine_in(folder: Path) -> Engine:
-    env = {"HOME": str(folder), "CLAUDE_CONFIG_DIR": str(folder / ".claude")}
+def engine_in(folder: Path, **more: str) -> Engine:
+    env = {"HOME": str(folder), "CLAUDE_CONFIG_DIR": str(folder / ".claude"), **more}
     words = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
     made = Simulation.from_env(env).engine(words, cwd=str(folder), env=env, clock=time.monotonic)
     assert isinstance(made, Engine)
@@ -87,7 +89,12 @@ def engine_in(folder: Path) -> Engine:
 
 
 @pytest.mark.parametrize(
-    ("error", "status"), [(Terminated(), process.TERMINATED), (KeyboardInterrupt(), 0)]
+    ("error", "status"),
+    [
+        (Terminated(signal.SIGTERM), 143),
+        (Terminated(signal.SIGHUP), 129),
+        (KeyboardInterrupt(), 0),
+    ],
 )
 def test_a_signal_ends_it_with_the_status_of_the_real_cli(
     tmp_path: Path, error: BaseException, status: int
@@ -95,6 +102,31 @@ def test_a_signal_ends_it_with_the_status_of_the_real_cli(
     host = Signalled(engine_in(tmp_path))
     host.error = error
     assert host.run() == status
+
+
+PAUSE = """
+[[turn]]
+steps = [{ use = "Read", input = { file_path = "a" }, seconds = 60, result = "b" }]
+"""
+
+
+def test_sigint_during_a_tool_reports_that_the_turn_was_interrupted(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "s.toml").write_text(PAUSE, encoding="utf-8")
+    host = Signalled(engine_in(tmp_path, CLAUDEWIRE_SIM_SCENARIO=str(tmp_path / "s.toml")))
+    host.error = KeyboardInterrupt()
+    host.engine.feed(b'{"type":"user","message":{"role":"user","content":"go"}}\n')
+    assert host.run() == 0
+    *_, told, result = map(json.loads, capfd.readouterr().out.splitlines())
+    assert "[Request interrupted by user for tool use]" in str(told)
+    assert result["subtype"] == "error_during_execution"
+
+
+def test_a_program_that_nohup_has_started_outlives_its_terminal(tmp_path: Path) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    Signalled(engine_in(tmp_path)).run()
+    assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
 
 def test_what_the_transcript_still_has_to_say_is_written_after_a_signal(tmp_path: Path) -> None:
@@ -146,3 +178,11 @@ def test_an_option_that_the_cli_does_not_know_ends_it_at_once(
 ) -> None:
     assert exit_of(["--no-such-option"]) == 1
     assert "--no-such-option" in capfd.readouterr().err
+
+
+def test_what_nobody_reads_is_lost_without_an_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    process.write(writing, b"one")
+    process.write(writing, b"two")
+    os.close(writing)

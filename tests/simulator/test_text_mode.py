@@ -227,3 +227,11 @@ def test_the_program_does_not_wait_for_a_terminal(tmp_path: Path) -> None:
         os.close(terminal)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.startswith(b"(simulation)")
+
+
+def test_a_prompt_of_more_than_ten_megabytes_is_refused() -> None:
+    most = b"x" * 10 * 1024 * 1024
+    assert run_text(answer, "-p", stdin=most).status == 0
+    refused = run_text(answer, "-p", stdin=most + b"x")
+    assert (refused.status, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("Error: piped stdin input exceeds 10MB.")

@@ -311,6 +311,16 @@ async def test_costs_and_context_are_printed_and_kept(tmp_path: Path) -> None:
     assert [it["commandRun"]["command"] for it in kept] == ["usage", "usage", "context"]
 
 
+async def test_a_command_for_a_terminal_is_not_available(tmp_path: Path) -> None:
+    heard = await talked(tmp_path, "/help me")
+    (result,) = only(heard, ResultMessage)
+    assert result.result == "/help isn't available in this environment."
+    assert (result.ok, result.local_command, result.num_turns) == (True, None, 0)
+    typed, printed = linked(files(tmp_path)[0])
+    assert typed["content"] == "/help me"
+    assert printed["commandOutcome"] == {"kind": "unavailable_headless"}
+
+
 async def test_a_prompt_that_a_hook_blocks_is_not_kept(tmp_path: Path) -> None:
     env = {"CLAUDE_CONFIG_DIR": str(tmp_path / "config")}
     no = HookOutput(decision="block", reason="No.")

@@ -1,8 +1,12 @@
-"""The commands that the CLI carries out itself: /clear, /compact, /context, /cost."""
+"""The commands that the CLI carries out itself: /clear, /compact, /context, /cost.
+
+Others that it has need a terminal, and it says so.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from ..wire import (
@@ -29,13 +33,16 @@ class _LocalOutput(AssistantMessage, tag="assistant", kw_only=True):
 
     local_command_source: str | None = None
     local_command_run: Any = None
+    local_command_outcome: Any = None
 
 
-def command_of(chat: Chat) -> tuple[str, Command, str] | None:
-    """The command that a prompt calls, under its own name, and what follows it."""
+def command_of(chat: Chat) -> tuple[str | None, Command, str] | None:
+    """The command that a prompt calls, its name for the result, and what follows it."""
     if chat.prompt is None or not chat.text.startswith("/"):
         return None
     word, _, arguments = chat.text[1:].partition(" ")
+    if word in INTERACTIVE:
+        return None, _refuse, arguments
     command = BUILT_IN.get(ALIASES.get(word, word))
     return None if command is None else (word, command, arguments.strip())
 
@@ -118,6 +125,26 @@ async def _cost(engine: Engine, chat: Chat, arguments: str, announce: Callable[[
     _print(engine, chat, "usage", arguments, "\n".join(lines), announce)
 
 
+async def _refuse(engine: Engine, chat: Chat, arguments: str, announce: Callable[[], None]) -> None:
+    """Say that a command needs a terminal."""
+    announce()
+    text = f"{chat.text.partition(' ')[0]} isn't available in this environment."
+    printed, outcome = f"<local-command-stdout>{text}</local-command-stdout>", {"kind": UNAVAILABLE}
+    keep = partial(engine.transcript.system, "local_command", level="info", isMeta=False)
+    keep(content=chat.text)
+    keep(content=printed, commandOutcome=outcome)
+    chat.last_text = text
+    engine.send(
+        _LocalOutput(
+            message=synthetic_message(TextBlock(text), "end_turn", None),
+            timestamp=timestamp(),
+            local_command_source=printed,
+            local_command_outcome=outcome,
+            **engine.session.stamp(),
+        )
+    )
+
+
 def _print(
     engine: Engine, chat: Chat, name: str, arguments: str, text: str, announce: Callable[[], None]
 ) -> None:
@@ -146,7 +173,20 @@ def _print_to_transcript(engine: Engine, name: str, arguments: str, text: str) -
     )
 
 
-ALIASES = {"reset": "clear", "new": "clear", "usage": "cost"}
+ALIASES = {"reset": "clear", "new": "clear", "usage": "cost", "stats": "cost"}
+
+UNAVAILABLE = "unavailable_headless"
+
+_NAMES = """
+    add-dir allowed-tools bashes branch btw bug checkpoint chrome continue copy desktop
+    diff exit export extra-usage feedback help hooks ide install-github-app
+    install-slack-app keybindings login logout memory mobile passes permissions plan
+    plugin privacy-settings quit release-notes remote-control resume rewind sandbox skills
+    status statusline tasks terminal-setup theme upgrade vim
+"""
+
+INTERACTIVE = frozenset(_NAMES.split())
+"""What the CLI answers in a terminal only."""
 
 BUILT_IN: dict[str, Command] = {
     "clear": _clear,

@@ -60,6 +60,11 @@ DO_NOT_ASK = (
 )
 NEEDS_APPROVAL = "This command requires approval"
 CLOSED = "Tool permission request failed: AbortError: Stream closed"
+INVALID = (
+    "The canUseTool callback returned an invalid permission result. Expected {behavior: 'allow', "
+    "updatedInput?: object} or {behavior: 'deny', message: string}. updatedPermissions may hold at "
+    "most 4096 updates, rules and directories in all."
+)
 NO_INPUT = (
     "The canUseTool callback returned an invalid permission result: updatedInput is required "
     "when behavior is allow"
@@ -350,8 +355,7 @@ def _take(engine: Engine, answer: Any, input: dict[str, Any]) -> Decision:
         message = answer.message or "Permission denied"
         return Decision(False, input, message, source="user_reject")
     if not isinstance(answer, PermissionResultAllow):
-        text = "canUseTool callback returned an invalid permission result"
-        return Decision(False, input, text)
+        return Decision(False, input, INVALID)
     if answer.updated_input is None and engine.session.persona.needs_updated_input:
         return Decision(False, input, NO_INPUT)
     for update in answer.updated_permissions or ():

@@ -7,6 +7,7 @@ import select
 import signal
 import sys
 from collections import deque
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 
@@ -21,10 +22,6 @@ __all__ = ["run"]
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
-TERMINATED = 143
-"""The status of the real CLI after SIGTERM; after SIGINT it is 0."""
-
-
 NO_FOLDER = (
     b"The current directory no longer exists (it was deleted or moved). "
     b"Start Claude Code from an existing directory.\n"
@@ -32,12 +29,16 @@ NO_FOLDER = (
 
 
 class Terminated(BaseException):
-    """SIGTERM has come."""
+    """SIGTERM or SIGHUP has come."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.status: int = 128 + number
 
 
-def terminate(*_: object) -> None:
+def terminate(number: int, frame: object) -> None:
     """Exit, from wherever the program is."""
-    raise Terminated
+    raise Terminated(number)
 
 
 class Host:
@@ -59,20 +60,30 @@ class Host:
     def run(self) -> int:
         """Serve until the CLI exits, or is told to."""
         signal.signal(signal.SIGTERM, terminate)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as under nohup
+            signal.signal(signal.SIGHUP, terminate)
         try:
             return self.serve_until_exit()
-        except Terminated:
-            return self.give_up(TERMINATED)
+        except Terminated as told:
+            return self.give_up(told.status)
         except KeyboardInterrupt:
-            return self.give_up(0)
+            return self.interrupt()
         finally:
             self.engine.close()
 
-    def give_up(self, status: int) -> int:
+    def interrupt(self) -> int:
+        """Report the running turn as interrupted, and exit."""
+        self.engine.prompts.clear()
+        # A turn that was just being played has seen the signal itself, and is over.
+        with suppress(RuntimeError):
+            self.engine.stop_turn()
+        return self.give_up(0, (actions.Append, actions.Write))
+
+    def give_up(self, status: int, kinds: tuple[type, ...] = (actions.Append,)) -> int:
         """Keep what has to be kept, and exit with this status."""
         self.engine.transcript.close()
         for action in self.engine.take():
-            if isinstance(action, actions.Append):
+            if isinstance(action, kinds):
                 self.do(action)
         return status
 
@@ -169,8 +180,7 @@ def misbehave(action: Action) -> None:
     elif isinstance(action, actions.Kill):
         die(action.signal)
     elif isinstance(action, actions.CloseOutput):
-        # Not closed: the next file to be opened would become stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+        discard(STDOUT)
     elif isinstance(action, actions.IgnoreTermination):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     elif isinstance(action, actions.LeaveGrandchild):
@@ -201,10 +211,21 @@ def leave_process(name: str, seconds: float, *, detached: bool = False) -> None:
 
 
 def write(fd: int, data: bytes) -> None:
-    """Write everything."""
+    """Write everything. If the reader is gone, the CLI goes on, as the real one does."""
     view = memoryview(data)
-    while view:
-        view = view[os.write(fd, view) :]
+    try:
+        while view:
+            view = view[os.write(fd, view) :]
+    except BrokenPipeError:
+        discard(fd)
+
+
+def discard(fd: int) -> None:
+    """Lose what is written from now on."""
+    # Not closed: the next file to be opened would take its place.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, fd)
+    os.close(nowhere)
 
 
 def open_streams() -> None:
@@ -239,10 +260,7 @@ def run(argv: list[str]) -> None:
         write(STDOUT, engine.stdout.encode())
         write(STDERR, engine.stderr.encode())
         sys.exit(engine.status)
-    try:
-        sys.exit(Host(engine, log).run())
-    except BrokenPipeError:
-        os._exit(1)  # the reader is gone; there is nothing left to flush
+    sys.exit(Host(engine, log).run())
 
 
 def _wrap(words: list[str]) -> int:

@@ -23,6 +23,13 @@ STDIN = "stdin"
 PATIENCE = 3.0
 """Seconds that the CLI waits for the first byte of stdin, as many programs leave it open."""
 
+MOST = 10 * 1024 * 1024
+"""Bytes that the CLI takes from stdin."""
+
+TOO_MUCH = (
+    "Error: piped stdin input exceeds 10MB. Pass large content as a file path in your prompt "
+    "instead."
+)
 NO_DATA = (
     "Warning: no stdin data received in 3s, proceeding without it. If piping from a slow command, "
     "redirect stdin explicitly: < /dev/null to skip, or wait longer."
@@ -68,6 +75,10 @@ class TextProcess(SimulatedProcess):
             return
         with suppress(Died):
             self._input += data
+            if len(self._input) > MOST:
+                self.warn(TOO_MUCH)
+                self.exit(1)
+                return
             self.resume(Answer(STDIN, None))
             if not data:
                 self._submit()

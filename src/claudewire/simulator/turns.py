@@ -101,7 +101,7 @@ async def _play(engine: Engine, chat: Chat, scenario: Scenario) -> EndTurn:
 
 
 async def _command(
-    engine: Engine, chat: Chat, name: str, command: Command, arguments: str
+    engine: Engine, chat: Chat, name: str | None, command: Command, arguments: str
 ) -> EndTurn:
     """Carry out a command of the CLI itself."""
     engine.session.prompt_id = new_uuid()
@@ -372,7 +372,8 @@ def _interrupted(chat: Chat) -> EndTurn:
     elif chat.engine.manner.stops:
         chat.model.text(words)  # the model has to stop, or the turn would not end
         chat.model.close("end_turn")
-    error = f"[ede_diagnostic] result_type=user stop_reason={chat.model.stop_reason}"
+    reason = chat.model.stop_reason
+    error = f"[ede_diagnostic] result_type=user last_content_type=n/a stop_reason={reason}"
     reason = ABORTED[0] if tool is None else ABORTED[1]
     return EndTurn("error_during_execution", error, reason)
 
