@@ -248,7 +248,7 @@ class Stage:
             )
             return bool(found)
 
-        await until(look)
+        await until(look, 3 * SOON)
         return found[0]
 
 
