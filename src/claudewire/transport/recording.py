@@ -55,7 +55,10 @@ LONGEST = 32 * 2**20
 """Bytes of a line that are recorded; of a longer one, only the beginning. It has to be kept in
 memory until it ends, and looking for secrets in it takes seconds."""
 MUCH = 8 * 1024
-"""Bytes that are recorded in a thread."""
+"""Bytes that are recorded in a thread, so many at a time."""
+PAUSE = 0.0001
+"""Seconds between them. Without a pause, the event loop waits for the interpreter after each of its
+system calls until the thread is made to give it up, which takes 5 ms."""
 
 Direction = Literal[">", "<", "!"]
 _DIRECTIONS: tuple[Direction, ...] = (">", "<", "!")
@@ -478,7 +481,7 @@ class RecordingTransport:
             if not data:
                 self._record(partial(self._recorder.end, direction))
             elif b"\n" in data and self._recorder._unfinished(direction) + len(data) > MUCH:
-                await self._record_in_thread(self._feeding(direction, data))
+                await self._record_in_thread(direction, data)
             else:
                 self._record_data(direction, data)
         # Only now, so that nothing is lost if this was cancelled before.
@@ -504,16 +507,17 @@ class RecordingTransport:
         self._run_steps()
         self._check()
 
-    async def _record_in_thread(self, step: Callable[[], None]) -> None:
+    async def _record_in_thread(self, direction: Direction, data: bytes) -> None:
         self._check()
+        pieces = [data[start : start + MUCH] for start in range(0, len(data), MUCH)]
         with self._lock:
-            self._steps.append(step)
+            self._steps += [self._feeding(direction, it) for it in pieces]
             is_running, self._is_in_thread = self._is_in_thread, True
         if not is_running:
-            await compute_in_thread(self._run_steps, limiter=self._limiter)
+            await compute_in_thread(partial(self._run_steps, PAUSE), limiter=self._limiter)
         self._check()
 
-    def _run_steps(self) -> None:
+    def _run_steps(self, pause: float = 0) -> None:
         while True:
             with self._lock:
                 if not self._steps:
@@ -524,3 +528,5 @@ class RecordingTransport:
                 step()
             except BaseException as error:
                 self._failure = self._failure or error
+            if pause:
+                time.sleep(pause)
