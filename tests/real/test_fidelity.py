@@ -70,11 +70,16 @@ async def test_the_simulated_cli_speaks_as_the_real_one_does(name: str, tmp_path
     if (reason := why_not(NEWEST)) is not None:
         pytest.skip(reason)
     case = CASES[name]
-    real = await with_real_cli(case)
     simulated = await with_simulated_cli(case, tmp_path)
-
-    found = differences(shape(real.events), shape(simulated.events))
-    assert found | transcript_differences(real.kept, simulated.kept) == known(name)
+    # What differs has to differ twice: the words about an interruption while a person was asked
+    # were seen to vary, once in more than fifty times.
+    for _ in range(2):
+        real = await with_real_cli(case)
+        found = differences(shape(real.events), shape(simulated.events))
+        found |= transcript_differences(real.kept, simulated.kept)
+        if found == known(name):
+            break
+    assert found == known(name)
     assert simulated.status == real.status
     assert unreadable(real.events) == unreadable(simulated.events) == []
 
