@@ -877,11 +877,8 @@ async def test_old_sessions_are_archived_before_the_cli_deletes_them(
         await sessions.unarchive(PLAIN)
 
 
-def test_where_links_are_not_possible_the_archive_has_copies(
-    config: Path, blocking: BlockingSessions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    writer = conversation(config)
-    age(writer, OLD)
+def refuse_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no transcript be linked."""
     link = os.link
 
     def refuse(source: object, target: object) -> None:
@@ -890,6 +887,14 @@ def test_where_links_are_not_possible_the_archive_has_copies(
         link(source, target)  # type: ignore[arg-type]
 
     monkeypatch.setattr(os, "link", refuse)
+
+
+def test_where_links_are_not_possible_the_archive_has_copies(
+    config: Path, blocking: BlockingSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = conversation(config)
+    age(writer, OLD)
+    refuse_links(monkeypatch)
     blocking.archive()
     (info,) = blocking.archived()
     assert Path(info.path).stat().st_ino != writer.path.stat().st_ino
@@ -901,14 +906,7 @@ def test_an_archived_copy_is_renewed_once_its_session_has_grown(
 ) -> None:
     writer = conversation(config)
     age(writer, OLD)
-    link = os.link
-
-    def refuse(source: object, target: object) -> None:
-        if str(source).endswith(".jsonl"):
-            raise OSError
-        link(source, target)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(os, "link", refuse)
+    refuse_links(monkeypatch)
     blocking.archive()
     (before,) = blocking.archived()
     writer.user("One more thing")

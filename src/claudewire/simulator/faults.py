@@ -368,7 +368,21 @@ class IgnoreSIGTERM(AtFrame):
         return [IgnoreTermination()]
 
 
-class Grandchild(AtFrame):
+class Survivor(AtFrame):
+    """A process is left behind.
+
+    Args:
+        seconds: how long it lives.
+        at: before which frame it is started.
+    """
+
+    def __init__(self, seconds: float = 60, at: int = 1) -> None:
+        super().__init__(at)
+        _check_seconds(seconds)
+        self.seconds = seconds
+
+
+class Grandchild(Survivor):
     """A process keeps stdout open after the CLI's exit: finds reading to the end without a limit.
 
     Its process id is written to stderr: `claudewire-sim: grandchild 1234`. In memory there is no
@@ -379,17 +393,12 @@ class Grandchild(AtFrame):
         at: before which frame it is started.
     """
 
-    def __init__(self, seconds: float = 60, at: int = 1) -> None:
-        super().__init__(at)
-        _check_seconds(seconds)
-        self.seconds = seconds
-
     def happen(self) -> list[Action]:
         """Start it."""
         return [LeaveGrandchild(self.seconds)]
 
 
-class LeftoverShell(AtFrame):
+class LeftoverShell(Survivor):
     """A tool's shell, in a session of its own, outlives the CLI: finds ending its group alone.
 
     Real CLIs leave them when they are killed, and older ones also when they exit. Its process id is
@@ -399,11 +408,6 @@ class LeftoverShell(AtFrame):
         seconds: how long it lives.
         at: before which frame it is started.
     """
-
-    def __init__(self, seconds: float = 60, at: int = 1) -> None:
-        super().__init__(at)
-        _check_seconds(seconds)
-        self.seconds = seconds
 
     def happen(self) -> list[Action]:
         """Start it."""
