@@ -48,17 +48,6 @@ class Mutation:
     changed: bytes = field(repr=False)
     """The file with the change."""
 
-    @property
-    def package(self) -> str:
-        return package_of(self.identity.file)
-
-    def __str__(self) -> str:
-        it = self.identity
-        return (
-            f"{it.file}:{self.line} {it.function} [{it.operator}]\n"
-            f"    - {it.before}\n    + {it.after}"
-        )
-
 
 def package_of(file: str) -> str:
     """Return the package of a file, or a module of the top level: `wire`, `content`."""

@@ -3,6 +3,8 @@
 scripts/mutate --map
 scripts/mutate --count 200 --seed 1
 scripts/mutate --seed 1 --again --tests tests/people/test_inbox.py
+
+Each result is kept at once. The same command goes on where the last one was interrupted.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from functools import cached_property, partial
 from pathlib import Path
@@ -25,7 +27,7 @@ from typing import Literal, NamedTuple, get_args
 
 from mutation import KEPT, ROOT, SOURCE, judged
 from mutation.coverage_map import IGNORED, CoverageMap, file_of, make_map
-from mutation.mutations import Identity, Mutation, mutations, packages, sample
+from mutation.mutations import Identity, Mutation, mutations, package_of, packages, sample
 from mutation.operators import OPERATORS
 from mutation.sandbox import Finished, Sandbox
 from mutation.server import NO_TESTS, NOT_SWAPPED, Server, is_swappable
@@ -46,34 +48,49 @@ NEAR = Stage(100, 10.0)
 NEAR_ANEW = Stage(25, 10.0)
 """The same where a new process is needed, which has to import the files of these tests."""
 
-WIDE = 300.0
+WIDE = 100.0
 """What survives that is tried with all tests of the line, up to so many measured seconds."""
+
+BOUND = 300.0
+"""Seconds for a mutation. What is not decided then is neither killed nor a survivor."""
 
 HANG = 30.0
 """Seconds for one test, unless it is known to take long: it hangs."""
 
-Status = Literal["killed", "timeout", "survived", "no test"]
+Status = Literal["killed", "timeout", "survived", "no test", "undecided"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 Run = Callable[[Sequence[str]], tuple[Status, str]]
-"""Runs tests, and says what became of the change, and by which test."""
+"""Runs tests, and says what became of the change, and which test was begun last."""
 
 
 class Result(NamedTuple):
     """What became of a mutation."""
 
-    mutation: Mutation
+    identity: Identity
+    line: int
     status: Status
     tests: int
     """How many the last run had, which for a survivor is the widest."""
     possible: int
     """How many run the line, or what is near it."""
     by: str
-    """The test that failed."""
+    """The test that failed, or was begun last."""
 
     @property
-    def survived(self) -> bool:
-        return self.status in ("survived", "no test")
+    def killed(self) -> bool:
+        return self.status in ("killed", "timeout")
+
+    @property
+    def package(self) -> str:
+        return package_of(self.identity.file)
+
+    def __str__(self) -> str:
+        it = self.identity
+        return (
+            f"{it.file}:{self.line} {it.function} [{it.operator}]\n"
+            f"    - {it.before}\n    + {it.after}"
+        )
 
 
 # --- one mutation --------------------------------------------------------------------------------
@@ -83,12 +100,19 @@ class Trial:
     """Tries mutations in a sandbox of its own."""
 
     def __init__(
-        self, sandbox: Sandbox, tests: CoverageMap, extra: Sequence[str] = (), wide: float = WIDE
+        self,
+        sandbox: Sandbox,
+        tests: CoverageMap,
+        extra: Sequence[str] = (),
+        wide: float = WIDE,
+        bound: float = BOUND,
     ) -> None:
         self._sandbox = sandbox
         self._tests = tests
         self._extra = extra
         self._wide = Stage(math.inf, wide)
+        self._bound = bound
+        self._end = 0.0
         self._list = sandbox.folder.parent / "tests"
         self._running = sandbox.folder.parent / "running"
         self._server = Server(sandbox, *self._common(), *IGNORED, HYPOTHESIS_PROFILE="fast")
@@ -100,9 +124,10 @@ class Trial:
 
     def result(self, mutation: Mutation) -> Result:
         """Try a mutation. Only a test that passes without it can notice it."""
+        self._end = time.monotonic() + self._bound
         while True:
             result = self._result(mutation)
-            if result.survived or self._is_green(result.by):
+            if not result.killed or self._is_green(result.by):
                 return result
 
     def _is_green(self, test: str) -> bool:
@@ -119,23 +144,26 @@ class Trial:
         return self._run_anew([quickest]) == ("survived", "")
 
     def _result(self, mutation: Mutation) -> Result:
-        near = self._tests.near(mutation)
+        near, wide = self._tests.near(mutation), self._tests.wide(mutation)
         first = self._first(near, NEAR if is_swappable(mutation) else NEAR_ANEW)
+        rest = [it for it in self._first(wide, self._wide) if it not in set(first)]
         run = partial(self._run, mutation)
+        stages: list[tuple[Sequence[str], Run]] = [(self._extra, run), (first, run), (rest, run)]
+        if is_swappable(mutation) and self._tests.at_import(mutation):
+            # A value that was kept at import is that of the library without the change.
+            stages.append((first, self._run_anew))
+        begun: set[str] = set()
+        status: Status = "survived"
         with self._sandbox.changed(mutation):
-            for batch in (self._extra, first):
-                status, by = self._verdict(batch, run)
+            for tests, run_them in stages:
+                status, by = self._verdict(tests, run_them)
                 if status != "survived":
-                    return Result(mutation, status, len(batch), len(near), by)
-            wide = self._tests.wide(mutation)
-            rest = [it for it in self._first(wide, self._wide) if it not in set(first)]
-            status, by = self._verdict(rest, run)
-            if status == "survived" and is_swappable(mutation) and self._tests.at_import(mutation):
-                # A value that was kept at import is that of the library without the change.
-                status, by = self._verdict(first, self._run_anew)
+                    begun.update(tests[: tests.index(by) + 1] if by in tests else [by])
+                    break
+                begun.update(tests)
         if status == "survived" and not near:
             status = "no test"
-        return Result(mutation, status, len(first) + len(rest), len(wide), by)
+        return Result(mutation.identity, mutation.line, status, len(begun), len(wide), by)
 
     def _first(self, tests: list[str], stage: Stage) -> list[str]:
         """Take tests from the front, at least one, and none that fails anyway."""
@@ -154,7 +182,10 @@ class Trial:
         left = list(tests)
         while True:
             status, by = run(left)
-            if by not in left or run([by])[0] != "survived":
+            if status == "undecided" or by not in left:
+                return status, by
+            status, _ = run([by])
+            if status != "survived":
                 return status, by
             left.remove(by)
 
@@ -195,7 +226,7 @@ class Trial:
     def _bounds(self, tests: Sequence[str]) -> tuple[float, float]:
         durations = [self._tests.durations.get(it, HANG / 5) for it in tests]
         hang = max(HANG, 5 * max(durations))
-        return hang, 120 + hang + 4 * sum(durations)
+        return hang, max(2 * hang, self._end - time.monotonic())
 
     def _judged(self, done: Finished) -> tuple[Status, str]:
         status = _status(done.code, done.output)
@@ -208,19 +239,23 @@ def _status(code: int | None, output: str) -> Status:
         return "survived"
     if code == NO_TESTS:
         raise RuntimeError(f"No test was found; is the map up to date?\n{output}")
-    return "timeout" if code is None or "+ Timeout +" in output else "killed"
+    if code is None:
+        return "undecided"
+    return "timeout" if "+ Timeout +" in output else "killed"
 
 
 # --- many ----------------------------------------------------------------------------------------
 
 
-def tried(chosen: list[Mutation], jobs: int, extra: Sequence[str], wide: float) -> Iterator[Result]:
-    """Yield the results in the order of the mutations."""
+def tried(
+    chosen: list[Mutation], jobs: int, extra: Sequence[str], wide: float, bound: float
+) -> Iterator[Result]:
+    """Yield the results as they come."""
     with ExitStack() as stack:
         free: SimpleQueue[Trial] = SimpleQueue()
         for _ in range(jobs):
             sandbox = stack.enter_context(Sandbox.open())
-            trial = Trial(sandbox, CoverageMap(), extra, wide)
+            trial = Trial(sandbox, CoverageMap(), extra, wide, bound)
             stack.callback(trial.close)
             free.put(trial)
 
@@ -233,37 +268,37 @@ def tried(chosen: list[Mutation], jobs: int, extra: Sequence[str], wide: float) 
 
         pool = stack.enter_context(ThreadPoolExecutor(jobs))
         stack.callback(pool.shutdown, cancel_futures=True)
-        yield from pool.map(try_one, chosen)
+        for future in as_completed([pool.submit(try_one, it) for it in chosen]):
+            yield future.result()
 
 
-def again(seed: int) -> list[Mutation]:
-    """Return what survived in the last run with this seed and still exists."""
-    entries = map(json.loads, _results(seed).read_text(encoding="utf-8").splitlines())
-    wanted = {
-        Identity(*it["mutation"]) for it in entries if it["status"] in ("survived", "no test")
-    }
-    source = ROOT / SOURCE
-    files = sorted({source / it.file for it in wanted})
-    everything = (it for file in files if file.exists() for it in mutations(file, source))
-    return list({it.identity: it for it in everything if it.identity in wanted}.values())
+# --- what is kept --------------------------------------------------------------------------------
 
 
-def _results(seed: int) -> Path:
-    return KEPT / f"results-{seed}.jsonl"
+class Kept:
+    """The results for a seed in a file, each added as it comes: of several, the last one holds."""
 
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.results: dict[Identity, Result] = {}
+        if path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                entry = json.loads(line)
+                result = Result(**entry | {"identity": Identity(*entry["identity"])})
+                self.results[result.identity] = result
 
-def _entry(result: Result) -> str:
-    mutation = result.mutation
-    return json.dumps(
-        {
-            "mutation": mutation.identity,
-            "line": mutation.line,
-            "status": result.status,
-            "tests": result.tests,
-            "possible": result.possible,
-            "by": result.by,
-        }
-    )
+    def add(self, result: Result) -> None:
+        self.results[result.identity] = result
+        self._path.parent.mkdir(exist_ok=True)
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(result._asdict()) + "\n")
+
+    def not_killed(self, source: Path) -> list[Mutation]:
+        """Return what was not killed and still exists."""
+        wanted = {it.identity for it in self.results.values() if not it.killed}
+        files = sorted({source / it.file for it in wanted})
+        everything = (it for file in files if file.exists() for it in mutations(file, source))
+        return list({it.identity: it for it in everything if it.identity in wanted}.values())
 
 
 # --- report --------------------------------------------------------------------------------------
@@ -271,32 +306,39 @@ def _entry(result: Result) -> str:
 
 def report(results: list[Result], reasons: dict[Identity, str]) -> str:
     """Return the survivors that nobody judged equivalent, and a table."""
-    open = [it for it in results if it.survived and it.mutation.identity not in reasons]
-    lines = [
-        f"{it.mutation}\n    {it.status}: {it.tests} of {it.possible} tests were run" for it in open
-    ]
-    timeouts = [f"{it.mutation}\n    hangs: {it.by}" for it in results if it.status == "timeout"]
-    rate = 100 * len(open) / (len(results) or 1)
+    left = [it for it in results if not it.killed and it.identity not in reasons]
+    undecided = [it for it in left if it.status == "undecided"]
+    real = [it for it in left if it.status != "undecided"]
+    timeouts = [f"{it}\n    hangs: {it.by}" for it in results if it.status == "timeout"]
+    rate = 100 * len(real) / (len(results) or 1)
     return "\n".join(
         [
             *(["", "A test hung, which counts as killed:", *timeouts] if timeouts else []),
-            *(["", "Survivors:", *lines] if lines else []),
+            *(["", "Not decided in time, which counts as neither:"] if undecided else []),
+            *map(_with_tests, undecided),
+            *(["", "Survivors:"] if real else []),
+            *map(_with_tests, real),
             *("", *_table(results, reasons), ""),
-            f"{len(open)} of {len(results)} mutations survive and are not judged: {rate:.1f} %",
+            f"{len(real)} of {len(results)} mutations survive and are not judged: {rate:.1f} %"
+            + (f"; {len(undecided)} were not decided" if undecided else ""),
         ]
     )
+
+
+def _with_tests(result: Result) -> str:
+    return f"{result}\n    {result.status}: {result.tests} of {result.possible} tests were run"
 
 
 def _table(results: list[Result], reasons: dict[Identity, str]) -> Iterator[str]:
     columns = ("mutations", *STATUSES, "equivalent", "real")
     yield f"{'package':12}" + "".join(f"{name:>11}" for name in columns)
-    names = sorted({it.mutation.package for it in results})
+    names = sorted({it.package for it in results})
     for name in [*names, "all"]:
-        group = [it for it in results if name in (it.mutation.package, "all")]
+        group = [it for it in results if name in (it.package, "all")]
         counts = Counter(it.status for it in group)
-        equivalent = sum(it.survived and it.mutation.identity in reasons for it in group)
-        real = counts["survived"] + counts["no test"] - equivalent
-        row = (len(group), *(counts[it] for it in STATUSES), equivalent, real)
+        equivalent = [it for it in group if not it.killed and it.identity in reasons]
+        real = sum(it.status in ("survived", "no test") for it in group if it not in equivalent)
+        row = (len(group), *(counts[it] for it in STATUSES), len(equivalent), real)
         yield f"{name:12}" + "".join(f"{number:>11}" for number in row)
 
 
@@ -319,7 +361,13 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--wide", type=float, default=WIDE, help="seconds of tests for a survivor, as measured"
     )
-    parser.add_argument("--again", action="store_true", help="try the survivors of this seed again")
+    parser.add_argument(
+        "--bound", type=float, default=BOUND, help="seconds for a mutation, then it is not decided"
+    )
+    parser.add_argument("--new", action="store_true", help="forget the results of this seed")
+    parser.add_argument(
+        "--again", action="store_true", help="try what is not killed for this seed again"
+    )
     parser.add_argument("--tests", nargs="+", default=[], help="files of tests to run each time")
     return parser.parse_args(arguments)
 
@@ -331,32 +379,31 @@ def main(arguments: list[str] | None = None) -> int:
     if options.map:
         print(make_map(options.jobs))
         return 0
+    path = KEPT / f"results-{options.seed}.jsonl"
+    if options.new:
+        path.unlink(missing_ok=True)
+    kept = Kept(path)
     if options.again:
-        chosen = again(options.seed)
+        chosen = left = kept.not_killed(ROOT / SOURCE)
     else:
         random = Random(options.seed)
         chosen = sample(ROOT / SOURCE, options.count, random, options.package, options.operator)
-    if not chosen:
-        return 0
-    results = tried(chosen, options.jobs, options.tests, options.wide)
-    told = _tell(results, len(chosen), options.seed)
-    print(report(told, reasons))
+        left = [it for it in chosen if it.identity not in kept.results]
+    if left:
+        results = tried(left, options.jobs, options.tests, options.wide, options.bound)
+        _tell(results, len(left), kept)
+    print(report([kept.results[it.identity] for it in chosen], reasons))
     return 0
 
 
-def _tell(results: Iterable[Result], count: int, seed: int) -> list[Result]:
+def _tell(results: Iterable[Result], count: int, kept: Kept) -> None:
     """Say how far it is, and keep each result at once."""
     start = time.monotonic()
-    told = []
-    KEPT.mkdir(exist_ok=True)
-    with _results(seed).open("w", encoding="utf-8") as file:
-        for number, result in enumerate(results, 1):
-            print(_entry(result), file=file, flush=True)
-            minutes = (time.monotonic() - start) / 60
-            place = f"{result.mutation.identity.file}:{result.mutation.line}"
-            print(f"{number:4} of {count} {minutes:5.1f} min {result.status:9} {place}", flush=True)
-            told.append(result)
-    return told
+    for number, result in enumerate(results, 1):
+        kept.add(result)
+        minutes = (time.monotonic() - start) / 60
+        place = f"{result.identity.file}:{result.line}"
+        print(f"{number:4} of {count} {minutes:5.1f} min {result.status:9} {place}", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,11 +11,11 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from mutation import ROOT, SOURCE, judged
+from mutation import ROOT, SOURCE, judged, run
 from mutation.coverage_map import UNKNOWN, CoverageMap, distance
 from mutation.mutations import Identity, Mutation, is_program, mutations, packages, sample, shares
-from mutation.run import Result, report
-from mutation.sandbox import Sandbox
+from mutation.run import Kept, Result, Status, Trial, report
+from mutation.sandbox import Finished, Sandbox
 from mutation.server import NO_TESTS, NOT_SWAPPED, Server, is_swappable, swap
 
 
@@ -254,6 +254,101 @@ def test_the_tests_of_a_file_are_near(test: str, file: str, far: int) -> None:
     assert distance(test, file) == far
 
 
+def result_of(identity: Identity, status: Status) -> Result:
+    return Result(identity, 7, status, tests=3, possible=5, by="")
+
+
+def test_a_mutation_is_undecided_when_its_time_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three tests the first passes, and the second has not ended."""
+    bounds: list[float] = []
+
+    class EndlessServer:
+        def __init__(self, *arguments: object, **variables: str) -> None:
+            self.collected = dict.fromkeys(known.durations, True)
+
+        def run(self, tests: list[str], file: str, hang: float, bound: float) -> Finished:
+            bounds.append(bound)
+            (tmp_path / "running").write_text(tests[1], encoding="utf-8")
+            return Finished(None, "")
+
+    (tmp_path / "project" / SOURCE).mkdir(parents=True)
+    (tmp_path / "project" / SOURCE / "a.py").touch()
+    sandbox = Sandbox.__new__(Sandbox)
+    sandbox.folder, sandbox.spared, sandbox._writes = tmp_path / "project", set(), 0
+    known = CoverageMap.__new__(CoverageMap)
+    known.durations = {"tests/a.py::b": 0.1, "tests/a.py::c": 0.2, "tests/a.py::d": 0.3}
+    monkeypatch.setattr(known, "_lines", lambda file: {1: set(known.durations)}, raising=False)
+    monkeypatch.setattr(run, "Server", EndlessServer)
+    identity = Identity("a.py", "f", "statement", "f()", "pass")
+    change = Mutation(identity, 1, range(1, 2), range(1, 2), imported=False, changed=b"")
+    result = Trial(sandbox, known, bound=1000).result(change)
+    assert result == Result(identity, 1, "undecided", 2, 3, "tests/a.py::c")
+    assert not result.killed
+    (bound,) = bounds
+    assert bound <= 1000
+
+
+class TestResults:
+    KILLED, SURVIVED, UNDECIDED = (Identity("a.py", "f", "call", it, "") for it in "ksu")
+
+    def test_are_kept_as_they_come_and_the_last_one_holds(self, tmp_path: Path) -> None:
+        path = tmp_path / "new" / "results.jsonl"
+        for status in ("survived", "killed"):
+            Kept(path).add(result_of(self.KILLED, status))
+        Kept(path).add(result_of(self.UNDECIDED, "undecided"))
+        assert Kept(path).results == {
+            self.KILLED: result_of(self.KILLED, "killed"),
+            self.UNDECIDED: result_of(self.UNDECIDED, "undecided"),
+        }
+
+    def test_that_are_not_killed_can_be_tried_again_where_their_code_still_exists(
+        self, tmp_path: Path
+    ) -> None:
+        found = mutations_of(tmp_path, "a = 1\nb = 2\nc = 3\n")
+        kept = Kept(tmp_path / "results.jsonl")
+        gone = Identity("module.py", "the module", "constant", "d = 4", "d = (5)")
+        statuses: list[Status] = ["survived", "killed", "undecided", "survived"]
+        for identity, status in zip([*(it.identity for it in found), gone], statuses, strict=True):
+            kept.add(result_of(identity, status))
+        assert kept.not_killed(tmp_path) == [found[0], found[2]]
+
+    def test_that_are_undecided_count_neither_as_killed_nor_as_survivors(self) -> None:
+        results = [
+            result_of(self.KILLED, "killed"),
+            result_of(self.SURVIVED, "survived"),
+            result_of(self.UNDECIDED, "undecided"),
+        ]
+        lines = report(results, {}).splitlines()
+        table = [it.split() for it in lines]
+        assert ["all", "3", "1", "0", "1", "0", "1", "0", "1"] in table
+        assert "    undecided: 3 of 5 tests were run" in lines
+        assert lines[-1].endswith("survive and are not judged: 33.3 %; 1 were not decided")
+
+    def test_that_are_kept_are_not_tried_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(run, "KEPT", tmp_path)
+        tried: list[Identity] = []
+
+        def interrupted(left: list[Mutation], *_: object) -> Any:
+            for it in left[:2]:
+                tried.append(it.identity)
+                yield result_of(it.identity, "killed")
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(run, "tried", interrupted)
+        command = ["--count", "4", "--package", "concurrency", "--seed", "5"]
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                run.main(command)
+        assert len(set(tried)) == 4
+        assert run.main(command) == 0
+        assert "0 of 4 mutations survive" in capsys.readouterr().out
+        assert len(tried) == 4
+
+
 class TestAJudgement:
     IDENTITY = Identity("a.py", "f", "constant", "a = 'b' + \"'''\"", r"a = '\d'")
 
@@ -266,8 +361,7 @@ class TestAJudgement:
         assert judged.read(text) == {self.IDENTITY: "Because."}
 
     def test_takes_a_survivor_out_of_the_rate(self) -> None:
-        mutation = Mutation(self.IDENTITY, 1, range(1), range(1), imported=False, changed=b"")
-        results = [Result(mutation, "survived", 3, 3, "")]
+        results = [result_of(self.IDENTITY, "survived")]
         assert "1 of 1 mutations survive and are not judged: 100.0 %" in report(results, {})
         assert "0 of 1 mutations" in report(results, {self.IDENTITY: "Because."})
 
