@@ -456,6 +456,24 @@ def test_a_prompt_that_was_taken_into_a_turn_ends_with_it_though_the_result_name
     assert ended in second.messages
 
 
+def test_prompts_that_are_taken_up_together_end_together_though_the_result_names_the_last(
+    books: Books,
+) -> None:
+    """As 2.1.250 does with prompts that wait in its queue."""
+    running = books.sent()
+    books.say(saying.lifecycle(running.uuid, "started"))
+    first, last = (books.sent(priority="next") for _ in range(2))
+    books.say(saying.result(user_message_uuid=running.uuid))
+    said = saying.text(user_message_uuid=last.uuid)
+    ended = saying.result(user_message_uuid=last.uuid)
+    books.say(saying.lifecycle(first.uuid, "started"), saying.lifecycle(last.uuid, "started"))
+    books.say(saying.init(), said, ended)
+    assert (first.merged, last.merged) == (False, True)
+    assert first.messages[-2:] == (said, ended)
+    assert last.messages[-1] is ended
+    assert not books.conversation.is_busy
+
+
 def test_a_turn_that_nobody_asked_for_may_take_a_prompt_in(books: Books) -> None:
     books.say(saying.lifecycle("of another", "queued"), saying.text())
     turn = books.send(priority="next")

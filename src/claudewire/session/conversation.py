@@ -461,13 +461,23 @@ class Conversation:
             first = self._ended_without_a_name(result)
             if first is self.current:
                 turns = list(filter(_has_begun, self._sent.values()))
-        elif first not in turns and (first is None or first.was_asked_for):
+        elif first not in turns and not self._is_answered_with(turns[0]):
             first = turns[0]
         assert first is not None
         overtaken = self._overtaken if first is self.current else []
         turns = [first, *(turn for turn in (*turns, *overtaken) if turn is not first)]
         self._overtaken = [turn for turn in self._overtaken if turn not in turns]
         return turns
+
+    def _is_answered_with(self, named: AnyTurn) -> bool:
+        """Whether the running turn ends with the result of another prompt.
+
+        A CLI works on one thing at a time, and what it begins with during a turn is a part of that
+        turn. Of the prompts that it takes up together, 2.1.250 names only the last.
+        """
+        if self.current is None or not self.current.was_asked_for:
+            return self.current is not None
+        return not self._is_a_guess and _has_begun(named)
 
     def _ended_without_a_name(self, result: ResultMessage) -> AnyTurn:
         if self._is_from_elsewhere(result):

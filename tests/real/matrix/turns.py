@@ -16,7 +16,7 @@ from claudewire.testing.api import APIReply, APIThinking, APIUsage
 from claudewire.wire import AssistantMessage, Malformed, Noise, ThinkingBlock, Unknown
 
 from .behaviour import alone, shared
-from .common import ENDLESS, PNG, bash, read_pipe, touch
+from .common import ENDLESS, PNG, WAIT, bash, read_pipe, touch
 from .stage import Stage
 
 LONG_TEXT = "All work and no play makes a dull text. " * 40
@@ -261,6 +261,26 @@ async def merged(stage: Stage) -> None:
     assert (await first).ok
     assert (await second).ok
     assert (await stage.ask("c")).text == "Three."
+
+
+@shared(
+    "Prompts with a priority that the CLI takes up together, after an interrupt, all end",
+    {"a": [WAIT], "b": ["Two."], "c": ["Three."], "d": ["Four."]},
+    tags=frozenset({"merge"}),
+    everywhere=True,
+)
+async def taken_together(stage: Stage) -> None:
+    first = stage.send("a")
+    await stage.shell()
+    others = [stage.send(key, priority="next") for key in ("b", "c")]
+    link = stage.session._core.link
+    assert link is not None
+    await link.flush()
+    await stage.session.interrupt()
+    assert not (await first).ok
+    for turn in others:
+        assert (await turn).text in ("Two.", "Three.")
+    assert (await stage.ask("d")).text == "Four."
 
 
 @shared(
