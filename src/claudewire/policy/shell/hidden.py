@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from .grammar import parse
@@ -214,14 +214,14 @@ class _Search:
             self.add(_ANYTHING, sure=False)
         elif unknown:
             self._suspect_arguments(Command(words))
-        starts = [index for index, word in enumerate(words) if word.text in _FIND_RUNS]
-        for start in starts:
-            ends = (index for index in range(start, len(words)) if words[index].text in (";", "+"))
+        runs = [index for index, word in enumerate(words) if word.text in _FIND_RUNS]
+        spans = ((run + 1, end) for run in runs for end in _ends_of_find(words, run + 1))
+        for count, (start, end) in enumerate(spans):
             inner = tuple(
                 replace(UNKNOWN, raw=word.raw) if "{}" in word.text else word
-                for word in words[start + 1 : next(ends, start)]
+                for word in words[start:end]
             )
-            if not inner or inner[0].text == UNKNOWN.text or len(starts) > _MOST_WORDS:
+            if not inner or inner[0].text == UNKNOWN.text or count >= _MOST_WORDS:
                 self.add(_ANYTHING, sure=False)
                 return
             self._look_at(Command(inner), depth + 1)
@@ -362,6 +362,21 @@ class _Search:
         if names and (told(command.words) or Told()).files:
             return True
         return not names or names[0] in _PLAIN - {"cp", "mv", "ln", "tee"}
+
+
+def _ends_of_find(words: Words, start: int) -> Iterator[int]:
+    """Yield where a command inside `find` may end, and `start` if it has no sure end.
+
+    A plus ends it behind `{}`, but not of `-ok`; in busybox anywhere. Otherwise it is an argument.
+    """
+    texts = [word.text for word in words]
+    may_have_plus = texts[start - 1].startswith("-exec")
+    for end in range(start, len(words)):
+        if texts[end] in (";", "+"):
+            yield end
+        if texts[end] == ";" or (may_have_plus and texts[end - 1 : end + 1] == ["{}", "+"]):
+            return
+    yield start
 
 
 def _last(word: Word) -> str:
