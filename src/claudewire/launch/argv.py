@@ -37,7 +37,14 @@ from typing import Any
 import msgspec
 
 from ..errors import OptionsError
-from ..options import DECLARATIONS, Options, configured_servers, option_of, thaw
+from ..options import (
+    DECLARATIONS,
+    Options,
+    configured_servers,
+    given_options,
+    option_of,
+    thaw,
+)
 from ..wire import EARLY_TOOLS, SESSION, PluginConfig
 from .initialize import Place, places, text_of_prompt
 from .private_files import PrivateFiles
@@ -58,7 +65,9 @@ OLDER = frozenset({"agents", "append_system_prompt", "builtin_tools", "system_pr
 LINUX_WORD = 128 * 1024 - 1
 """Bytes in one argument or variable: 32 pages, of which one byte is for the end."""
 
-_POINTER = 8
+_SEPARATE = 9
+"""What each word takes besides its bytes: a pointer, and the end of the string."""
+_LONGEST_CHARACTER = 4
 _HEADROOM = 2048
 """What POSIX advises to leave free for changes that a program makes."""
 
@@ -100,8 +109,8 @@ def arguments(
 
 def _simple(options: Options) -> Iterator[str]:
     """Write the options that are a flag, or a flag and its value."""
-    for name, declared in DECLARATIONS.items():
-        flag, value = declared.flag, getattr(options, name)
+    for name, value in given_options(options):
+        flag = DECLARATIONS[name].flag
         if flag is None or value is None or value is False:
             continue
         if value is True:
@@ -163,8 +172,8 @@ def _agents(options: Options, older: Collection[str]) -> Iterator[str]:
 
 
 def _prompts(options: Options, files: PrivateFiles, older: Collection[str]) -> Iterator[str]:
-    for name, declared in DECLARATIONS.items():
-        prompt = getattr(options, name)
+    for name, prompt in given_options(options):
+        declared = DECLARATIONS[name]
         if declared.place == "prompt" and isinstance(prompt, tuple) and name in older:
             prompt = "\n\n".join(prompt)
         if declared.place != "prompt" or not isinstance(prompt, str | Path):
@@ -260,10 +269,11 @@ def _check_places(options: Options) -> None:
 
     If they do not, the CLI ignores some of them without a word, and exits because of others.
     """
-    for name, declared in DECLARATIONS.items():
+    for name, value in given_options(options):
+        declared = DECLARATIONS[name]
         is_here = name == "cwd" or declared.place == "prompt" or not options.remote
         if declared.place is not None and is_here:
-            for place in _places(getattr(options, name), declared.place):
+            for place in _places(value, declared.place):
                 _check_place(name, place, declared.place)
 
 
@@ -308,12 +318,20 @@ def check_length(
     Raises:
         OptionsError: it is too long; the message says what takes the space.
     """
+    env, total = env or {}, _system_total() if total is None else total
+    if _is_surely_short([*argv, *env, *env.values()], min(total, LINUX_WORD)):
+        return
     sizes = [(_name(word), len(os.fsencode(word))) for word in argv]
-    for name, value in (env or {}).items():
+    for name, value in env.items():
         sizes.append((f"env[{name!r}]", len(os.fsencode(f"{name}={value}"))))
     if platform == "linux":
         _check_words(sizes)
-    _check_total(sizes, _system_total() if total is None else total)
+    _check_total(sizes, total)
+
+
+def _is_surely_short(words: Sequence[str], limit: int) -> bool:
+    """Whether a command keeps to a limit however it is encoded: nearly all do."""
+    return _LONGEST_CHARACTER * sum(map(len, words)) + len(words) * _SEPARATE + _HEADROOM <= limit
 
 
 def _check_words(sizes: Sequence[tuple[str, int]]) -> None:
@@ -326,7 +344,7 @@ def _check_words(sizes: Sequence[tuple[str, int]]) -> None:
 
 
 def _check_total(sizes: Sequence[tuple[str, int]], total: int) -> None:
-    needed = sum(size + 1 + _POINTER for _, size in sizes) + _HEADROOM
+    needed = sum(size + _SEPARATE for _, size in sizes) + _HEADROOM
     if needed > total:
         raise OptionsError(
             f"The command line and the environment are too long: {needed:,} bytes, and the system "

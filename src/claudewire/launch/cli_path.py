@@ -13,7 +13,7 @@ from pathlib import Path
 from ..errors import CLINotFoundError, OptionsError
 from ..wire import parse_version
 
-__all__ = ["CLI_VARIABLE", "find_cli"]
+__all__ = ["CLI_VARIABLE", "find_cli", "names_path"]
 
 CLI_VARIABLE = "CLAUDE_CODE_PATH"
 """The environment variable that says where the CLI is."""
@@ -47,6 +47,13 @@ _SYSTEM = (
     "/usr/bin",
     "/snap/bin",
 )
+
+
+def names_path(cli: str | os.PathLike[str] | Sequence[str] | None) -> bool:
+    """Whether this says where the CLI is, so that `find_cli` looks at one file only."""
+    if isinstance(cli, str):
+        return "/" in cli
+    return isinstance(cli, os.PathLike) or (bool(cli) and names_path(cli[0]))
 
 
 def find_cli(
@@ -105,12 +112,12 @@ class _Search:
 
     def at(self, name: str, where: str = "") -> tuple[str, ...]:
         path = self._expanded(name)
+        if path.is_file():
+            return self._command(path)
         if path.is_dir():
             raise CLINotFoundError(f"{where} {path} is a directory".strip(), advice=_ADVICE)
-        if not path.is_file():
-            words = f"{where} there is no file" if where else "There is no file"
-            raise CLINotFoundError(f"{words} {path}", advice=_ADVICE)
-        return self._command(path)
+        words = f"{where} there is no file" if where else "There is no file"
+        raise CLINotFoundError(f"{words} {path}", advice=_ADVICE)
 
     def _named(self, name: str, where: str) -> tuple[str, ...]:
         found = self._in_path(name)

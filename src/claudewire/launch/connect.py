@@ -19,7 +19,7 @@ from ..options import DECLARATIONS, Options, configured_servers, given_options
 from ..transport import Configurable, Launch, Transport, check_platform, spawn
 from ..wire import AUTO, MODERN
 from .argv import arguments, check_length
-from .cli_path import find_cli
+from .cli_path import find_cli, names_path
 from .environment import environment
 from .private_files import PrivateFiles
 
@@ -50,6 +50,10 @@ class Connected(NamedTuple):
 
 _OF_THE_PROCESS = frozenset({"add_dirs", "cwd", "clean_env", "deny", "env", "extra_args", "remote"})
 """Options that only a CLI heeds that is started with them, besides those that have a flag."""
+
+
+_NEED_FILES = frozenset({"mcp_servers", "sandbox"})
+"""Options that may be passed in files, besides those that name some."""
 
 
 def check_transport(transport: object, options: Options) -> None:
@@ -171,10 +175,9 @@ async def open_transport(
         return Connected(cli, _configure(cli, options))
     if transport is None:
         check_platform()
-    # It looks for files in many places, some of which may be slow.
     is_here = transport is None
     prepare = partial(launch_of, options, is_here=is_here, older=older)
-    launch = await anyio.to_thread.run_sync(prepare)
+    launch = prepare() if _is_at_hand(options) else await anyio.to_thread.run_sync(prepare)
     if transport is not None:
         made = transport(launch)
         made = await made if inspect.isawaitable(made) else made
@@ -184,6 +187,17 @@ async def open_transport(
     timeouts = options.timeouts
     process = await spawn(launch, terminate_after=timeouts.terminate, kill_after=timeouts.kill)
     return Connected(process, launch.argv)
+
+
+def _is_at_hand(options: Options) -> bool:
+    """Whether no files matter but the CLI itself and its directory, which its start waits for too.
+
+    Otherwise it is looked for, or files are read and written, in places some of which may be slow.
+    """
+    return names_path(options.cli) and not any(
+        name in _NEED_FILES or (name != "cwd" and DECLARATIONS[name].place is not None)
+        for name, _ in given_options(options)
+    )
 
 
 def launch_of(options: Options, *, is_here: bool = True, older: Collection[str] = ()) -> Launch:

@@ -20,7 +20,7 @@ import os
 from collections.abc import Mapping
 
 from .._package import __version__
-from ..options import DECLARATIONS, Options
+from ..options import DECLARATIONS, Options, given_options
 
 __all__ = ["NEEDED", "NOT_INHERITED", "environment"]
 
@@ -85,9 +85,12 @@ def environment(options: Options, base: Mapping[str, str] | None = None) -> dict
 
 
 def _inherited(options: Options, base: Mapping[str, str]) -> dict[str, str]:
-    if not options.clean_env:
-        return {name: base[name] for name in base if name not in NOT_INHERITED}
-    return {name: base[name] for name in NEEDED if name in base}
+    if options.clean_env:
+        return {name: base[name] for name in NEEDED if name in base}
+    variables = dict(base)
+    for name in NOT_INHERITED:
+        variables.pop(name, None)
+    return variables
 
 
 def _set_for_cli(options: Options) -> dict[str, str]:
@@ -99,8 +102,8 @@ def _set_for_cli(options: Options) -> dict[str, str]:
     }
     if options.cwd is not None:
         variables["PWD"] = str(options.cwd)
-    for name, declared in DECLARATIONS.items():
-        value = getattr(options, name)
-        if declared.variable is not None and value:
-            variables[declared.variable] = "true" if value is True else str(value)
+    for name, value in given_options(options):
+        variable = DECLARATIONS[name].variable
+        if variable is not None and value:
+            variables[variable] = "true" if value is True else str(value)
     return variables

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import OptionsError
-from ..options import DECLARATIONS, Options, configured_servers, thaw
+from ..options import DECLARATIONS, Options, configured_servers, given_options, thaw
 from ..wire import LEGACY, MODERN, SESSION, HookMatcher, Initialize
 
 __all__ = ["ManagedInitialize", "Place", "initialize_request", "places", "text_of_prompt"]
@@ -87,9 +87,9 @@ def initialize_request(
 
 def _from_options(options: Options) -> dict[str, Any]:
     fields = {
-        name: thaw(getattr(options, name))
-        for name, declared in DECLARATIONS.items()
-        if declared.initialize
+        name: thaw(value)
+        for name, value in given_options(options)
+        if DECLARATIONS[name].initialize
     }
     if options.plugin_delivery == "initialize":
         fields["plugins"] = list(options.plugins)

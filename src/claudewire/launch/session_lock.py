@@ -28,7 +28,7 @@ log: logging.Logger = logging.getLogger("claudewire.session")
 
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
-_held: weakref.WeakValueDictionary[Path, SessionLock] = weakref.WeakValueDictionary()
+_held: weakref.WeakValueDictionary[str, SessionLock] = weakref.WeakValueDictionary()
 """The locks of this process. Some network file systems do not tell a process from itself."""
 _mutex = threading.Lock()
 
@@ -48,7 +48,7 @@ class SessionLock:
     def __init__(self, session_id: str, place: str) -> None:
         self.session_id = session_id
         self._file = -1
-        self._path = _folder() / _name(session_id, place)
+        self._path = os.path.join(_folder_name(), _name(session_id, place))
         with _mutex:
             if self._path in _held:
                 raise _in_use(session_id, str(os.getpid()))
@@ -66,7 +66,7 @@ class SessionLock:
             file, self._file = self._file, -1
             _held.pop(self._path, None)
             with suppress(OSError):
-                self._path.unlink()
+                os.unlink(self._path)
             os.close(file)
 
     def abandon(self) -> None:
@@ -132,22 +132,29 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def _lock(path: Path, session_id: str) -> int:
+def _lock(path: str, session_id: str) -> int:
     """Open and lock a file that others may delete at any moment."""
     while True:
-        file = os.open(path, _FLAGS, 0o600)
+        file = _open(path)
         try:
             if not _lock_exclusively(file):
                 raise _in_use(session_id, _read(file))
             if _is_still(file, path):
                 os.ftruncate(file, 0)
-                os.lseek(file, 0, os.SEEK_SET)
                 os.write(file, str(os.getpid()).encode())
                 return file
         except BaseException:
             os.close(file)
             raise
         os.close(file)
+
+
+def _open(path: str) -> int:
+    try:
+        return os.open(path, _FLAGS, 0o600)
+    except FileNotFoundError:  # it is the first
+        _folder()
+        return os.open(path, _FLAGS, 0o600)
 
 
 def _lock_exclusively(file: int) -> bool:
@@ -161,10 +168,10 @@ def _lock_exclusively(file: int) -> bool:
     return True
 
 
-def _is_still(file: int, path: Path) -> bool:
+def _is_still(file: int, path: str) -> bool:
     """Whether a path leads to this file, and its last holder has not deleted it just now."""
     try:
-        return os.path.samestat(os.fstat(file), path.stat())
+        return os.path.samestat(os.fstat(file), os.stat(path))
     except FileNotFoundError:
         return False
 
@@ -184,10 +191,17 @@ def _in_use(session_id: str, owner: str) -> CLIError:
 
 
 def _folder() -> Path:
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    folder = Path(cache).expanduser() / "claudewire" / "locks"
+    """Return the folder of the locks, which exists from now on."""
+    folder = Path(_folder_name())
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
+
+
+def _folder_name() -> str:
+    cache = os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    if cache.startswith("~"):
+        raise RuntimeError("There is no home directory, and so no place for locks")
+    return os.path.join(cache, "claudewire", "locks")
 
 
 def _abandon_in_fork() -> None:
@@ -204,6 +218,10 @@ if hasattr(os, "register_at_fork"):
 
 
 # --- which conversation ---------------------------------------------------------------------------
+
+
+_OF_THE_PLACE = ("CLAUDE_CONFIG_DIR", "HOME")
+"""The variables that say where a CLI keeps its conversations."""
 
 
 def place_of(env: Mapping[str, str | None]) -> str | None:
@@ -297,5 +315,7 @@ def claim_for(options: Options, transport: Transport | Connect | None) -> Claim:
         return Claim(None)
     if transport is not None and not callable(transport):
         return Claim(None)  # what is at its other end is unknown
-    in_memory = transport is None and options.cli == SIMULATED
-    return Claim(place_of(options.env if in_memory else environment(options)))
+    if transport is None and options.cli == SIMULATED:
+        return Claim(place_of(options.env))
+    base = {name: os.environ[name] for name in _OF_THE_PLACE if name in os.environ}
+    return Claim(place_of(environment(options, base)))

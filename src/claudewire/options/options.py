@@ -73,7 +73,7 @@ _SHOWN = 60
 """Characters of a long string that `repr` shows: enough to recognise it."""
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, init=False)
 class Options:
     """What a session can be asked for. What is not given is left to the CLI.
 
@@ -450,10 +450,9 @@ class Options:
             if name not in DECLARATIONS:
                 raise OptionsError(unknown_option(name, DECLARATIONS))
         remote = given.get("remote") is True
-        for name, declared in DECLARATIONS.items():
-            value = declared.default
-            if name in given:
-                value = declared.kept(name, given[name], remote=remote)
+        # Only what is given is kept here: the defaults are attributes of the class.
+        for name in filter(given.__contains__, DECLARATIONS):
+            value = DECLARATIONS[name].kept(name, given[name], remote=remote)
             object.__setattr__(self, name, value)
         check_together(self)
         check_servers(given.get("agents", EMPTY), _server_names(self))
@@ -470,11 +469,7 @@ class Options:
         Raises:
             OptionsError: an option does not exist, or the result makes no sense.
         """
-        same: dict[str, Any] = {
-            name: value
-            for name, declared in DECLARATIONS.items()
-            if (value := getattr(self, name)) is not declared.default
-        }
+        same: dict[str, Any] = {**vars(self)}
         if _has_rules(self):
             del same["policy"]  # it was made of them
         return type(self)(**{**same, **changes})
@@ -532,11 +527,10 @@ def option_of(flag: str) -> str | None:
 
 
 def given_options(options: Options) -> Iterator[tuple[str, Any]]:
-    """Yield the options that differ from their defaults."""
-    for name, declared in DECLARATIONS.items():
-        value = getattr(options, name)
+    """Yield the options that differ from their defaults, in the order of their declarations."""
+    for name, value in vars(options).items():
         is_derived = name == "policy" and _has_rules(options)
-        if value != declared.default and not is_derived:
+        if value != DECLARATIONS[name].default and not is_derived:
             yield name, value
 
 

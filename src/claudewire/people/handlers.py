@@ -7,8 +7,10 @@ event loop. If a handler raises, or returns something else, the answer is no.
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar
 
 import anyio
@@ -35,6 +37,8 @@ def check_handler(handler: object, kind: str) -> None:
     Raises:
         OptionsError: it cannot; the message says what it is for, `on_permission` for example.
     """
+    if _takes_one_argument(handler):
+        return
     try:
         signature = check_function(handler)
     except TypeError as error:
@@ -47,6 +51,14 @@ def check_handler(handler: object, kind: str) -> None:
             f"{kind} is called with one argument, the request; {function_name(handler)}{signature} "
             "cannot be called that way"
         ) from None
+
+
+def _takes_one_argument(handler: object) -> bool:
+    """Whether it is an ordinary function of one argument; making a signature takes much longer."""
+    if type(handler) is not FunctionType or handler.__dict__:  # what it wraps may be there
+        return False
+    code, yields = handler.__code__, inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+    return code.co_argcount == 1 and not (code.co_kwonlyargcount or code.co_flags & yields)
 
 
 async def run_handler(
