@@ -299,8 +299,9 @@ class Core:
         Raises:
             SessionClosed: the session was closed meanwhile.
         """
-        with anyio.CancelScope(shield=True):
-            await self.changed.until(lambda: not self.restarting)
+        if self.restarting:
+            with anyio.CancelScope(shield=True):
+                await self.changed.until(lambda: not self.restarting)
         if self.failure is not None:
             raise again(self.failure)
 
@@ -326,6 +327,8 @@ class Core:
                 # Otherwise it would finish its turn before it exits.
                 self.link.post(self.link.connection.new_request(Interrupt()))
             self.link.close(now=now)
+            if self.watchdog is not None:
+                self.watchdog.stop()
         elif self.opening is not None:
             self.opening.cancel()
 

@@ -223,6 +223,7 @@ class Link:
         self._writing = Signal()
         self._written = Signal()
         self._unwritten = 0
+        self._has_writer = False
         self._input_ended = False
         self._unhandled: list[Event] = []
         self._pending: dict[str, _PendingRequest] = {}
@@ -233,7 +234,7 @@ class Link:
         self._tasks: TaskSet | None = None
         self._extra: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._progress = Signal()
-        self._hurry = self._exited = self._output_ended = False
+        self._hurry = self._exited = self._output_ended = self._is_transport_closed = False
 
     # --- facts -----------------------------------------------------------------------------------
 
@@ -414,9 +415,13 @@ class Link:
     async def _converse(self) -> None:
         async with anyio.create_task_group() as group:
             self._tasks = tasks = TaskSet(group)
-            steady = (self._read, self._write, self._read_stderr, self._await_exit)
-            for function in steady:
-                tasks.start_soon(function)
+            tasks.start_soon(self._read)
+            process = self._process
+            if process is None or not process.watch(self._hear, self._note_exit, self._owner.failed):
+                tasks.start_soon(self._read_stderr)
+                tasks.start_soon(self._await_exit)
+            if self._unwritten or self._input_ended:
+                self._wake_writer()
             for function in self._extra:
                 tasks.start_soon(self._run_beside, function)
             await self._progress.until(self._is_over)
@@ -430,7 +435,10 @@ class Link:
         return self.is_closing or self.input_broken or self._exited or self._output_ended
 
     async def _await_exit(self) -> None:
-        self.status = await self._transport.wait()
+        self._note_exit(await self._transport.wait())
+
+    def _note_exit(self, status: int | None) -> None:
+        self.status = status
         self._exited = True
         self._progress.notify()
 
@@ -466,7 +474,10 @@ class Link:
         await self._refuse_all(list(self.connection.owed.values()), ENDED)
         self.post(EndOfStream())
         self._input_ended = True
-        self._writing.notify()
+        if self._process is not None and not self._has_writer:
+            await self._process.send_eof()  # there is nothing to write before it
+        else:
+            self._wake_writer()
 
     async def _close_transport(self) -> None:
         try:
@@ -475,11 +486,14 @@ class Link:
             self._finish()
 
     async def _aclose(self) -> None:
+        if self._is_transport_closed:
+            return
         limits = self._timeouts
         seconds = limits.terminate + 2 * limits.kill + limits.drain  # a process takes less
         try:
             with anyio.move_on_after(seconds, shield=True) as scope:
                 await self._transport.aclose()
+            self._is_transport_closed = not scope.cancelled_caught
             if scope.cancelled_caught:
                 log.warning("The transport did not close within %g s", seconds)
         except BaseException as error:
@@ -529,7 +543,15 @@ class Link:
         if data:
             self._outgoing.append(data)
             self._unwritten += len(data)
+            self._wake_writer()
+
+    def _wake_writer(self) -> None:
+        """Let the writer go on. Many sessions never need it: a process takes all at once."""
+        if self._has_writer:
             self._writing.notify()
+        elif self._tasks is not None:
+            self._has_writer = True
+            self._tasks.start_soon(self._write)
 
     async def _write(self) -> None:
         try:
@@ -667,9 +689,12 @@ class Link:
     async def _read_stderr(self) -> None:
         with suppress(TransportClosed):
             while data := await self._transport.receive_stderr():
-                text = self._evidence.note_stderr(data)
-                self._wire_log.heard(text)
-                self._owner.heard(text)
+                self._hear(data)
+
+    def _hear(self, data: bytes) -> None:
+        text = self._evidence.note_stderr(data)
+        self._wire_log.heard(text)
+        self._owner.heard(text)
 
     # --- serving ---------------------------------------------------------------------------------
 

@@ -76,6 +76,8 @@ class TaskSet:
 
     async def cancel(self, timeout: float) -> bool:
         """Cancel all of them and wait for up to `timeout`; return whether they have ended."""
+        if not self._count:
+            return True
         self._group.cancel_scope.cancel()
         with anyio.move_on_after(timeout, shield=True):
             await self._changed.until(lambda: not self._count)

@@ -86,7 +86,7 @@ class Watchdog:
         self._shortest = min(map(patience.limit, WaitingFor))
         self._started = -math.inf
         self._now = clock()
-        self._warned = False
+        self._warned = self._is_stopped = False
         self._wakes_at = -math.inf
         self._sooner = Signal()
 
@@ -201,9 +201,14 @@ class Watchdog:
 
     # --- what is done about it -------------------------------------------------------------------
 
+    def stop(self) -> None:
+        """Watch no longer: the session is being closed, which has its own time limits."""
+        self._is_stopped = True
+        self._sooner.notify()
+
     async def run(self) -> None:
         """Look whenever a limit may be exceeded."""
-        while not self._core.is_dead:
+        while not (self._is_stopped or self._core.is_dead):
             self._look()
             due, now = self._due(), self._now()
             # Meanwhile it may begin to wait for what has a shorter limit.

@@ -47,7 +47,7 @@ class Readiness:
         self._source = source
         self._wait = wait
         self._turn: anyio.Event | None = None
-        self._stop: Callable[[], None] | None = None
+        self._watch: _Watch | None = None
 
     async def wait(self) -> None:
         """Wait until it is ready or closed, or at least may be."""
@@ -70,56 +70,80 @@ class Readiness:
             return
         while self._turn is not None:
             await self._turn.wait()
-        self._turn = turn = anyio.Event()
-        try:
-            await self._watch_with_asyncio(ready)
-        finally:
-            self._turn = None
-            turn.set()
-
-    async def _watch_with_asyncio(self, ready: Callable[[], bool]) -> None:
-        """Stay registered all the time, and call it in the round in which something arrives.
-
-        A task that registers for each chunk, and is woken by it, takes three rounds of the loop.
-        """
-        loop, fd = asyncio.get_running_loop(), self._source.fileno()
-        ended: asyncio.Future[BaseException | None] = loop.create_future()
-
-        def stop(error: BaseException | None = None) -> None:
-            if self._stop is not None:
-                self._stop = None
-                with suppress(RuntimeError):  # the loop has ended
-                    loop.remove_reader(fd)
-                    if not ended.done():
-                        ended.set_result(error)
-
-        def check() -> None:
-            library.name = "asyncio"  # anyio finds it out by itself only in a task
-            try:
-                if not ready():
-                    stop()
-            except BaseException as error:
-                stop(error)
-            finally:
-                library.name = None
-
-        library: Any = getattr(sys.modules.get("sniffio"), "thread_local", SimpleNamespace())
-        self._stop = stop
-        loop.add_reader(fd, check)
+        ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
+        self.watch_without_task(ready, lambda error: ended.done() or ended.set_result(error))
         try:
             if (error := await ended) is not None:
                 raise error
         finally:
-            stop()
+            if self._watch is not None:
+                self._watch.stop()
+
+    def watch_without_task(
+        self, ready: Callable[[], bool], ended: Callable[[BaseException | None], object]
+    ) -> None:
+        """Do the same without a task that waits, which trio cannot. No other may wait for it now.
+
+        Args:
+            ready: the function.
+            ended: is called at the end, with what the function has raised.
+        """
+        assert self._turn is None
+        self._turn = turn = anyio.Event()
+
+        def stopped(error: BaseException | None) -> None:
+            self._watch = self._turn = None
+            turn.set()
+            ended(error)
+
+        self._watch = _Watch(self._source.fileno(), ready, stopped)
 
     def close(self) -> None:
         """Wake all that wait. Call this before the file descriptor is closed."""
-        if self._stop is not None:
-            self._stop()
+        if self._watch is not None:
+            self._watch.stop()
         elif self._turn is not None:
             # There is no loop if the coroutine that waits is thrown away after the loop.
             with suppress(RuntimeError):
                 anyio.notify_closing(self._source.fileno())
+
+
+class _Watch:
+    """Stays registered with asyncio all the time, and calls a function in the round of the loop in
+    which something arrives.
+
+    A task that registers for each chunk, and is woken by it, takes three rounds of the loop.
+    """
+
+    __slots__ = ("_ended", "_fd", "_library", "_loop", "_ready")
+
+    def __init__(
+        self, fd: int, ready: Callable[[], bool], ended: Callable[[BaseException | None], None]
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._fd = fd
+        self._ready = ready
+        self._ended: Callable[[BaseException | None], None] | None = ended
+        self._library: Any = getattr(sys.modules.get("sniffio"), "thread_local", SimpleNamespace())
+        self._loop.add_reader(fd, self._check)
+
+    def _check(self) -> None:
+        library = self._library
+        library.name = "asyncio"  # anyio finds it out by itself only in a task
+        try:
+            if not self._ready():
+                self.stop()
+        except BaseException as error:
+            self.stop(error)
+        finally:
+            library.name = None
+
+    def stop(self, error: BaseException | None = None) -> None:
+        ended, self._ended = self._ended, None
+        if ended is not None:
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.remove_reader(self._fd)
+                ended(error)
 
 
 class PipeReader:
@@ -153,6 +177,29 @@ class PipeReader:
                 hand_over()  # what was left when it was closed
         finally:
             self._is_pumped = False
+
+    def pump_without_task(
+        self, take: Callable[[bytes], None], ended: Callable[[BaseException | None], object]
+    ) -> None:
+        """Do the same without a task that waits, which trio cannot.
+
+        Args:
+            take: is called with all that arrives.
+            ended: is called at the end, with what `take` has raised.
+        """
+        hand_over = partial(self._hand_over, take)
+
+        def stopped(error: BaseException | None) -> None:
+            self._is_pumped = False
+            try:
+                if error is None:
+                    hand_over()  # what was left when it was closed
+            except BaseException as raised:
+                error = raised
+            ended(error)
+
+        self._is_pumped = True
+        self._readable.watch_without_task(hand_over, stopped)
 
     def _hand_over(self, take: Callable[[bytes], None]) -> bool:
         """Hand over what is there; say whether more may come."""

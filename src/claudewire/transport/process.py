@@ -24,6 +24,7 @@ from typing import Protocol, runtime_checkable
 import anyio
 import anyio.lowlevel
 
+from ..concurrency import in_trio
 from ..errors import Cause, CLIError, Evidence
 from .pipes import PipeReader, PipeWriter, Readiness
 from .platforms import Child, start
@@ -212,7 +213,7 @@ class ProcessTransport:
 
     async def _note_descendants(self) -> None:
         since = time.monotonic()
-        await anyio.sleep(self._child.look_in(since))
+        await _pause(self._child.look_in(since))
         self._child.note_descendants(since)
 
     async def receive(self) -> bytes:
@@ -234,6 +235,39 @@ class ProcessTransport:
     async def receive_stderr(self) -> bytes:
         """Wait for some bytes of stderr; `b""` when there will be no more."""
         return await self._stderr.receive()
+
+    def watch(
+        self,
+        hear: Callable[[bytes], None],
+        exited: Callable[[int | None], None],
+        failed: Callable[[BaseException], object],
+    ) -> bool:
+        """Have functions called in the event loop, instead of `receive_stderr` and `wait` in tasks.
+
+        Args:
+            hear: is called with what the process writes to stderr.
+            exited: is called once, when it has exited, with its exit status.
+            failed: is called with what one of the others has raised.
+
+        Returns:
+            False in trio, which needs the tasks.
+        """
+        if in_trio():
+            return False
+
+        def has_more_to_come() -> bool:
+            if self._child.poll():
+                exited(self._child.returncode)
+                return False
+            return True
+
+        def ended(error: BaseException | None) -> None:
+            if error is not None:
+                failed(error)
+
+        self._stderr.pump_without_task(hear, ended)
+        self._exited.watch_without_task(has_more_to_come, ended)
+        return True
 
     # --- its end ---------------------------------------------------------------------------------
 
@@ -286,27 +320,29 @@ class ProcessTransport:
 
     async def _end(self) -> None:
         self._stdin.close()
-        async with anyio.create_task_group() as tasks:
-            # A process that cannot write the rest of its output cannot end.
-            tasks.start_soon(self._stdout.drain)
-            tasks.start_soon(self._stderr.drain)
-            is_gone = await self._end_process()
-            tasks.cancel_scope.cancel()
-        if not is_gone:
+        if self.is_alive:
+            async with anyio.create_task_group() as tasks:
+                # A process that cannot write the rest of its output cannot end.
+                tasks.start_soon(self._stdout.drain)
+                tasks.start_soon(self._stderr.drain)
+                await self._end_process()
+                tasks.cancel_scope.cancel()
+        if not await self._end_group():
             raise self._not_killed()
 
-    async def _end_process(self) -> bool:
-        """End it with all that it has started; say whether that was seen."""
-        if self.is_alive:
-            await self._note_descendants()
-            self._child.terminate()
-            with anyio.move_on_after(self._terminate_after):
-                await self.wait()
+    async def _end_process(self) -> None:
+        await self._note_descendants()
+        self._child.terminate()
+        with anyio.move_on_after(self._terminate_after):
+            await self.wait()
         if self.is_alive:
             log.warning("Process %d did not end after SIGTERM; killing it", self.pid)
             self._child.kill()
             with anyio.move_on_after(self._kill_after):
                 await self.wait()
+
+    async def _end_group(self) -> bool:
+        """End all that it has started; say whether that was seen."""
         self._child.kill_group()
         self._child.release()
         with anyio.move_on_after(self._kill_after):
@@ -316,7 +352,7 @@ class ProcessTransport:
 
     async def _end_descendants(self) -> None:
         since, pause = time.monotonic(), _SHORTEST_PAUSE
-        await anyio.sleep(self._child.look_in(since))
+        await _pause(self._child.look_in(since))
         while self._child.is_left(since):
             self._child.kill()
             await anyio.sleep(pause)
@@ -335,6 +371,11 @@ class ProcessTransport:
         self._cleanup()
         self._finalizer.detach()
         self._closed.set()
+
+
+async def _pause(seconds: float) -> None:
+    if seconds > 0:
+        await anyio.sleep(seconds)
 
 
 def _kill_unclosed(child: Child, cleanup: Callable[[], None]) -> None:
