@@ -30,6 +30,7 @@ __all__ = ["BRIEFLY", "Child", "start"]
 BRIEFLY = 0.25
 """Seconds that `end_now` waits for the end of a killed process."""
 _PAUSE = 0.001
+_LONG_AGO = "0"
 
 
 class Child:
@@ -50,7 +51,8 @@ class Child:
     def __init__(self, popen: subprocess.Popen[bytes], mark: str) -> None:
         self._popen = popen
         self._mark = mark
-        self._started = _when_started(popen.pid)
+        self._started: str | None = None
+        self._has_proc = has_proc()
         self._owner = os.getpid()
         # Re-entrant: the garbage collector, or a signal handler, may end us in the middle.
         self._lock = threading.RLock()
@@ -130,13 +132,24 @@ class Child:
         if not self.is_ours:
             return
         family = [] if self.poll() else descendants(self.pid, table)
-        if self._started is not None:
-            marked, unclear = find_marked(self._mark, table, self._started)
+        if self._has_proc:
+            since = self._when_started(table)
+            marked, unclear = find_marked(self._mark, table, since, guardian().groups)
             family += marked
             self._note_unclear(unclear, may_be_more=bool(marked))
         for process in family:
             if self.pid not in (process.pid, process.group):
                 self._escaped[process.pid] = process
+
+    def _when_started(self, table: Table) -> str:
+        """Say when it was started. A table has it until it is reaped, so this must be known before.
+
+        It is not asked for at once: of a process that is just becoming a program, that takes long.
+        """
+        if self._started is None:
+            entry = table.get(self.pid)
+            self._started = _LONG_AGO if entry is None else entry.started
+        return self._started
 
     def _note_unclear(self, unclear: frozenset[Key], *, may_be_more: bool) -> None:
         """Remember who may be one of ours. What comes later is not, if there are none to start it.
@@ -164,12 +177,15 @@ class Child:
         with self._lock:
             if not self._released and self.is_ours and self.poll():
                 guardian().forget(self.pid)
+                if self._has_proc and self._started is None:
+                    with suppress(OSError):  # other code in this process has reaped it
+                        self._started = process_info(self.pid).started
                 self._popen.wait()
                 self._released = True
 
     def look_in(self, since: float) -> float:
         """Say in how many seconds to look at what there is since some time: others may, too."""
-        return 0.0 if self._started is None else _table.due_in(since)
+        return _table.due_in(since) if self._has_proc else 0.0
 
     def is_left(self, since: float | None = None) -> bool:
         """Say whether it, or anything that it has started, is alive: since some time, or now."""
@@ -177,7 +193,7 @@ class Child:
             if not self._released:
                 return True
             has_group = not self._is_number_reused() and _exists(-self.pid)
-            if not (has_group or self._escaped or self._started is not None):
+            if not (has_group or self._escaped or self._has_proc):
                 return False
             table = _table.get(since)
             self._note_escaped(table)
@@ -234,11 +250,6 @@ class Child:
 _children: weakref.WeakSet[Child] = weakref.WeakSet()
 
 _table = SharedTable()
-
-
-def _when_started(pid: int) -> str | None:
-    """Say when a child was started; None where its environment cannot be looked at."""
-    return process_info(pid).started if has_proc() else None
 
 
 def _non_blocking(pipe: IO[bytes] | None) -> IO[bytes]:

@@ -14,6 +14,7 @@ import logging
 import os
 import subprocess
 import threading
+from collections.abc import Collection
 from contextlib import suppress
 from itertools import count
 
@@ -106,6 +107,11 @@ class Guardian:
     def pid(self) -> int | None:
         """The process id of the shell; None while there is none."""
         return None if self._shell is None else self._shell.pid
+
+    @property
+    def groups(self) -> Collection[int]:
+        """The process groups that are watched."""
+        return self._groups
 
     def new_mark(self) -> str:
         """Make a mark for a child and all that it starts. See `marks`."""

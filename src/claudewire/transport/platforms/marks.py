@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
-from .process_table import ProcessInfo, Table
+from .process_table import ProcessInfo, Table, read_proc
 
 __all__ = ["PROCESS_MARK", "Key", "Marked", "find_marked", "with_mark"]
 
@@ -22,6 +22,8 @@ PROCESS_MARK = "CLAUDEWIRE_PROCESS"
 """The variable. Its value has the marks of all that a process descends from, the nearest last."""
 
 _PREFIX = f"{PROCESS_MARK}=".encode()
+_PIECE = 2**16
+"""Bytes of an environment that are read at once. Few are longer, and a larger buffer takes time."""
 _LONGEST = 2**20
 """Bytes of an environment that are looked at."""
 _KERNEL = 2
@@ -58,7 +60,7 @@ class Marked(NamedTuple):
     unclear: frozenset[Key]
 
 
-def find_marked(mark: str, table: Table, since: str) -> Marked:
+def find_marked(mark: str, table: Table, since: str, groups: Collection[int] = ()) -> Marked:
     """Find the processes that have a mark.
 
     Args:
@@ -66,11 +68,13 @@ def find_marked(mark: str, table: Table, since: str) -> Marked:
         table: the processes of the system, as `/proc` has them.
         since: when the first process with this mark was started. Older ones are not looked at: it
             takes time, and one that hangs in the kernel would hold us up.
+        groups: the process groups whose members are known without their marks: nothing that has
+            left another group can join them.
     """
     first, index = int(since), _last_index
     # Hundreds may look for theirs in the same table, one after the other.
     if index is None or index.table is not table or index.first > first or index.unclear:
-        index = _index_of(table, first)
+        index = _index_of(table, first, groups)
     unclear = frozenset(key for key in index.unclear if int(key[1]) >= first)
     found = [it for it in index.processes.get(mark, []) if int(it.started) >= first]
     return Marked(found, unclear)
@@ -88,7 +92,7 @@ class _Index(NamedTuple):
 _last_index: _Index | None = None
 
 
-def _index_of(table: Table, first: int) -> _Index:
+def _index_of(table: Table, first: int, groups: Collection[int]) -> _Index:
     global _known, _last_index, _unclear
     now, found = time.monotonic(), defaultdict(list)
     known = {key: marks for key, marks in _known.items() if key[0] in table}
@@ -104,7 +108,7 @@ def _index_of(table: Table, first: int) -> _Index:
             known[key] = marks
             for mark in marks:
                 found[mark].append(process)
-        elif process.parent != _KERNEL:
+        elif process.parent != _KERNEL and process.group not in groups:
             unclear[key] = _unclear.get(key, now)
     for key in [key for key, then in unclear.items() if now - then > _SHOWS_WITHIN]:
         known[key] = frozenset()
@@ -127,5 +131,5 @@ def _marks_of(pid: int) -> frozenset[str] | None:
 
 
 def _read(pid: int, name: str) -> bytes:
-    with open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:
-        return file.read(_LONGEST)
+    data = read_proc(pid, name, _PIECE)
+    return data if len(data) < _PIECE else read_proc(pid, name, _LONGEST)

@@ -25,6 +25,7 @@ __all__ = [
     "has_proc",
     "process_info",
     "process_table",
+    "read_proc",
 ]
 
 _PS_TIMEOUT = 5.0
@@ -139,13 +140,25 @@ def process_info(pid: int) -> ProcessInfo:
     Raises:
         OSError: there is no such process.
     """
-    with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-        return _parsed(pid, file.read(1024))
+    return _parsed(pid, read_proc(pid, "stat", 1024))
+
+
+def read_proc(pid: int, name: str, most: int) -> bytes:
+    """Read the beginning of a file that says something about a process.
+
+    Raises:
+        OSError: there is no such process.
+    """
+    file = os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(file, most)
+    finally:
+        os.close(file)
 
 
 def _parsed(pid: int, stat: bytes) -> ProcessInfo:
     # The name is in parentheses, and may itself contain spaces and parentheses.
-    fields = stat[stat.rindex(b")") + 2 :].split()
+    fields = stat.rpartition(b") ")[2].split(None, 20)
     state, parent, group, started = fields[0], fields[1], fields[2], fields[19]
     return ProcessInfo(pid, int(parent), int(group), state in b"ZX", started.decode())
 
