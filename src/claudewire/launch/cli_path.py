@@ -53,7 +53,9 @@ def names_path(cli: str | os.PathLike[str] | Sequence[str] | None) -> bool:
     """Whether this says where the CLI is, so that `find_cli` looks at one file only."""
     if isinstance(cli, str):
         return "/" in cli
-    return isinstance(cli, os.PathLike) or (bool(cli) and names_path(cli[0]))
+    if cli is None or isinstance(cli, os.PathLike):
+        return cli is not None
+    return bool(cli) and names_path(cli[0])
 
 
 def find_cli(

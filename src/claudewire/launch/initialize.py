@@ -87,9 +87,7 @@ def initialize_request(
 
 def _from_options(options: Options) -> dict[str, Any]:
     fields = {
-        name: thaw(value)
-        for name, value in given_options(options)
-        if DECLARATIONS[name].initialize
+        name: thaw(value) for name, value in given_options(options) if DECLARATIONS[name].initialize
     }
     if options.plugin_delivery == "initialize":
         fields["plugins"] = list(options.plugins)

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from itertools import islice, takewhile
-from typing import Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
 import anyio.abc
@@ -56,7 +56,10 @@ from .log import log, session_name
 from .tasks import TaskSet
 from .wire_logger import WireLogger
 
-__all__ = ["Link", "LinkOwner", "Responder", "name_of"]
+if TYPE_CHECKING:
+    from .link_owner import LinkOwner, Responder
+
+__all__ = ["Link", "name_of"]
 
 AnswerT = TypeVar("AnswerT")
 
@@ -107,52 +110,6 @@ def name_of(body: object) -> str:
     if isinstance(body, UnknownRequest):
         return str(body.raw.get("subtype"))
     return str(type(cast("Any", body)).__struct_config__.tag)
-
-
-class LinkOwner(Protocol):
-    """Is told what happens on a link. Its methods must not wait."""
-
-    def received(self, event: Event) -> None:
-        """Note a message of the CLI, or another event of the wire."""
-
-    def received_output(self, output: list[Any]) -> bool:
-        """Note output of a turn, which comes in great numbers, all at once.
-
-        Returns:
-            False if it has to be told one by one.
-        """
-        ...
-
-    def asked(self) -> None:
-        """Note that the CLI has been asked something."""
-
-    def answered(self) -> None:
-        """Note that a request of the CLI was answered, or is no longer served."""
-
-    def heard(self, stderr: str) -> None:
-        """Note what the CLI wrote to stderr."""
-
-    def ended(self) -> None:
-        """Note that all output was read and the process has exited."""
-
-    def failed(self, error: BaseException) -> None:
-        """Note that an event could not be handled, or a task beside the reader has failed."""
-
-
-class Responder(Protocol):
-    """Answers the requests of the CLI."""
-
-    def serve(self, request: Request) -> Any:
-        """Return the answer or its body, or else a coroutine function that returns it.
-
-        That runs in a task, which is cancelled when the CLI withdraws the request.
-        """
-
-    def withdrawn(self, id: str) -> None:
-        """Note that the CLI no longer wants the answer to a request."""
-
-    def refusal(self, request: Request, reason: str | None = None) -> Answer | Failure:
-        """Return a negative answer; with a reason, unless there is a decision already."""
 
 
 class _PendingRequest:
@@ -417,7 +374,9 @@ class Link:
             self._tasks = tasks = TaskSet(group)
             tasks.start_soon(self._read)
             process = self._process
-            if process is None or not process.watch(self._hear, self._note_exit, self._owner.failed):
+            if process is None or not process.watch(
+                self._hear, self._note_exit, self._owner.failed
+            ):
                 tasks.start_soon(self._read_stderr)
                 tasks.start_soon(self._await_exit)
             if self._unwritten or self._input_ended:

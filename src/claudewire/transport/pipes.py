@@ -71,7 +71,12 @@ class Readiness:
         while self._turn is not None:
             await self._turn.wait()
         ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
-        self.watch_without_task(ready, lambda error: ended.done() or ended.set_result(error))
+
+        def stopped(error: BaseException | None) -> None:
+            if not ended.done():  # it was cancelled
+                ended.set_result(error)
+
+        self.watch_without_task(ready, stopped)
         try:
             if (error := await ended) is not None:
                 raise error
@@ -109,8 +114,7 @@ class Readiness:
 
 
 class _Watch:
-    """Stays registered with asyncio all the time, and calls a function in the round of the loop in
-    which something arrives.
+    """Stays registered with asyncio, and calls a function in the round in which something arrives.
 
     A task that registers for each chunk, and is woken by it, takes three rounds of the loop.
     """
