@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -130,13 +129,14 @@ async def test_a_limiter_bounds_how_many_run_at_once() -> None:
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_the_threads_end_with_the_event_loop(backend: str) -> None:
-    async def main() -> threading.Thread:
-        found: threading.Thread = await run_in_thread(here)
-        return found
+def test_the_threads_end_with_the_event_loop(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "KEPT_FOR", 2 * SOON)  # by itself it would end too late
+    work, ended = threads._Threads._work, threading.Event()
 
-    started: Callable[..., Any] = partial(anyio.run, backend=backend)
-    thread = started(main)
-    if not thread.daemon:  # those of trio are kept, and do not hold up the interpreter
-        thread.join(SOON)
-        assert not thread.is_alive()
+    def work_and_tell(self: threads._Threads, jobs: Any) -> None:
+        work(self, jobs)
+        ended.set()
+
+    monkeypatch.setattr(threads._Threads, "_work", work_and_tell)
+    anyio.run(run_in_thread, here, backend=backend)
+    assert ended.wait(SOON)

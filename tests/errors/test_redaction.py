@@ -363,11 +363,8 @@ def test_a_value_is_recognised_by_its_name_in_any_syntax(text: str) -> None:
 @pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS)
 def test_a_key_that_is_cut_is_not_shown_in_both_pieces(token: str) -> None:
     clean = redactor()
-    for cut in range(8, len(token) - 6, 7):
-        shown = clean.after(token[:cut], f"{token[cut:]} and more")
-        whole = token[:cut] + shown
-        assert token not in whole
-        assert token[cut:] not in shown
+    for cut in range(1, len(token)):
+        assert clean.after(token[:cut], f"{token[cut:]} and more") == "<key-1> and more"
 
 
 def test_a_text_that_follows_no_secret_is_redacted_as_it_is() -> None:
@@ -472,8 +469,8 @@ def test_long_json_is_redacted_like_short() -> None:
     many = ['\u00e9\n"x" \U0001f600 password: hunter2hunter2 '] * 10_000
     line = json.dumps({"content": ["".join(many), {"apiKey": "x"}]})
     shown = json.loads(redactor()(line))
-    assert shown["content"][1] == {"apiKey": "<key-1>"} or "<key-" in shown["content"][1]["apiKey"]
-    assert shown["content"][0].count("password: <key-") == 10_000
+    assert shown["content"][1] == {"apiKey": "<key-2>"}
+    assert shown["content"][0].count("password: <key-1>") == 10_000
     assert redactor()("[" + line).count("hunter2hunter2") == 0
 
 

@@ -52,6 +52,10 @@ def recorded(path: Path) -> list[Message]:
     return [event for event in events if isinstance(event, Message)]
 
 
+IN_PIECES = [it for it in RECORDINGS if b"stream_event" in it.read_bytes()]
+"""Those with partial messages."""
+
+
 def event(of: APIEvent, agent: str | None = None, id: str | None = None) -> StreamEvent:
     return StreamEvent(event=of, parent_tool_use_id=agent, api_message_id=id)
 

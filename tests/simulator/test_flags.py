@@ -349,6 +349,23 @@ VALUES = {
     "--session-id": UUID,
     "--setting-sources": "user",
 }
+KEPT: dict[str, Any] = {
+    "--add-dir": ("3",),
+    "--allowed-tools": ("3",),
+    "--betas": ("3",),
+    "--disallowed-tools": ("3",),
+    "--file": ("3",),
+    "--max-budget-usd": 3,
+    "--max-thinking-tokens": 3,
+    "--max-turns": 3,
+    "--mcp-config": ("3",),
+    "--plugin-dir": ("3",),
+    "--prompt-suggestions": True,
+    "--setting-sources": ("user",),
+    "--task-budget": 3,
+    "--tools": ("3",),
+}
+"""What is not kept as it was given."""
 
 
 @pytest.mark.parametrize(
@@ -364,8 +381,10 @@ def test_every_flag_is_known_and_kept(name: str) -> None:
     assert isinstance(flags, Flags)
     field = name[2:].replace("-", "_")
     field = {"continue": "continue_", "print": "print_"}.get(field, field)
-    default = getattr(Flags(), field, None)
-    assert name[2:] in flags.others or getattr(flags, field) != default
+    if name[2:] in flags.others:
+        assert flags.others[name[2:]] == (value if option.argument else None)
+    else:
+        assert getattr(flags, field) == KEPT.get(name, value if option.argument else True)
 
 
 @pytest.mark.parametrize("word", ["model", "-m", "--", "--" + "x" * 50, "--x"])

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.helpers.api_messages import (
+    IN_PIECES,
     RECORDINGS,
     begin,
     delta,
@@ -682,12 +683,12 @@ def test_recorded_turns_are_put_together_as_the_cli_says_them(path: Path) -> Non
         assert all(live.result is not None for live in calls)
 
 
-@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", IN_PIECES, ids=lambda path: path.stem)
 def test_recorded_pieces_make_the_same_blocks_as_the_lines_do(path: Path) -> None:
     for messages in turns(recorded(path)):
         pieces = [it for it in messages if not isinstance(it, AssistantMessage)]
-        if any(isinstance(it, StreamEvent) for it in pieces):
-            assert blocks(put_together(pieces)) == blocks(put_together(messages))
+        assert any(isinstance(it, StreamEvent) for it in pieces)
+        assert blocks(put_together(pieces)) == blocks(put_together(messages))
 
 
 def test_a_long_text_in_small_pieces_is_not_copied_for_each_of_them() -> None:

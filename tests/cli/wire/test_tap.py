@@ -24,6 +24,7 @@ import claudewire
 from claudewire.cli.wire import replay
 from claudewire.cli.wire.record import Sink
 from claudewire.recordings import Timeline, read
+from claudewire.testing import LATEST
 from claudewire.transport import Recording
 
 SOON = 60
@@ -276,5 +277,5 @@ def test_the_value_of_a_flag_is_found_however_it_is_written(
 def test_sim_is_the_simulated_cli(tmp_path: Path) -> None:
     with started("sim", "--version", folder=tmp_path) as process:
         out, _ = process.communicate(timeout=SOON)
-    assert b"(Claude Code" in out or b"claudewire" in out
+    assert out == f"{LATEST.version} (Claude Code)\n".encode()
     assert process.returncode == 0
