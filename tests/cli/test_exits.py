@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from tests.cli.running import Runner
+from tests.helpers.processes import ended
 
 from claudewire.cli import Exit
 from claudewire.cli.reports import SCHEMAS, schema_of
@@ -123,7 +124,7 @@ def started(sim: str, folder: Path, *arguments: str, **how: Any) -> subprocess.P
 
 
 def test_an_interrupt_without_a_terminal(sim: str, tmp_path: Path) -> None:
-    with started(sim, tmp_path, "--allow", "Read", "--stream-json", "wait") as process:
+    with ended(started(sim, tmp_path, "--allow", "Read", "--stream-json", "wait")) as process:
         assert process.stdout is not None
         for line in process.stdout:
             if json.loads(line)["type"] == "tool_started":
@@ -142,7 +143,8 @@ def test_a_reader_that_goes_away_interrupts_the_turn(sim: str, tmp_path: Path) -
     )
     os.close(writing)
     os.close(reading)
-    _, errors = process.communicate(timeout=SOON)
+    with ended(process):
+        _, errors = process.communicate(timeout=SOON)
     assert process.returncode == Exit.BROKEN_PIPE
     assert b"Traceback" not in errors
 

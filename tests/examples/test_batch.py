@@ -14,6 +14,7 @@ import anyio
 import pytest
 from examples import batch
 from examples.batch import OPTIONS, Batch, Job, main
+from tests.helpers.processes import ended
 
 import claudewire
 from claudewire.testing import SimulatedProgramFactory
@@ -139,7 +140,7 @@ def test_ctrl_c_keeps_what_is_there_and_the_next_run_does_the_rest() -> None:
     os.mkfifo("started")
     files = ["prompts.jsonl", "answers.jsonl"]
     command = [sys.executable, batch.__file__, *files, "--at-once", "1"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8") as program:
+    with ended(subprocess.Popen(command, stderr=subprocess.PIPE, encoding="utf-8")) as program:
         assert Path("started").read_text(encoding="utf-8") == "now"
         os.kill(program.pid, signal.SIGINT)
         _, told = program.communicate(timeout=SOON)

@@ -17,6 +17,7 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.helpers.processes import ended
 from tests.helpers.real_clis import NEWEST, real_cli, why_not
 from tests.peers.acp_client import ACPClient
 from tests.real.cases import AGENT_PROMPT, AGENT_REPLIES, CASES, Case
@@ -337,7 +338,7 @@ def test_a_server_that_offers_claude_as_a_tool_asks(cage: Cage) -> None:
         stderr=subprocess.DEVNULL,
         encoding="utf-8",
     )
-    with process:
+    with ended(process):
         assert process.stdin is not None
         assert process.stdout is not None
         for call in calls:
@@ -345,7 +346,6 @@ def test_a_server_that_offers_claude_as_a_tool_asks(cage: Cage) -> None:
             process.stdin.flush()
         process.stdout.readline()
         answer = json.loads(process.stdout.readline())
-        process.kill()
     assert answer["result"]["content"][0]["text"].strip() == "Hello, you said hi"
 
 

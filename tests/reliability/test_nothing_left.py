@@ -7,12 +7,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 import pytest
-from tests.helpers.processes import PATIENCE, death
+from tests.helpers.processes import PATIENCE, death, ended, killed_in_the_end
 
 pytestmark = [
     pytest.mark.anyio,
@@ -76,11 +77,13 @@ async def test_nothing_is_left_of_a_session(how: str, tmp_path: Path) -> None:
     private.mkdir()
     cli.write_text(CLI.format(pids=pids, shell=shell, python=sys.executable), encoding="utf-8")
     cli.chmod(0o700)
-    with started(cli, private) as host:
+    with ended(started(cli, private)) as host, ExitStack() as at_the_end:
         assert host.stdin is not None
         assert host.stdout is not None
         assert host.stdout.readline() == b"open\n"
         await until(lambda: len(pids_in(pids, shell)) == 4)
+        for pid in pids_in(pids, shell):
+            at_the_end.enter_context(killed_in_the_end(pid))
         assert list(private.glob("claudewire-*/*"))
         if how == "kill":
             host.send_signal(signal.SIGKILL)
@@ -88,7 +91,7 @@ async def test_nothing_is_left_of_a_session(how: str, tmp_path: Path) -> None:
             host.stdin.write(how.encode() + b"\n")
             host.stdin.flush()
             assert host.stdout.readline() == b"closed\n"
-        for pid in pids_in(pids, shell):
-            await death(pid)
+        with anyio.fail_after(PATIENCE):
+            for pid in pids_in(pids, shell):
+                await death(pid)
         await until(lambda: not os.listdir(private))
-        host.kill()

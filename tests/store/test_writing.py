@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.helpers.processes import ended
 
 from claudewire.errors import Cause, CLIError
 from claudewire.launch import SessionLock
@@ -165,8 +166,11 @@ def test_two_processes_that_rename_tag_and_resume_at_once_lose_nothing(
     writer = conversation(config, cwd=str(tmp_path))
     before = writer.path.read_bytes()
     script = [sys.executable, "-c", MANY, str(config)]
-    processes = [subprocess.Popen([*script, name, MAIN]) for name in ("one", "two")]
-    assert [process.wait(SOON) for process in processes] == [0, 0]
+    with (
+        ended(subprocess.Popen([*script, "one", MAIN])) as one,
+        ended(subprocess.Popen([*script, "two", MAIN])) as two,
+    ):
+        assert (one.wait(SOON), two.wait(SOON)) == (0, 0)
     after = writer.path.read_bytes()
     assert after.startswith(before)
     added = [json.loads(line) for line in after[len(before) :].splitlines()]

@@ -534,9 +534,9 @@ def test_a_warden_may_end_just_before_it_is_dismissed(
 def test_a_warden_is_no_process_of_the_program_which_is_marked(cage: Cage) -> None:
     env = {**os.environ, PROCESS_MARK: "m-1"}
     command = cage.command(["sh", "-c", "cat /proc/self/environ; echo; read -r _"])
-    with subprocess.Popen(command, env=env, stdin=-1, stdout=-1) as program:
+    with ended(subprocess.Popen(command, env=env, stdin=-1, stdout=-1)) as program:
         assert program.stdout is not None
         assert f"{PROCESS_MARK}=m-1".encode() in program.stdout.readline()
         (file,) = (cage.folder / "wardens").iterdir()
         assert PROCESS_MARK.encode() not in Path(f"/proc/{file.name}/environ").read_bytes()
-        program.communicate()
+        program.communicate(timeout=PATIENCE)

@@ -226,13 +226,13 @@ def test_hooks_of_settings_are_named(place: Surroundings) -> None:
 
 def test_the_day_on_which_transcripts_are_deleted_is_named(place: Surroundings) -> None:
     assert place.sweep().status == "ok"
+    now = time.time()
     for name, days in {"old": 25, "new": 1}.items():
         path = place.config / "projects" / "-p" / f"{name}.jsonl"
         write(path, "")
-        then = time.time() - days * DAY
-        os.utime(path, (then, then))
+        os.utime(path, (now - days * DAY, now - days * DAY))
     check = place.sweep()
-    day = time.strftime("%Y-%m-%d", time.localtime(time.time() + 5 * DAY))
+    day = time.strftime("%Y-%m-%d", time.localtime(now + 5 * DAY))
     assert check.status == "warning"
     assert f"deletes 1 of 2 transcripts within 7 days, from {day} on" in check.message
     assert "claudewire sessions archive" in check.advice
