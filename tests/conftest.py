@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
+from tests.helpers.cancellation import open_files
 from tests.helpers.processes import PATIENCE
 from tests.helpers.real_clis import MIDDLE
 from tests.helpers.skips import SkipCheck
@@ -159,6 +160,14 @@ def _private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path_factory.mktemp("config")))
         yield
+
+
+@pytest.fixture
+def no_file_left_open() -> Iterator[None]:
+    """Fail if a test leaves a file open. A database may stay: its owner closes it in the end."""
+    before = open_files()
+    yield
+    assert [it for it in open_files() - before if ".db" not in it] == []
 
 
 @pytest.fixture(autouse=True, scope="session")

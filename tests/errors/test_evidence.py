@@ -31,7 +31,9 @@ def received(*texts: str) -> list[Event]:
 def test_the_last_lines_are_kept_each_way() -> None:
     log = EvidenceLog(("claude", "--verbose"), 42)
     log.note_received(received(*(f"word {number}" for number in range(LINES + 5))))
-    for number in range(LINES + 5):
+    assert len(log.evidence().received) == LINES
+    for number, event in enumerate(received(*(f"word {number}" for number in range(LINES + 5)))):
+        log.note_received([event])
         log.note_sent(b'{"number":%d}\n' % number)
     evidence = log.evidence()
     assert (evidence.argv, evidence.pid) == (("claude", "--verbose"), 42)

@@ -33,6 +33,8 @@ from claudewire.simulator.faults import ExitWith
 from claudewire.testing import SimulatedCLI
 from claudewire.transport import Launch, Transport
 
+pytestmark = pytest.mark.usefixtures("no_file_left_open")
+
 PLACE = "/somewhere/.claude"
 
 

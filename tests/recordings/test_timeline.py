@@ -138,6 +138,7 @@ BEGUN = {"type": "content_block_start", "index": 0, "content_block": text("")}
             said(text("Good\n morning"), used("t", "Bash", command="ls")),
             'Good morning | Bash {"command": "ls"}',
         ),
+        (said(used("t", "Bash", command="écho")), 'Bash {"command": "écho"}'),
         (said({"type": "thinking", "thinking": "Hm"}), "(thinking) Hm"),
         (said({"type": "never_seen"}), "(never_seen)"),
         (returned("t", "5"), "result: 5"),

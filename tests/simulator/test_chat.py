@@ -1131,6 +1131,22 @@ async def test_a_scenario_that_awaits_something_foreign_is_told_what_it_may_awai
     assert await talk.end() == 1
 
 
+async def test_an_interrupt_ends_the_message_that_is_being_said_and_it_is_paid_for() -> None:
+    async def play(chat: Chat) -> None:
+        await chat.say("Half of it")
+        await chat.sleep(AN_HOUR)
+
+    talk = Talk(SimulatedCLI(play, argv=["--include-partial-messages"]))
+    await talk.say(UserMessage.of("go"))
+    await talk.until(lambda it: isinstance(it, AssistantMessage))
+    await talk.ask(Interrupt())
+    turn = await talk.until_result(0)
+    names = [type(it.event).__name__ for it in only(turn, StreamEvent)]
+    assert names[-2:] == ["MessageDelta", "MessageStop"]
+    assert turn[-1].terminal_reason == "aborted_streaming"
+    assert turn[-1].total_cost_usd > 0
+
+
 async def test_a_scenario_may_clean_up_but_not_go_on_after_an_interrupt() -> None:
     cleaned: list[bool] = []
 

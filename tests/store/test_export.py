@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
@@ -23,6 +24,11 @@ PIXEL = (
     "gg=="
 )
 SECRET = "sk-ant-api03-abcdefghijklmnop"
+
+WHOLE = [Path(__file__).with_name(f"whole_export.{it}") for it in ("html", "md")]
+"""What is exported. After a change on purpose, write it anew and read the difference:
+    scripts/env python -m tests.store.test_export
+"""
 
 VOID = {"meta", "link", "br", "hr", "img"}
 
@@ -63,10 +69,9 @@ def picture(media_type: str, data: str) -> dict[str, object]:
     return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
 
 
-@pytest.fixture
-def rich(tmp_path: Path) -> BlockingSessions:
-    """A conversation with everything that can be in one."""
-    config = tmp_path / "config"
+def write_rich(folder: Path) -> BlockingSessions:
+    """Write a conversation with everything that can be in one."""
+    config = folder / "config"
     writer = Writer(config)
     image = {
         "type": "image",
@@ -103,10 +108,25 @@ def rich(tmp_path: Path) -> BlockingSessions:
     side = Writer(config, "agent-a")
     side.user("Look around", isSidechain=True, sessionId=MAIN)
     side.model("I looked around.", isSidechain=True, sessionId=MAIN)
+    side.user("Look again", isSidechain=True, sessionId=MAIN)
+    side.model("There is nothing else.", isSidechain=True, sessionId=MAIN)
     agents.mkdir(parents=True)
     side.path.rename(agents / "agent-a.jsonl")
     (agents / "agent-a.meta.json").write_text('{"toolUseId": "t5"}', encoding="utf-8")
-    return BlockingSessions(config, index=tmp_path / "index.db")
+    return BlockingSessions(config, index=folder / "index.db")
+
+
+@pytest.fixture
+def rich(tmp_path: Path) -> BlockingSessions:
+    return write_rich(tmp_path)
+
+
+@pytest.mark.parametrize("kept", WHOLE, ids=lambda path: path.suffix[1:])
+def test_everything_is_exported_as_it_was(
+    rich: BlockingSessions, tmp_path: Path, kept: Path
+) -> None:
+    written = rich.export(MAIN, tmp_path / kept.name)
+    assert written.read_text(encoding="utf-8") == kept.read_text(encoding="utf-8")
 
 
 def test_html_shows_everything_and_is_well_formed(rich: BlockingSessions, tmp_path: Path) -> None:
@@ -376,3 +396,11 @@ def test_no_field_of_a_conversation_breaks_out_of_its_place(tmp_path: Path, form
         assert 'href="javascript' not in text
     else:
         assert text.splitlines()[0].endswith("# forged")  # the title is one line
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        sessions = write_rich(Path(folder))
+        for kept in WHOLE:
+            kept.unlink(missing_ok=True)
+            sessions.export(MAIN, kept)

@@ -11,7 +11,7 @@ from claudewire.store.follow import Follower
 
 from .made import MAIN, Writer, conversation
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_file_left_open")]
 
 SOON = 30
 

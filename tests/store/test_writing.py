@@ -22,6 +22,8 @@ from claudewire.store import BlockingSessions, StoreError, writing
 
 from .made import MAIN, PLAIN, Writer, conversation
 
+pytestmark = pytest.mark.usefixtures("no_file_left_open")
+
 SOON = 60
 
 MANY = """

@@ -37,6 +37,8 @@ from claudewire.wire import (
     Stray,
 )
 
+pytestmark = pytest.mark.usefixtures("no_file_left_open")
+
 SOON = 60
 
 
@@ -383,7 +385,7 @@ def test_every_byte_can_be_read_again(chunks: list[tuple[Direction, bytes]], end
 def test_only_this_user_can_read_a_recording(tmp_path: Path, exists: bool) -> None:
     path = tmp_path / "recording.jsonl"
     if exists:
-        path.write_bytes(b"something longer that was there before, and is overwritten" * 10)
+        path.write_bytes(b"something longer that was there before, and is overwritten\n" * 10)
         path.chmod(0o644)
     Recorder(path).close()
     assert path.stat().st_mode & 0o777 == 0o600

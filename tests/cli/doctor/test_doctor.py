@@ -236,6 +236,8 @@ def test_the_day_on_which_transcripts_are_deleted_is_named(place: Surroundings) 
     assert check.status == "warning"
     assert f"deletes 1 of 2 transcripts within 7 days, from {day} on" in check.message
     assert "claudewire sessions archive" in check.advice
+    (place.config / "projects" / "-p" / "gone.jsonl").symlink_to("nowhere")
+    assert "deletes 1 of 3 transcripts" in place.sweep().message
     write(place.config / "settings.json", {"cleanupPeriodDays": 365})
     later = Surroundings(place.env, place.cwd).sweep()
     assert (later.status, later.facts["days"]) == ("ok", 365)
