@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.cli.hostile import HOSTILE
 from tests.cli.terminal import Terminal, opened
@@ -84,6 +84,8 @@ MARKDOWN = st.lists(
 
 
 @given(MARKDOWN, st.integers(12, 80), st.integers(1, 9))
+@example("**a longer phrase of words [x](y)**", 12, 1)
+@example("| a | b |\na longer phrase of words \n", 12, 1)
 def test_markdown_is_the_same_in_whatever_pieces_it_comes(text: str, width: int, size: int) -> None:
     stream = MarkdownStream(width, PLAIN)
     lines: list[str] = []

@@ -148,7 +148,7 @@ class MarkdownStream:
         _, prefix, style, *_ = self._prefixes(self._source)
         self._rest = (prefix, style)
         self._source = self._source[end:].lstrip(" ")
-        return [line for line, _ in wrapped[:clean]]
+        return [*self._table(), *(line for line, _ in wrapped[:clean])]
 
     # --- paragraphs ------------------------------------------------------------------------------
 
@@ -249,8 +249,9 @@ def _padded(cell: str, size: int) -> str:
 
 def _open_from(text: str) -> int:
     """Return where something begins that may still be closed; behind the text if nothing does."""
-    end = max((found.end() for found in _INLINE.finditer(text)), default=0)
-    found = _OPENER.search(text, max(end, len(text) - _LONGEST_SPAN))
+    # A link that is complete may be inside of something that is still open.
+    outside = _INLINE.sub(lambda found: " " * len(found[0]), text)
+    found = _OPENER.search(outside, max(0, len(text) - _LONGEST_SPAN))
     return len(text) if found is None else found.start()
 
 
