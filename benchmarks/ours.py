@@ -8,20 +8,20 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 import claudewire
-from claudewire import sync
-from claudewire.session import Pool
-from claudewire.transport import MemoryTransport, memory_pair
 
-from . import fake_cli
 from .driving import Figures, growing, main, per_call, resident, round_trips
 
+# What a part of the library costs is not to be in other figures, so each work loads its own.
 
-@claudewire.tool(name="add")
+if TYPE_CHECKING:
+    from claudewire.transport import MemoryTransport
+
+
 async def add(a: int, b: int) -> int:
     """Add two numbers."""
     return a + b
@@ -35,16 +35,16 @@ def allow_plainly(request: claudewire.PermissionRequest) -> claudewire.Permissio
     return request.allow()
 
 
-DECIDERS: dict[str, dict[str, Any]] = {
-    "async": {"on_permission": allow},
-    "plain": {"on_permission": allow_plainly},
-    "policy": {"policy": claudewire.Policy(allow=["Bash(git status:*)"])},
+DECIDERS: dict[str, Callable[[], dict[str, Any]]] = {
+    "async": lambda: {"on_permission": allow},
+    "plain": lambda: {"on_permission": allow_plainly},
+    "policy": lambda: {"policy": claudewire.Policy(allow=["Bash(git status:*)"])},
 }
 
 
 def permissions(cli: str, decider: str, count: int) -> Figures:
     async def session() -> str | None:
-        async with claudewire.open(cli=cli, **DECIDERS[decider]) as claude:
+        async with claudewire.open(cli=cli, **DECIDERS[decider]()) as claude:
             await claude.send(f"permissions {count // 10 + 1}")
             return (await claude.send(f"permissions {count}")).result.result
 
@@ -78,6 +78,8 @@ def stream(cli: str, way: str, backend: str, times: int) -> Figures:
 
 
 def stream_sync(cli: str, times: int) -> Figures:
+    from claudewire import sync
+
     with sync.open(cli=cli) as claude:
         for _ in claude.send(f"stream {times}"):
             pass
@@ -130,7 +132,7 @@ def gigabyte(cli: str, times: int, every: int) -> Figures:
 
 def tools(cli: str, count: int, at_once: int) -> Figures:
     async def session() -> str | None:
-        server = claudewire.ToolServer("calc", [add])
+        server = claudewire.ToolServer("calc", [claudewire.tool(add)])
         async with claudewire.open(cli=cli, mcp_servers=[server]) as claude:
             await claude.send(f"tools {count // 10 + 1} {at_once}")
             return (await claude.send(f"tools {count} {at_once}")).result.result
@@ -178,6 +180,8 @@ def memory(cli: str, sessions: int) -> Figures:
 
 async def cli_in_memory(end: MemoryTransport, number: int) -> None:
     """Answer `initialize`, and every prompt with a short turn, like the fake CLI."""
+    from . import fake_cli
+
     turn = fake_cli.INIT + fake_cli.RESULT
     turn = turn.replace(b"9a53-%012d" % os.getpid(), b"9a53-%012d" % number)
     numbers = count()
@@ -192,6 +196,7 @@ async def cli_in_memory(end: MemoryTransport, number: int) -> None:
 
 def turns(cli: str, sessions: int, rounds: int) -> Figures:
     """The processor's time of a turn; all sessions are open, and each has turns."""
+    from claudewire.transport import memory_pair
 
     async def session() -> float:
         async with AsyncExitStack() as stack:
@@ -213,6 +218,7 @@ def turns(cli: str, sessions: int, rounds: int) -> Figures:
 
 def warm(cli: str, times: int) -> Figures:
     """The time to take an open session from a pool, and that it works."""
+    from claudewire.session import Pool
 
     async def session() -> list[float]:
         took = []

@@ -29,10 +29,11 @@ from .functions import (
     function_name,
     is_async_function,
 )
-from .signal import Signal
+from .signal import Flag, Signal
 
 __all__ = [
     "DetachedCall",
+    "Flag",
     "FunctionCancelled",
     "FunctionExited",
     "Latch",

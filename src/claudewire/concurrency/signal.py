@@ -1,4 +1,4 @@
-"""A signal that tasks can wait for, any number of times."""
+"""What tasks can wait for: a signal, any number of times, and a flag, which is set once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from .detached import in_trio
 
-__all__ = ["Signal"]
+__all__ = ["Flag", "Signal"]
 
 
 class Signal:
@@ -36,3 +36,26 @@ class Signal:
         """Wait until a condition is true; whatever changes it has to notify."""
         while not condition():
             await self.wait()
+
+
+class Flag:
+    """Is set once, and tasks can wait for that. An event of anyio takes a kilobyte at once."""
+
+    __slots__ = ("_is_set", "_signal")
+
+    def __init__(self) -> None:
+        self._is_set = False
+        self._signal = Signal()
+
+    def set(self) -> None:
+        """Set it, and wake all tasks that wait."""
+        self._is_set = True
+        self._signal.notify()
+
+    def is_set(self) -> bool:
+        """Whether it was set."""
+        return self._is_set
+
+    async def wait(self) -> None:
+        """Wait until it is set."""
+        await self._signal.until(self.is_set)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-from collections import deque
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -35,30 +34,27 @@ class EvidenceLog:
         self.pid = pid
         self.session: str = ""
         """The name that the session was given, if it was given one."""
-        self._received: deque[_Line] = deque(maxlen=LINES)
-        self._sent: deque[_Line] = deque(maxlen=LINES)
-        self._stderr: deque[str] = deque()
-        self._stderr_size = 0
+        # Lists, because an empty deque takes as much memory as one with sixty lines.
+        self._received: list[_Line] = []
+        self._sent: list[_Line] = []
+        self._stderr: str = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def note_received(self, events: list[Event]) -> None:
         """Note what the CLI wrote."""
-        for event in events[-LINES:]:
-            line = event.line
-            self._received.append((line[:_KEPT], len(line)))
+        lines = (event.line for event in events[-LINES:])
+        self._received += [(line[:_KEPT], len(line)) for line in lines]
+        del self._received[:-LINES]
 
     def note_sent(self, data: bytes) -> None:
         """Note a line that was sent."""
         self._sent.append((data[:_KEPT], len(data)))
+        del self._sent[:-LINES]
 
     def note_stderr(self, data: bytes) -> str:
         """Note what the CLI wrote to stderr; return it as text."""
         text = self._decoder.decode(data)
-        kept = text[-STDERR - MARGIN :]
-        self._stderr.append(kept)
-        self._stderr_size += len(kept)
-        while self._stderr_size - len(self._stderr[0]) > STDERR + MARGIN:
-            self._stderr_size -= len(self._stderr.popleft())
+        self._stderr = (self._stderr + text)[-STDERR - MARGIN :]
         return text
 
     def evidence(self, status: int | None = None) -> Evidence:
@@ -72,7 +68,7 @@ class EvidenceLog:
             pid=self.pid,
             exit_code=status if status is not None and status >= 0 else None,
             signal=-status if status is not None and status < 0 else None,
-            stderr=redact("".join(self._stderr))[-STDERR:],
+            stderr=redact(self._stderr)[-STDERR:],
             received=_shown(self._received, redact),
             sent=_shown(self._sent, redact),
         )

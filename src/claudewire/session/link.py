@@ -23,7 +23,15 @@ import anyio
 import anyio.abc
 import anyio.lowlevel
 
-from ..concurrency import FunctionExited, Signal, clock, ends_the_caller, run_detached, scope_type
+from ..concurrency import (
+    Flag,
+    FunctionExited,
+    Signal,
+    clock,
+    ends_the_caller,
+    run_detached,
+    scope_type,
+)
 from ..errors import (
     CLIError,
     Evidence,
@@ -140,6 +148,22 @@ class Link:
         name: the name of the session, for the logs.
     """
 
+    # What changes seldom is here: an object with more than 29 attributes of its own takes 1.5 KB.
+    status: int | None = None
+    failure: BaseException | None = None
+    may_withdraw: bool = False
+    """Whether the CLI knows `control_cancel_request`. Old ones exit when they get one."""
+    is_closing: bool = False
+    """Set when the end was asked for."""
+    input_broken: bool = False
+    """Set if the CLI has closed its input."""
+    did_not_exit: bool = False
+    """Set if the CLI did not exit by itself although its output or input had ended."""
+    loop_ended: bool = False
+    """Set if the event loop has ended before the link."""
+    _input_ended = _has_writer = False
+    _hurry = _exited = _output_ended = _is_transport_closed = False
+
     def __init__(
         self,
         transport: Transport,
@@ -152,21 +176,9 @@ class Link:
         name: str = "",
     ) -> None:
         self.connection = connection
-        self.status: int | None = None
-        self.failure: BaseException | None = None
-        self.finished: anyio.Event = anyio.Event()
-        self.may_withdraw: bool = False
-        """Whether the CLI knows `control_cancel_request`. Old ones exit when they get one."""
+        self.finished: Flag = Flag()
         self.now: Callable[[], float] = anyio.current_time
         self.last_received: float = -math.inf
-        self.is_closing: bool = False
-        """Set when the end was asked for."""
-        self.input_broken: bool = False
-        """Set if the CLI has closed its input."""
-        self.did_not_exit: bool = False
-        """Set if the CLI did not exit by itself although its output or input had ended."""
-        self.loop_ended: bool = False
-        """Set if the event loop has ended before the link."""
         self._transport = transport
         # A class of the application that is derived from it may do all of this in its own way.
         self._process = transport if type(transport) is ProcessTransport else None
@@ -176,12 +188,10 @@ class Link:
         self._evidence = EvidenceLog(argv, getattr(transport, "pid", None))
         self.name: str = name
         self._wire_log = WireLogger(lambda: self.name)
-        self._outgoing: deque[bytes] = deque()
+        self._outgoing: list[bytes] = []
         self._writing = Signal()
         self._written = Signal()
         self._unwritten = 0
-        self._has_writer = False
-        self._input_ended = False
         self._unhandled: list[Event] = []
         self._pending: dict[str, _PendingRequest] = {}
         self._serving: dict[str, anyio.CancelScope] = {}
@@ -191,7 +201,6 @@ class Link:
         self._tasks: TaskSet | None = None
         self._extra: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._progress = Signal()
-        self._hurry = self._exited = self._output_ended = self._is_transport_closed = False
 
     # --- facts -----------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -57,8 +57,11 @@ class Servers:
         self._host: ServerHost | None = None
         self._thread = 0
         self._soon: RunSoon | None = None
-        # Each change names all servers, so one has to be over before the next begins.
-        self._changing = anyio.Lock()
+
+    @cached_property
+    def _changing(self) -> anyio.Lock:
+        """Each change names all servers, so one has to be over before the next begins."""
+        return anyio.Lock()
 
     # --- a CLI -----------------------------------------------------------------------------------
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import IO, Any, Protocol
 
 import anyio
 import anyio.lowlevel
 
-from ..concurrency import in_trio
+from ..concurrency import Flag, in_trio
 from ..errors import TransportClosed
 
 __all__ = ["MOST_KEPT", "HasFileno", "PipeReader", "PipeWriter", "Readiness"]
@@ -46,7 +45,7 @@ class Readiness:
     def __init__(self, source: HasFileno, wait: Callable[[int], Awaitable[None]]) -> None:
         self._source = source
         self._wait = wait
-        self._turn: anyio.Event | None = None
+        self._turn: Flag | None = None
         self._watch: _Watch | None = None
 
     async def wait(self) -> None:
@@ -54,7 +53,7 @@ class Readiness:
         if self._turn is not None:
             await self._turn.wait()
         else:
-            self._turn = turn = anyio.Event()
+            self._turn = turn = Flag()
             try:
                 with suppress(anyio.ClosedResourceError):
                     await self._wait(self._source.fileno())
@@ -94,7 +93,7 @@ class Readiness:
             ended: is called at the end, with what the function has raised.
         """
         assert self._turn is None
-        self._turn = turn = anyio.Event()
+        self._turn = turn = Flag()
 
         def stopped(error: BaseException | None) -> None:
             self._watch = self._turn = None
@@ -156,7 +155,7 @@ class PipeReader:
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._readable = Readiness(file, anyio.wait_readable)
-        self._kept: deque[bytes] = deque()
+        self._kept: list[bytes] = []
         self._room = MOST_KEPT
         self._ended = self._is_pumped = False
 
@@ -166,7 +165,7 @@ class PipeReader:
         await anyio.lowlevel.checkpoint()
         while True:
             if self._kept:
-                return self._kept.popleft()
+                return self._kept.pop(0)
             if (data := self._take()) is not None:
                 return data
             await self._readable.wait()
@@ -208,7 +207,7 @@ class PipeReader:
     def _hand_over(self, take: Callable[[bytes], None]) -> bool:
         """Hand over what is there; say whether more may come."""
         while self._kept:
-            take(self._kept.popleft())
+            take(self._kept.pop(0))
         if data := self._take():
             take(data)
         return data != b""
@@ -253,10 +252,13 @@ class PipeWriter:
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._writable = Readiness(file, anyio.wait_writable)
-        self._one_at_a_time = anyio.Lock()
         self._senders = 0
         self._rest = _NOTHING
         self._is_closed = False
+
+    @cached_property
+    def _one_at_a_time(self) -> anyio.Lock:
+        return anyio.Lock()  # most of the time all can be written at once, without it
 
     async def send(self, data: bytes) -> None:
         """Write all of it; see `ProcessTransport.send`.

@@ -24,7 +24,7 @@ from typing import Protocol, runtime_checkable
 import anyio
 import anyio.lowlevel
 
-from ..concurrency import in_trio
+from ..concurrency import Flag, in_trio
 from ..errors import Cause, CLIError, Evidence
 from .pipes import PipeReader, PipeWriter, Readiness
 from .platforms import Child, start
@@ -157,7 +157,7 @@ class ProcessTransport:
         self._stderr = PipeReader(child.stderr)
         self._exited = Readiness(child.exited, anyio.wait_readable)
         self._is_closing = False
-        self._closed = anyio.Event()
+        self._closed = Flag()
         self._finalizer = weakref.finalize(self, _kill_unclosed, child, cleanup)
 
     # --- what it is ------------------------------------------------------------------------------
