@@ -74,7 +74,7 @@ def environment(options: Options, base: Mapping[str, str] | None = None) -> dict
         options: what the CLI is asked for.
         base: what it would inherit; this process's own environment unless given.
     """
-    variables = _inherited(options, os.environ if base is None else base)
+    variables = _inherited(options, _own_variables() if base is None else base)
     variables |= _set_for_cli(options)
     for name, value in options.env.items():
         if value is None:
@@ -82,6 +82,24 @@ def environment(options: Options, base: Mapping[str, str] | None = None) -> dict
         else:
             variables[name] = value
     return variables
+
+
+_decoded: tuple[dict[bytes, bytes], dict[str, str]] = ({}, {})
+"""The environment of this process as it was last, and the same as strings."""
+
+
+def _own_variables() -> dict[str, str]:
+    """Return the environment of this process.
+
+    To decode each variable anew for each of many sessions would take a twentieth of their time.
+    """
+    global _decoded
+    raw: dict[bytes, bytes] | None = getattr(os.environ, "_data", None)  # of CPython's class
+    if raw is None:
+        return dict(os.environ)
+    if raw != _decoded[0]:
+        _decoded = {**raw}, dict(os.environ)
+    return _decoded[1]
 
 
 def _inherited(options: Options, base: Mapping[str, str]) -> dict[str, str]:
