@@ -266,12 +266,13 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert HEAVY.intersection(fresh.stdout.split()) == set()
 
 
-def test_a_plain_session_loads_no_rules_schemas_or_tools() -> None:
-    script = """
+@pytest.mark.parametrize("options", ["", ", on_permission=lambda request: request.allow()"])
+def test_a_plain_session_loads_no_rules_schemas_or_tools(options: str) -> None:
+    script = f"""
 import anyio, claudewire, sys
 
 async def main():
-    async with claudewire.open(cli="simulated") as claude:
+    async with claudewire.open(cli="simulated"{options}) as claude:
         await claude.send("Hello")
 
 anyio.run(main)

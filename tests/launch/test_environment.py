@@ -42,6 +42,19 @@ def test_it_inherits_what_this_process_has(monkeypatch: pytest.MonkeyPatch) -> N
     assert environment(Options())["CLAUDEWIRE_EXAMPLE"] == "here"
 
 
+def test_each_cli_inherits_what_this_process_has_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for value in ("first", "second"):
+        monkeypatch.setenv("CLAUDEWIRE_EXAMPLE", value)
+        found.append(environment(Options()).pop("CLAUDEWIRE_EXAMPLE"))
+    monkeypatch.delenv("CLAUDEWIRE_EXAMPLE")
+    assert found == ["first", "second"]
+    assert "CLAUDEWIRE_EXAMPLE" not in environment(Options())
+    # Also where another program has put something else in its place.
+    monkeypatch.setattr("os.environ", {"ONLY": "this"})
+    assert environment(Options()) == {"ONLY": "this", **TOLD}
+
+
 @pytest.mark.parametrize(
     "name",
     [

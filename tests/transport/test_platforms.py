@@ -353,6 +353,33 @@ def test_a_thread_of_the_kernel_has_no_mark(monkeypatch: pytest.MonkeyPatch) -> 
     assert find_marked("m-1", {blank.pid: blank}, "0") == ([], frozenset())
 
 
+def test_members_of_groups_that_are_known_need_no_mark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of CLIs may start and exit while one of them is being closed."""
+    blank = shows_nothing(monkeypatch, 3)
+    table = {blank.pid: blank}
+    assert find_marked("m-1", table, "0", groups={blank.group}) == ([], frozenset())
+
+
+def test_a_mark_is_found_in_a_long_environment() -> None:
+    env = {**ENV, **{f"LONG_{number}": "x" * 50_000 for number in range(3)}, PROCESS_MARK: "m-1"}
+    argv = shell("echo ready; exec sleep 1000")
+    with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE) as one:
+        try:
+            assert one.stdout is not None
+            assert one.stdout.readline() == b"ready\n"
+            assert marked("m-1", process_table(), process_info(one.pid).started) == {one.pid}
+        finally:
+            one.kill()
+
+
+def test_what_a_child_has_left_is_found_although_its_start_was_never_looked_at() -> None:
+    with child("sh -c 'setsid sleep 1000 >/dev/null 2>&1 & echo ready'") as process:
+        wait(process.exited.fileno())
+        process.release()
+        assert process.is_left()
+        process.kill()
+
+
 def test_programs_of_others_that_are_just_starting_do_not_hold_up_an_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -95,6 +95,32 @@ def watcher(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 # --- bytes ----------------------------------------------------------------------------------------
 
 
+async def test_without_tasks_stderr_and_the_exit_are_heard_of_too(anyio_backend: str) -> None:
+    heard: list[bytes] = []
+    statuses: list[int | None] = []
+    changed = Signal()
+
+    def hear(data: bytes) -> None:
+        heard.append(data)
+        raise ZeroDivisionError("in the function that hears")
+
+    def exited(status: int | None) -> None:
+        statuses.append(status)
+        changed.notify()
+
+    failures: list[BaseException] = []
+    async with running(shell("echo problem >&2; read line; exit 7")) as process:
+        is_watched = process.watch(hear, exited, failures.append)
+        assert is_watched is (anyio_backend == "asyncio")
+        if is_watched:
+            await process.send(b"go on\n")
+            with anyio.fail_after(PATIENCE):
+                await changed.until(lambda: bool(statuses))
+                assert await process.wait() == 7
+            assert [b"".join(heard), statuses] == [b"problem\n", [7]]
+            assert [type(failure) for failure in failures] == [ZeroDivisionError]
+
+
 async def test_it_is_a_transport() -> None:
     async with running(SLEEPER) as process:
         transport: Transport = process
