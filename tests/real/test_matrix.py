@@ -1,8 +1,7 @@
-"""Every behaviour with the newest CLI, and some with all others.
+"""Every behaviour with the oldest and the newest CLI, and some with all others.
 
-`scripts/test -m in_between` plays every behaviour with the oldest, too, and `scripts/matrix`
-everything with all versions; `tests/real/matrix` has the behaviours. Those of one subject are
-played together, for they share a CLI; then each is a test.
+`scripts/matrix` plays everything with all versions; `tests/real/matrix` has the behaviours. Those
+of one subject are played together, for they share a CLI; then each is a test.
 """
 
 from __future__ import annotations
@@ -18,41 +17,32 @@ from tests.helpers.real_clis import why_not
 
 from .matrix.behaviour import TABLE, VERSIONS, Behaviour
 from .matrix.document import DOCUMENT
-from .matrix.runner import SUBJECTS, Outcome, Verdict, expected, groups, run
+from .matrix.runner import COMPANY, SUBJECTS, Outcome, Verdict, expected, groups, run
 from .matrix.wire_changes import CONVERSATIONS, compare, nearest, place
 
-OLDEST, NEWEST = VERSIONS[0], VERSIONS[-1]
+ALL_WITH = (VERSIONS[0], VERSIONS[-1])
+"""The versions with which everything is played."""
 SOME = "some"
-"""The subject of what is played with every version."""
+"""The subject of what is played with the others."""
 LANES = 2
 """How many CLIs work at the same time, in each of pytest's workers."""
 
 
-def played(version: str, subject: str) -> list[Behaviour]:
-    """What is played with a version: of one subject, or of all."""
+def played(subject: str) -> list[Behaviour]:
+    """What is played: of one subject, or of all."""
     if subject == SOME:
         return [it for it in TABLE.values() if it.everywhere]
-    of_it = [it for it in TABLE.values() if it.subject == subject]
-    return of_it if version == NEWEST else [it for it in of_it if not it.everywhere]
-
-
-def subjects(version: str) -> tuple[str, ...]:
-    if version == NEWEST:
-        return SUBJECTS
-    return (SOME, *SUBJECTS) if version == OLDEST else (SOME,)
+    return [it for it in TABLE.values() if it.subject == subject]
 
 
 def cells() -> Iterator[Any]:
     for version in VERSIONS:
-        for subject in subjects(version):
-            marks = [pytest.mark.xdist_group(f"matrix {version} {subject}")]
-            # They take half a minute of both cores.
-            if version == OLDEST and subject != SOME:
-                marks.append(pytest.mark.in_between)
-            for it in played(version, subject):
+        for subject in SUBJECTS if version in ALL_WITH else (SOME,):
+            group = pytest.mark.xdist_group(f"matrix {version} {subject}")
+            for it in played(subject):
                 shows = [pytest.mark.shows(*it.shows)] if it.shows else []
                 yield pytest.param(
-                    version, subject, it.name, id=f"{version}-{it.name}", marks=[*marks, *shows]
+                    version, subject, it.name, id=f"{version}-{it.name}", marks=[group, *shows]
                 )
 
 
@@ -66,7 +56,8 @@ def outcomes(version: str, subject: str) -> dict[str, Outcome]:
             found[behaviour.name] = outcome
 
     async def play() -> None:
-        await run({version: played(version, subject)}, note, lanes=LANES)
+        company = COMPANY if subject == SOME else None
+        await run({version: played(subject)}, note, lanes=LANES, company=company)
 
     anyio.run(play)
     return found
@@ -143,6 +134,15 @@ def test_what_shares_a_session_is_played_together_and_the_rest_alone() -> None:
     assert sum(map(len, found)) == len(TABLE)
     assert all(len(group) == 1 for group in found if group[0].alone)
     assert len([group for group in found if not group[0].alone]) < len(SUBJECTS)
+
+
+def test_what_is_played_with_most_versions_needs_few_sessions() -> None:
+    found = [group for group in groups(played(SOME), COMPANY) if not group[0].alone]
+    assert [{it.subject for it in group} for group in found] == [
+        {"prompts"},
+        {"tools", "hooks", "interrupts"},
+        {"turns", "permissions", "requests"},
+    ]
 
 
 # --- the wire between versions -------------------------------------------------------------------

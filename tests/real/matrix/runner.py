@@ -39,6 +39,9 @@ SUBJECTS = (
 for _subject in SUBJECTS:
     import_module(f"tests.real.matrix.{_subject}")
 
+COMPANY = {"permissions": "turns", "requests": "turns", "hooks": "tools", "interrupts": "tools"}
+"""Subjects that do not mind the options of another one, and can share its session."""
+
 LONG = 60.0
 """Seconds that one behaviour may take. Most take one."""
 
@@ -66,16 +69,32 @@ Group = tuple[Behaviour, ...]
 Report = Callable[[str, Behaviour, Outcome], object]
 
 
-def groups(behaviours: Sequence[Behaviour]) -> Iterator[Group]:
-    """Put together what can share a session."""
-    for is_alone, found in groupby(
-        sorted(behaviours, key=lambda it: (it.alone, it.subject)), lambda it: it.alone
-    ):
-        if is_alone:
-            yield from ((each,) for each in found)
-        else:
-            for _, together in groupby(found, lambda it: it.subject):
-                yield tuple(together)
+def groups(
+    behaviours: Sequence[Behaviour], company: Mapping[str, str] | None = None
+) -> Iterator[Group]:
+    """Put together what can share a session: what is of one subject, or of one in its company."""
+
+    def place(it: Behaviour) -> str:
+        return (company or {}).get(it.subject, it.subject)
+
+    yield from ((it,) for it in behaviours if it.alone)
+    in_company = sorted((it for it in behaviours if not it.alone), key=place)
+    yield from (tuple(together) for _, together in groupby(in_company, place))
+
+
+def shared_options(stage: Stage, group: Group) -> dict[str, Any]:
+    """Return the options of a session for behaviours of one or more subjects."""
+    merged: dict[str, Any] = {}
+    for module in dict.fromkeys(it.play.__module__ for it in group):
+        for name, value in import_module(module).options(stage).items():
+            if isinstance(value, list):
+                had = merged.get(name, [])
+                merged[name] = [*had, *(it for it in value if it not in had)]
+            elif isinstance(value, dict):
+                merged[name] = {**merged.get(name, {}), **value}
+            else:
+                merged[name] = value
+    return merged
 
 
 async def play(version: str, group: Group, report: Report, repeat: int = 1) -> None:
@@ -106,12 +125,11 @@ async def _play_together(version: str, group: Group, report: Report) -> None:
 async def _play_shared(version: str, group: Group, report: Report) -> int:
     """Play until something fails; return how many were played."""
     stage = Stage(version, group)
-    subject = import_module(group[0].play.__module__)
     await _in_thread(stage.cage.__enter__)
     try:
         async with AsyncExitStack() as stack:
             try:
-                await stack.enter_async_context(stage.open(**subject.options(stage)))
+                await stack.enter_async_context(stage.open(**shared_options(stage, group)))
             except Exception as error:
                 report(version, group[0], Outcome(Verdict.FAILS, _failure(error)))
                 return 1
@@ -206,6 +224,7 @@ async def run(
     *,
     lanes: int = 3,
     repeat: int = 1,
+    company: Mapping[str, str] | None = None,
 ) -> None:
     """Play behaviours with several versions, some at the same time.
 
@@ -214,8 +233,11 @@ async def run(
         report: is told what came of each.
         lanes: how many CLIs work at the same time.
         repeat: how often each is played.
+        company: the subjects that share a session with those of another one.
     """
-    work = [(version, group) for version, found in cells.items() for group in groups(found)]
+    work = [
+        (version, group) for version, found in cells.items() for group in groups(found, company)
+    ]
     # The shared ones take longest, so they come first.
     work.sort(key=lambda it: (it[1][0].alone, it[1][0].name))
     limiter = anyio.CapacityLimiter(lanes)
