@@ -60,7 +60,8 @@ PAGES = (
     "architecture.md",
 )
 KINDS = (PermissionRequest, QuestionRequest, PlanRequest, ElicitationRequest, DialogRequest)
-SOON = 60
+SOON = 240
+"""Seconds: only what hangs takes so long, however busy the machine."""
 SOURCE = Path(claudewire.__file__).parent
 
 

@@ -22,7 +22,8 @@ from claudewire.testing.cage import Cage
 
 GUIDE = "testing.md"
 NO_CAGE = Cage.unavailable()
-SOON = 60
+SOON = 240
+"""Seconds: only what hangs takes so long, however busy the machine."""
 
 COMMANDS = [fence for fence in fences(GUIDE) if fence.language == "sh"]
 
