@@ -30,7 +30,7 @@ from claudewire.wire import parse_version
         ({"permission_mode": "dontAsk"}, "2.0.76"),
         ({"permission_mode": "auto"}, "2.1.100"),
         ({"fallback_model": "haiku"}, "1.0.128"),
-        ({"fallback_model": ["haiku", "opus"]}, "2.1.325"),
+        ({"fallback_model": ["haiku", "opus"]}, "2.1.197"),
         ({"plugins": ["p"]}, "2.0.76"),
         ({"plugins": [{"path": "p", "skip_mcp_discovery": True}]}, "2.1.197"),
         ({"title": "x", "model": "opus"}, "2.1.197"),
@@ -68,4 +68,7 @@ def test_what_a_version_would_ignore_without_a_word_is_named() -> None:
     assert set(may_ignore(given, None)) == {"title", "plan_mode_instructions", "json_schema"}
     # An environment variable that is not known is not an error either.
     assert may_ignore(Options(client_app="mine/1"), None) == {"client_app": "2.1.100"}
+    several = Options(fallback_model=["opus", "haiku"])
+    assert may_ignore(several, "2.1.100") == {"fallback_model": "2.1.197"}
+    assert may_ignore(Options(fallback_model="opus"), None) == {}
     assert may_ignore(Options(model="opus", agents={"poet": AGENT}), None) == {}

@@ -38,12 +38,14 @@ def may_ignore(options: Options, version: str | None) -> dict[str, str]:
         version: which version the CLI is; None for any.
     """
     unknown = unsupported(options, version)
-    return {name: since for name, since in unknown.items() if since != _OLD and not _is_flag(name)}
+    return {name: since for name, since in unknown.items() if since != _OLD and not _exits(name)}
 
 
-def _is_flag(name: str) -> bool:
-    """Whether an option is on the command line: a CLI that does not know it exits."""
+def _exits(name: str) -> bool:
+    """Whether a CLI exits if it does not know an option, or what it was given."""
     declared = DECLARATIONS[name]
+    if name == "fallback_model":
+        return False  # 1.0.128 to 2.1.100 take several names for one
     return bool(declared.all_flags) and not declared.initialize
 
 
@@ -59,7 +61,7 @@ def _needed_by_value(name: str, value: Any) -> str:
     if name == "permission_mode":
         return {"dontAsk": "2.0.76", "auto": "2.1.100"}.get(value, _OLD)
     if name == "fallback_model" and (not isinstance(value, str) or "," in value):
-        return "2.1.325"
+        return "2.1.197"
     if name == "plugins" and any(plugin.skip_mcp_discovery for plugin in value):
         return "2.1.197"
     return _OLD

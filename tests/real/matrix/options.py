@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from typing import Any
 
-from claudewire.testing.api import structured_output
+from claudewire.testing.api import APIStatus, structured_output
 
 from .behaviour import alone
 from .common import bash
@@ -55,6 +55,18 @@ async def max_budget(stage: Stage) -> None:
         reply = await stage.ask()
         assert not reply.ok
         assert len(stage.turns) == 1
+
+
+@alone(
+    "Several fallback models are tried in turn",
+    [APIStatus(529, message="Overloaded", retry_after=0, times=6), "At last."],
+    since="2.1.197",
+)
+async def fallback_models(stage: Stage) -> None:
+    first, *others = "claude-opus-4-5", "claude-haiku-4-5", "claude-sonnet-4-5"
+    async with stage.open(model=first, fallback_model=others):
+        assert (await stage.ask()).text == "At last."
+        assert {turn.model for turn in stage.turns} == {first, *others}
 
 
 @alone("`setting_sources` says which settings files are read")
