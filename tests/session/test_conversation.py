@@ -474,6 +474,18 @@ def test_prompts_that_are_taken_up_together_end_together_though_the_result_names
     assert not books.conversation.is_busy
 
 
+def test_the_result_of_what_was_told_begins_no_turn_though_more_was_told_meanwhile(
+    books: Books,
+) -> None:
+    """2.1.250 does not say what the empty result belongs to."""
+    first, second = "of the first", "of the second"
+    books.conversation.told |= {first, second}
+    books.say(saying.lifecycle(first, "started"), saying.lifecycle(second, "queued"))
+    books.say(saying.init(), saying.result(""), saying.lifecycle(first, "completed"))
+    assert not books.unsolicited
+    assert books.conversation.told == {second}
+
+
 def test_a_turn_that_nobody_asked_for_may_take_a_prompt_in(books: Books) -> None:
     books.say(saying.lifecycle("of another", "queued"), saying.text())
     turn = books.send(priority="next")

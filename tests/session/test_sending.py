@@ -309,6 +309,43 @@ async def test_what_was_told_is_not_lost_when_the_cli_no_longer_reads(
     assert "No prompt followed what was told last" in caplog.text
 
 
+async def test_what_begins_like_a_command_is_told_in_front_of_the_next_prompt() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        session.tell(["/clear"])
+        session.tell(" /tmp/log has the errors")
+        session.send("So?")
+        told = [TextBlock(it) for it in ("/clear", " /tmp/log has the errors", "So?")]
+        assert (await peer.hear_prompt()).content == told
+        await session.close()
+
+
+@pytest.mark.parametrize("state", ["cancelled", "completed"])
+async def test_what_was_told_and_dropped_by_the_cli_is_told_in_front_of_the_next_prompt(
+    state: str,
+) -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        running = session.send("Go")
+        await peer.say(saying.lifecycle((await peer.hear_prompt()).uuid, "started"))
+        session.tell("The build is green.")
+        told = (await peer.hear_prompt()).uuid
+        if state == "completed":
+            await peer.say(saying.result())
+            await running
+            await peer.say(saying.lifecycle(told, "started"), saying.result(""))
+        await peer.say(saying.lifecycle(told, state))
+        if state == "cancelled":
+            await peer.say(saying.result())
+            await running
+        session.send("So?")
+        expected = "The build is green.So?" if state == "cancelled" else "So?"
+        assert (await peer.hear_prompt()).text == expected
+        await session.close()
+
+
 async def test_another_cli_is_told_what_the_one_before_may_not_have_read() -> None:
     peers = [Peer(), Peer()]
     waiting = iter(peers)

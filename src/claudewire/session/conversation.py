@@ -130,8 +130,9 @@ class Conversation:
         """How often there had been output at the last result."""
         self._is_idle = False
         """Set when the CLI has said so, and has not gone on since."""
-        self._told: set[str] = set()
-        """The messages that ask for no answer. CLIs give them an empty result all the same."""
+        self.told: set[str | None] = set()
+        """The messages that ask for no answer, and that the CLI has not taken up yet. CLIs give
+        them an empty result all the same."""
         self._is_telling = False
         """Set while the CLI works on one of them."""
 
@@ -217,7 +218,7 @@ class Conversation:
         """Forget what is known about the CLI: another one follows."""
         self.current = self.ending = self._last_result = self._announcement = None
         self._aside, self._is_aside = [], False
-        self._told.clear()
+        self.told.clear()
         self._is_telling = False
         self.narrates = self._result_is_missing = self._is_idle = False
         self.names_prompts = False
@@ -317,7 +318,7 @@ class Conversation:
             self.ending = None if ending.turn.was_asked_for else _bound(ending.turn)
 
     def _of_init(self, init: InitMessage) -> AnyTurn | None:
-        if not self._told.isdisjoint(init.user_message_uuids or ()):
+        if not self.told.isdisjoint(init.user_message_uuids or ()):
             return None  # no turn follows
         self._note_names(*(init.user_message_uuids or ()))
         if self.current is None and (self.narrates or not self._sent):
@@ -382,10 +383,10 @@ class Conversation:
 
     def _of_lifecycle(self, message: CommandLifecycleMessage) -> AnyTurn | None:
         self.narrates = True
-        if message.command_uuid in self._told:
+        if message.command_uuid in self.told and message.state != "queued":
             self._is_telling = message.state == "started"
-            if message.state == "completed":
-                self._told.discard(message.command_uuid)
+            if not self._is_telling:
+                self.told.discard(message.command_uuid)
         turn = self._sent.get(message.command_uuid)
         if turn is None:
             return None
@@ -408,10 +409,6 @@ class Conversation:
         elif self._last_result is not None:
             self._finish(turn, self._last_result, merged=True)
 
-    def note_told(self, uuid: str) -> None:
-        """Note that the CLI was sent a message that asks for no answer."""
-        self._told.add(uuid)
-
     def _of_result(self, result: ResultMessage) -> None:
         if self._is_of_told(result):
             return  # a notice: it ends nothing
@@ -431,7 +428,7 @@ class Conversation:
         """Whether it is that of a message that asks for no answer. 2.1.250 does not name it."""
         named = _prompts_of(result)
         is_telling = self._is_telling and self.current is None
-        return is_telling if not named else not named.isdisjoint(self._told)
+        return is_telling if not named else not named.isdisjoint(self.told)
 
     def _is_repeated(self, result: ResultMessage) -> bool:
         """Whether it may be the last one again; some CLIs give the same uuid to all."""

@@ -39,6 +39,7 @@ from ..wire import (
     AssistantMessage,
     Cancel,
     CanUseTool,
+    CommandLifecycleMessage,
     ContextUsageResult,
     Event,
     Failure,
@@ -75,7 +76,7 @@ from .events import (
 from .interrupt import interrupt, interrupt_turn
 from .link import Link, name_of
 from .log import log
-from .notes import Notes
+from .notes import Notes, is_command
 from .queue import ItemQueue, check_thread
 from .turn import AnyTurn, UnreadCount
 
@@ -280,13 +281,13 @@ class Core:
     def tell(self, content: str | list[Any]) -> None:
         """Add to the conversation; see `Session.tell`."""
         link = self.check()
-        if not (self.capabilities.takes_notes and link.is_open):
+        if not (self.capabilities.takes_notes and link.is_open) or is_command(content):
             self.notes.hold(content)
             return
-        note = UserMessage.of(content, uuid=str(uuid4()), should_query=False)
-        link.post(note)
-        self.conversation.note_told(str(note.uuid))
-        self.notes.sent(content)
+        uuid = str(uuid4())
+        link.post(UserMessage.of(content, uuid=uuid, should_query=False))
+        self.conversation.told.add(uuid)
+        self.notes.sent(content, uuid)
 
     async def reason(self, link: Link) -> Error:
         """Wait for the end of a link that is ending; return the reason."""
@@ -546,12 +547,16 @@ class Core:
     def _note_state(self, message: SessionStateChangedMessage) -> None:
         self.notify()
 
+    def _note_progress(self, message: CommandLifecycleMessage) -> None:
+        if message.is_dropped:
+            self.notes.dropped(message.command_uuid)
+
     def _note_result(self, result: ResultMessage) -> None:
         self.last_result = result
         turns, self.conversation.answered = self.conversation.answered, []  # and not kept alive
         if not turns:
             return  # a late one, or one that was repeated
-        self.notes.confirm()
+        self.notes.confirm(self.conversation.told)
         if turns[0].was_asked_for:
             self._note_id(result)
         self.ledger.note(result, turns[0].key)
@@ -742,6 +747,7 @@ _REACTIONS: dict[type[Message], Callable[[Core, Any], None]] = {
     InitMessage: Core._note_init,
     SessionCreatedMessage: Core._note_id,
     AssistantMessage: Core._note_id,
+    CommandLifecycleMessage: Core._note_progress,
     ResultMessage: Core._note_result,
     SessionStateChangedMessage: Core._note_state,
 }
