@@ -194,6 +194,17 @@ RESULTS = [
     ),
     ("API Error: terminated", Cause.CONNECTION_LOST, "was lost"),
     ("API Error: Request timed out.", Cause.CONNECTION_LOST, "was lost"),
+    ("Request timed out", Cause.CONNECTION_LOST, "was lost"),
+    (
+        "API Error: Can't reach the API server — check your internet or DNS (EAI_AGAIN)",
+        Cause.CONNECTION_LOST,
+        "was lost",
+    ),
+    (
+        "API Error: API returned an empty or malformed response (HTTP 200) — check for a proxy",
+        Cause.CONNECTION_LOST,
+        "was lost",
+    ),
 ]
 
 API_FAILURES = [
@@ -487,3 +498,8 @@ def test_nothing_that_a_cli_says_is_too_strange(
     found = diagnose_evidence(evidence, result)
     assert found.message
     assert not re.search(r"\{\d\}|None", found.message.partition(":")[0])
+
+
+def test_a_turn_that_was_stopped_is_not_said_to_have_failed_with_its_text() -> None:
+    stopped = ResultMessage(subtype="success", result="Half a", terminal_reason="aborted_streaming")
+    assert diagnose_result(stopped).message == "The turn was stopped before its end"

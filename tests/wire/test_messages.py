@@ -218,6 +218,13 @@ def test_a_result_is_good_only_if_it_is_a_success_without_an_error(
     assert ResultMessage(subtype=subtype, is_error=is_error).ok is ok
 
 
+@pytest.mark.parametrize("reason", ["aborted_tools", "aborted_streaming"])
+def test_a_turn_that_was_stopped_is_no_success_though_the_cli_calls_it_one(reason: str) -> None:
+    result = ResultMessage(subtype="success", is_error=False, terminal_reason=reason)
+    assert result.was_aborted
+    assert not result.ok
+
+
 def test_a_result_has_a_text_even_if_it_says_nothing() -> None:
     assert ResultMessage(subtype="success", result="Done").text == "Done"
     assert ResultMessage(subtype="error_max_turns").text == ""

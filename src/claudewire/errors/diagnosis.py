@@ -101,6 +101,8 @@ def diagnose_result(result: ResultMessage) -> Diagnosis:
     status = result.api_error_status or _status_in(words)
     if status is not None and (found := diagnose_status(status, said)) is not None:
         return found
+    if result.subtype == "success" and result.was_aborted:
+        return Diagnosis(Cause.UNKNOWN, "The turn was stopped before its end")
     meaning = _SUBTYPES.get(result.subtype, "The turn failed")
     return Diagnosis(Cause.UNKNOWN, f"{meaning}: {said}" if said else meaning)
 

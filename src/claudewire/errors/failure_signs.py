@@ -117,14 +117,17 @@ RESULT_SIGNS: tuple[Sign, ...] = (
         "text of 2.1.17 and 2.1.325",
     ),
     _sign(
-        r"^API Error: (?:terminated|Connection |Request timed out|The socket connection was closed)"
-        r"|Unable to connect to API",
+        r"^API Error: (?:terminated|Connection |Can't reach the API server|The socket connection "
+        r"was closed|API returned an empty or malformed response)"
+        r"|^(?:API Error: )?Request timed out|Unable to connect to API",
         Cause.CONNECTION_LOST,
         "The connection to the API was lost, or could not be made",
         "Try again; if it stays so, check the network, the proxy and ANTHROPIC_BASE_URL.",
         "`terminated` (1.0.128 to 2.1.100) and `Connection to the API was lost` (2.1.197 to "
         "2.1.325), when a reply breaks off; `Connection …` and `Unable to connect` (1.0.128 to "
-        "2.1.325), when nothing listens; the others are text of 2.1.325",
+        "2.1.325), when nothing listens; `Request timed out` (2.1.250) and `Can't reach` (2.1.325) "
+        "when the host has no address; `API returned …` (2.1.250, 2.1.325), when a proxy answers "
+        "with a page; the other is text of 2.1.325",
     ),
     _sign(
         r"Please run /login|^Not logged in|^Authentication required",

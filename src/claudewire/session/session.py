@@ -283,8 +283,8 @@ class Session(Generic[OutputT]):
         """Send a prompt. It does not wait: the answer is read from the turn.
 
         Prompts are held here until the turns before them are over. With a priority a prompt goes to
-        the CLI at once, which takes it up in the middle of the running turn (`now`), after its next
-        step (`next`), or when it is over (`later`).
+        the CLI at once, which stops the running turn for it (`now`), takes it up after the next
+        step of that turn (`next`), or when it is over (`later`).
 
         Args:
             prompt: text, or a list of text, images and documents.
@@ -362,7 +362,9 @@ class Session(Generic[OutputT]):
         """Add to the conversation without asking for an answer: the next prompt finds it there.
 
         CLIs older than 2.1.250 would answer it. They get it in front of the next prompt; so does
-        a CLI that is started again before it has answered anything after this.
+        a CLI that is started again before it has answered anything after this, or that has dropped
+        it (`interrupt(queued="cancel")`). What begins with a slash goes there, too: it would be
+        taken for a command. If no prompt follows, a warning is logged.
 
         Raises:
             Error: the session is closed or has failed; always the original reason.
@@ -553,6 +555,9 @@ class Session(Generic[OutputT]):
 
     async def wait_idle(self, *, tasks: TasksAtEnd = "wait", timeout: float | None = None) -> None:
         """Wait until the session is idle: no turn, asked for or not, and no task.
+
+        CLIs up to 2.1.17 cannot stop a task and do not report its end. With them no task is waited
+        for, and commands in the background run until the session is closed.
 
         Args:
             tasks: `wait` for background tasks, `ignore` them, or `cancel` them.

@@ -91,6 +91,18 @@ async def unknown_flag(stage: Stage) -> None:
     assert "--no-such-flag" in str(error)
 
 
+@alone("An API whose host has no address is a lost connection")
+async def no_address(stage: Stage) -> None:
+    nowhere = "ANTHROPIC_BASE_URL=http://no-such-host.invalid"
+    command = stage.cage.command(["env", nowhere, str(real_cli(stage.version))])
+    given: dict[str, Any] = {"cli": command, "env": {"CLAUDE_CODE_MAX_RETRIES": "0"}}
+    async with stage.open(**given):
+        reply = await stage.ask()
+        assert reply.error is not None
+        assert reply.error.cause is Cause.CONNECTION_LOST, reply.error
+        assert reply.retryable
+
+
 @alone("Without a key, the error says that one has to log in")
 async def no_key(stage: Stage) -> None:
     command = ["env", "-u", "ANTHROPIC_API_KEY", str(real_cli(stage.version))]

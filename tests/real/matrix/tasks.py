@@ -13,8 +13,8 @@ from claudewire.session import Session
 from claudewire.testing.api import APIToolUse
 
 from .behaviour import alone
-from .common import bash, read_pipe
-from .stage import Stage, until
+from .common import WAIT, bash, read_pipe
+from .stage import SOON, Stage, until
 
 BACKGROUND = bash("tail -f /dev/null", run_in_background=True)
 
@@ -24,11 +24,11 @@ def until_told(pipe: str) -> APIToolUse:
     return read_pipe(pipe, run_in_background=True)
 
 
-def hand_over(name: str) -> APIToolUse:
+def hand_over(name: str, **more: Any) -> APIToolUse:
     """Start a subagent, with a prompt of this behaviour."""
+    prompt = f"({name}.sub) Look."
     return APIToolUse(
-        "Task",
-        {"description": "Look", "prompt": f"({name}.sub) Look.", "subagent_type": "helper"},
+        "Task", {"description": "Look", "prompt": prompt, "subagent_type": "helper", **more}
     )
 
 
@@ -107,7 +107,7 @@ async def stopped(stage: Stage) -> None:
 
 
 @alone(
-    '`wait_idle(tasks="cancel")` ends, and so do the commands in the background',
+    '`wait_idle(tasks="cancel")` ends, and the session goes on',
     [BACKGROUND, "Started."],
     everywhere=True,
 )
@@ -117,6 +117,41 @@ async def cancelled(stage: Stage) -> None:
         await started(stage, session)
         await session.wait_idle(tasks="cancel", timeout=20)
         assert (await session.send("Hello")).ok
+
+
+@alone(
+    '`wait_idle(tasks="cancel")` ends all commands and subagents in the background',
+    {
+        "": [
+            [BACKGROUND, BACKGROUND, hand_over("all_cancelled", run_in_background=True)],
+            "Started.",
+        ],
+        "sub": [WAIT],
+    },
+    since="2.1.100",
+    deviates=frozenset({"2.1.100"}),
+)
+async def all_cancelled(stage: Stage) -> None:
+    async with stage.open(agents=AGENTS, allowed_tools=["Bash", "Task"]) as session:
+        turn = stage.send()
+        await until(lambda: endless(stage) == 3, 3 * SOON)
+        if not any(task.reported for task in session.tasks.running):
+            await turn.interrupt()  # it may wait for the subagent
+            await session.wait_idle(tasks="cancel", timeout=20)
+            assert endless(stage)
+            stage.lacks("it cannot stop them: they run until the session is closed")
+        with anyio.move_on_after(SOON):
+            await turn
+        if not turn.is_over:
+            stage.deviates("the turn does not end as long as the subagent runs")
+        await session.wait_idle(tasks="cancel", timeout=20)
+        await until(lambda: not endless(stage))
+        assert not session.tasks.running
+
+
+def endless(stage: Stage) -> int:
+    """How many commands run that never end."""
+    return stage.commands()["tail -f /dev/null "]
 
 
 @alone(

@@ -7,10 +7,12 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+import pytest
 
 import claudewire
 import claudewire.sync
 from claudewire.content import Document, Image
+from claudewire.errors import TurnCancelled
 from claudewire.session import Session, TurnState
 from claudewire.testing.api import APIReply, APIThinking, APIUsage
 from claudewire.wire import AssistantMessage, Malformed, Noise, ThinkingBlock, Unknown
@@ -241,6 +243,34 @@ async def told_thrice(stage: Stage) -> None:
     assert all(word in seen for word in ("It rains", "It pours", "It drips"))
 
 
+@shared("What was told is no command, though it begins like one", {"a": ["One."], "b": ["Two."]})
+async def told_commands(stage: Stage) -> None:
+    await stage.ask("a")
+    told = ("/clear", "/tmp/build.log has the errors", "Really")
+    for words in told:
+        stage.session.tell(words)
+    assert (await stage.ask("b")).text == "Two."
+    seen = str(stage.turns[-1].messages)
+    assert all(words in seen for words in (*told, stage.prompt("a")))
+
+
+@shared(
+    "What was told is known although an interrupt drops the prompts behind it",
+    {"a": [WAIT], "b": ["Dropped."], "c": ["Three."]},
+)
+async def told_and_interrupted(stage: Stage) -> None:
+    running = stage.send("a")
+    await stage.shell()
+    stage.session.tell("It hails")
+    dropped = stage.send("b")
+    await stage.session.interrupt(queued="cancel")
+    assert not (await running).ok
+    with pytest.raises(TurnCancelled):
+        await dropped
+    assert (await stage.ask("c")).text == "Three."
+    assert "It hails" in str(stage.turns[-1].messages)
+
+
 @shared(
     "A prompt with a priority that the CLI takes into the running turn ends with it",
     {"a": [read_pipe("pipe-merged"), "One."], "b": ["Two."], "c": ["Three."]},
@@ -281,6 +311,20 @@ async def taken_together(stage: Stage) -> None:
     for turn in others:
         assert (await turn).text in ("Two.", "Three.")
     assert (await stage.ask("d")).text == "Four."
+
+
+@shared(
+    "A turn that a prompt with the priority `now` stops is not a success",
+    {"a": [APIReply(LONG_TEXT, delay=0.05)], "b": ["Two."]},
+    tags=frozenset({"merge"}),
+)
+async def stopped_by_another(stage: Stage) -> None:
+    first = stage.send("a")
+    await first.started.wait()
+    second = stage.send("b", priority="now")
+    reply = await first
+    assert reply.ok is (reply.text == LONG_TEXT)
+    assert (await second).text == "Two."
 
 
 @shared(

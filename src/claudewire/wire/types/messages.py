@@ -344,7 +344,15 @@ class ResultMessage(Message, tag="result", kw_only=True):
     @property
     def ok(self) -> bool:
         """Whether the turn did what it was asked to."""
-        return self.subtype == "success" and not self.is_error
+        return self.subtype == "success" and not self.is_error and not self.was_aborted
+
+    @property
+    def was_aborted(self) -> bool:
+        """Whether the turn was stopped: by an interrupt, or by a prompt that is more urgent.
+
+        CLIs call it a success if a prompt with the priority `now` has stopped the turn.
+        """
+        return (self.terminal_reason or "").startswith("aborted")
 
     @property
     def text(self) -> str:
