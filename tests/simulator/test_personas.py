@@ -215,6 +215,15 @@ async def test_only_newer_ones_tell_how_far_a_prompt_has_come(version: str) -> N
     assert states == (["queued", "started", "completed"] if version in NEWEST else [])
 
 
+@pytest.mark.parametrize("version", NEWEST)
+async def test_they_also_tell_it_of_what_asks_for_no_answer(version: str) -> None:
+    talk = Talk(SimulatedCLI(make, version=version), {CanUseTool: allow})
+    await talk.say(UserMessage.of("It rains", uuid=ONE, should_query=False))
+    await talk.end()
+    told = only(talk.heard, CommandLifecycleMessage)
+    assert [it.state for it in told] == ["queued", "started", "completed"]
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_result_names_the_prompts_that_were_merged_as_far_as_the_version_does(
     version: str,

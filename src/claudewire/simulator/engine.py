@@ -533,10 +533,13 @@ class Engine(ABC):
     def _note(self, message: UserMessage) -> None:
         """Remember a message that asks for no answer."""
         self.transcript.queue("enqueue", message)
+        self.tell_progress(message, "queued")
+        self.tell_progress(message, "started")
         self.echo(message)
         self.session.remember("user", message.text)
         self.transcript.queue("dequeue")
         self.transcript.prompt(message, is_note=True)
+        self.tell_progress(message, "completed")
         if self.session.persona.notes == "result":
             self.wake_up(message)
 
