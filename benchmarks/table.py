@@ -16,6 +16,8 @@ class Run(NamedTuple):
     """The same, but small: only to see that it runs."""
     seconds: float = 300
     """After how long it is given up."""
+    on_one_processor: bool = False
+    """Whether it shares one processor with the CLI that it starts."""
 
 
 class Figure(NamedTuple):
@@ -57,37 +59,60 @@ READ = "json.loads of each line"
 OURS = "claudewire"
 
 
-def _permissions() -> Group:
-    count = 2000
-    runs = {
-        OFFICIAL: Run("official", f"permissions {count}", "permissions 20"),
-        FLOOR: Run("bare", f"permissions task {count}", "permissions task 20"),
-        "the floor without a task": Run(
-            "bare", f"permissions inline {count}", "permissions inline 20"
-        ),
+INLINE = "the floor without a task"
+DECIDERS = {"async": "async handler", "plain": "plain function", "policy": "Policy rule"}
+
+
+def _asking(*, on_one_processor: bool) -> dict[str, Run]:
+    """Runs in which the fake CLI asks for permissions."""
+    works = {
+        OFFICIAL: ("official", "permissions"),
+        FLOOR: ("bare", "permissions task"),
+        INLINE: ("bare", "permissions inline"),
+        **{f"{OURS}, {what}": ("ours", f"permissions {it}") for it, what in DECIDERS.items()},
     }
+    return {
+        name: Run(party, f"{work} 2000", f"{work} 20", on_one_processor=on_one_processor)
+        for name, (party, work) in works.items()
+    }
+
+
+def _permissions() -> Group:
     rows = []
-    for decider, what, limit in (
-        ("async", "async handler", 0.7),
-        ("plain", "plain function", 1.2),
-        ("policy", "Policy rule", 0.5),
-    ):
-        run = f"{OURS}, {what}"
-        runs[run] = Run("ours", f"permissions {decider} {count}", f"permissions {decider} 20")
+    for decider, limit in (("async", 0.7), ("plain", 1.2), ("policy", 0.5)):
+        what = DECIDERS[decider]
         for name in ("p50", "p99"):
-            ours = Figure(run, name)
+            ours = Figure(f"{OURS}, {what}", name)
             rows.append(Row(f"{what}, {name}", ours, Figure(OFFICIAL, name), OFFICIAL, limit))
             if decider == "async":
                 rows.append(Row(f"{what}, {name}", ours, Figure(FLOOR, name), FLOOR, 2))
-    cli = Figure("the floor without a task", "cli")
-    whole = Figure("the floor without a task", "p50")
-    rows.append(Row("the fake CLI's own processor time", cli, whole, "the floor without a task"))
+    cli, whole = Figure(INLINE, "cli"), Figure(INLINE, "p50")
+    rows.append(Row("the fake CLI's own processor time", cli, whole, INLINE))
     about = (
-        f"The fake CLI asks for {count:,} permissions, one after the other, and measures the time "
-        "from writing each request to reading its answer. The floor is one persistent "
-        "`loop.add_reader`, one typed decode, one task for the handler and a direct `os.write`."
+        "The fake CLI asks for 2,000 permissions, one after the other, and measures the time from "
+        "writing each request to reading its answer. Both processes share one processor, so that "
+        "the work counts, and not how long it takes to wake another processor. The floor is one "
+        "persistent `loop.add_reader`, one typed decode, one task for the handler and a direct "
+        "`os.write`."
     )
+    runs = _asking(on_one_processor=True)
     return Group("permissions", "A permission, there and back", about, 9, runs, rows)
+
+
+def _wakeups() -> Group:
+    rows = [
+        Row(f"{what}, p50", Figure(f"{OURS}, {what}", "p50"), Figure(against, "p50"), against)
+        for what in DECIDERS.values()
+        for against in (OFFICIAL, FLOOR)
+    ]
+    rows.append(Row(INLINE, Figure(INLINE, "p50"), Figure(OFFICIAL, "p50"), OFFICIAL))
+    about = (
+        "The same, but each process runs where the system puts it. Most of the time is that in "
+        "which a processor that has nothing to do is woken, twice for each permission: it is the "
+        "same for all, and depends on the machine."
+    )
+    runs = _asking(on_one_processor=False)
+    return Group("wakeups", "A permission between two processors", about, 5, runs, rows)
 
 
 def _stream() -> Group:
@@ -412,6 +437,7 @@ def _transcript() -> Group:
 
 GROUPS = [
     _permissions(),
+    _wakeups(),
     _stream(),
     _start(),
     _command(),
