@@ -18,7 +18,7 @@ from tests.people.asking import SOON, permission, use
 from claudewire.concurrency import MailboxClosed
 from claudewire.people import AnswerError, Inbox, PermissionRequest
 from claudewire.people.inbox import Change
-from claudewire.people.pending import Clock, Pending, PendingState
+from claudewire.people.pending import Clock, Keeper, Pending, PendingState
 from claudewire.wire import PermissionResultAllow, PermissionResultDeny
 
 pytestmark = pytest.mark.anyio
@@ -291,9 +291,9 @@ async def test_what_is_answered_at_the_moment_when_it_is_put_ends_once() -> None
     class Racing(PermissionRequest):
         """Answered by somebody else at that moment."""
 
-        def _when_ended(self, call: Callable[[], object]) -> None:
+        def _wait_in(self, inbox: Keeper) -> None:
             self.deny("no")
-            super()._when_ended(call)
+            super()._wait_in(inbox)
 
     inbox, changes = Inbox(), []
     inbox.on_change(lambda change: changes.append(change.what))

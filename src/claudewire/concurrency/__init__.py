@@ -6,6 +6,8 @@ the standard library only. Start with `signal`.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .cross_thread import Latch, Mailbox, MailboxClosed, RunSoon, run_soon
 from .detached import (
     DetachedCall,
@@ -14,6 +16,7 @@ from .detached import (
     run_detached,
     run_to_completion,
     scope_type,
+    spare_task,
     task_starter,
 )
 from .functions import (
@@ -22,6 +25,7 @@ from .functions import (
     TookTooLong,
     call_function,
     call_in_thread,
+    call_plainly,
     call_within,
     check_function,
     compute_in_thread,
@@ -30,6 +34,10 @@ from .functions import (
     is_async_function,
 )
 from .signal import Flag, Signal
+from .threads import ThreadCall, thread_starter
+
+if TYPE_CHECKING:  # it needs asyncio, and is loaded when it is used
+    from .spare import SpareTask as SpareTask
 
 __all__ = [
     "DetachedCall",
@@ -41,9 +49,11 @@ __all__ = [
     "MailboxClosed",
     "RunSoon",
     "Signal",
+    "ThreadCall",
     "TookTooLong",
     "call_function",
     "call_in_thread",
+    "call_plainly",
     "call_within",
     "check_function",
     "clock",
@@ -56,5 +66,7 @@ __all__ = [
     "run_soon",
     "run_to_completion",
     "scope_type",
+    "spare_task",
     "task_starter",
+    "thread_starter",
 ]

@@ -24,6 +24,7 @@ __all__ = [
     "TookTooLong",
     "call_function",
     "call_in_thread",
+    "call_plainly",
     "call_within",
     "check_function",
     "compute_in_thread",
@@ -167,6 +168,20 @@ async def call_in_thread(
     if error is not None:
         raise _exited(function, error) from error
     return returned
+
+
+def call_plainly(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function in this thread, which is not that of an event loop.
+
+    Raises:
+        FunctionExited: it raised something that is not an `Exception`.
+    """
+    try:
+        return function(*arguments)
+    except Exception:
+        raise
+    except BaseException as error:
+        raise _exited(function, error) from error
 
 
 _computing = threading.Lock()

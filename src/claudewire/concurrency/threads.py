@@ -12,16 +12,20 @@ from collections.abc import Callable
 from contextvars import Context, copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any
+from threading import Lock
+from time import perf_counter
+from typing import Any, Generic, TypeVar
 
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from .cross_thread import run_soon
+from .cross_thread import RunSoon, run_soon
 from .detached import run_detached
 
-__all__ = ["run_in_thread"]
+__all__ = ["ThreadCall", "run_in_thread", "thread_starter"]
+
+T = TypeVar("T")
 
 KEPT_FOR = 1.0
 """Seconds that a thread waits for the next call."""
@@ -51,6 +55,83 @@ async def run_in_thread(
     finally:
         if limiter is not None:
             limiter.release_on_behalf_of(borrower)
+
+
+def thread_starter() -> Callable[[Callable[[], Any]], None]:
+    """Return a function that calls others in the threads of this event loop, and waits for none.
+
+    What it calls must raise nothing.
+    """
+    start = _threads().start
+    return lambda function: start(_Call(_plain_context(), function, _nothing))
+
+
+def _nothing() -> None:
+    pass
+
+
+class ThreadCall(Generic[T]):
+    """A call in a thread that often ends at once: then it need not be waited for in a task.
+
+    Args:
+        function: must raise nothing.
+        start: starts it, see `thread_starter`.
+        soon: reaches the event loop, see `run_soon`.
+
+    Attributes:
+        result: what it has returned, when it has ended.
+        seconds: how long it took.
+    """
+
+    __slots__ = ("_ended", "_event", "_first", "_function", "_soon", "result", "seconds")
+
+    def __init__(
+        self,
+        function: Callable[[], T],
+        start: Callable[[Callable[[], Any]], None],
+        soon: RunSoon,
+    ) -> None:
+        self.result: T
+        self.seconds: float = math.inf
+        self._function = function
+        self._soon = soon
+        self._event: anyio.Event | None = None
+        self._first = [True]
+        """Taken by the thread when it has ended, or by the event loop if it no longer waits."""
+        self._ended = Lock()
+        self._ended.acquire()
+        start(self._run)
+
+    def _run(self) -> None:
+        began = perf_counter()
+        self.result = self._function()
+        self.seconds = perf_counter() - began
+        if self._take():
+            self._ended.release()
+        else:
+            assert self._event is not None
+            self._soon(self._event.set)
+
+    def _take(self) -> bool:
+        try:
+            return self._first.pop()  # one step, which cannot be interrupted
+        except IndexError:
+            return False
+
+    def ends_within(self, seconds: float) -> bool:
+        """Block the event loop until it has ended, but no longer than this; call it once."""
+        if self._ended.acquire(timeout=seconds):
+            return True
+        self._event = anyio.Event()  # before the thread can see that it is not waited for
+        if self._take():
+            return False
+        self._event = None
+        return True
+
+    async def wait(self) -> None:
+        """Wait until it has ended, in a task, if it has not ended before."""
+        if self._event is not None:
+            await self._event.wait()
 
 
 async def _acquire(limiter: anyio.CapacityLimiter, borrower: object) -> None:

@@ -20,7 +20,17 @@ from typing import Any, Literal, Protocol, TypeVar, cast
 import anyio
 import msgspec
 
-from ..concurrency import DetachedCall, RunSoon, compute_in_thread, ends_the_caller, run_soon
+from ..concurrency import (
+    DetachedCall,
+    RunSoon,
+    ThreadCall,
+    compute_in_thread,
+    ends_the_caller,
+    function_name,
+    is_async_function,
+    run_soon,
+    thread_starter,
+)
 from ..errors import OptionsError, Redactor
 from ..policy import Audit, Decision, DecisionRecord, digest
 from ..wire import (
@@ -35,7 +45,7 @@ from ..wire import (
     RequestUserDialog,
 )
 from .elicitation import DialogHandler, DialogRequest, ElicitationHandler, ElicitationRequest
-from .handlers import Handler, check_handler, run_handler
+from .handlers import Handler, Outcome, call_plain_handler, check_handler, run_handler
 from .inbox import WITHDRAWN, Inbox
 from .pending import Pending, PendingKind, PendingState
 from .permissions import PermissionHandler, PermissionRequest, ToolPending
@@ -61,6 +71,9 @@ POLICY_FAILED = "The application's policy raised an exception, so the tool was d
 POLICY = "policy"
 MAX_THREADS = 64
 """How many plain functions may run at once for one session; further ones wait for a thread."""
+
+A_MOMENT = 0.0001
+"""Seconds for which the event loop may wait for a plain function that decides at once."""
 
 LARGE_LINE, LARGE_TEXT = 4000, 300
 """How many bytes the line of a request has, or characters a value in it, if it is looked at in a
@@ -144,8 +157,12 @@ def _is_long(request: Request, input: dict[str, Any]) -> bool:
     length = len(request.line)
     if length > LARGE_LINE:
         return True
-    values = () if 0 < length <= LARGE_TEXT else input.values()
-    return any(isinstance(it, str) and len(it) > LARGE_TEXT for it in values)
+    if 0 < length <= LARGE_TEXT:
+        return False
+    for value in input.values():  # noqa: SIM110 a generator takes three times as long
+        if isinstance(value, str) and len(value) > LARGE_TEXT:
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,13 +230,14 @@ class People:
 class _Open:
     """A request that is not answered yet, what a policy says about it, and what is recorded."""
 
-    __slots__ = ("asked", "decision", "pending", "subject")
+    __slots__ = ("asked", "decision", "has_thread", "pending", "subject")
 
     def __init__(self, asked: Request, pending: Pending[Any]) -> None:
         self.asked = asked
         self.pending = pending
         self.decision = UNDECIDED
         self.subject: _Subject | None = None
+        self.has_thread = False
 
 
 _KINDS: dict[type[Any], Callable[..., Pending[Any]]] = {
@@ -260,7 +278,9 @@ class Decider:
         self._capabilities = capabilities
         self._form = form
         self._reply = reply
-        self._soon: RunSoon | None = None
+        self._start: Callable[[Callable[[], Any]], None] | None = None
+        self._are_quick = True
+        """Whether the plain function that was called last took no longer than a moment."""
         self._open: dict[str, _Open] = {}
         self._limiter = anyio.CapacityLimiter(MAX_THREADS)
         self._computing = anyio.CapacityLimiter(1)
@@ -374,9 +394,10 @@ class Decider:
 
     def _answer(self, asked: Request, request: Pending[Any]) -> Any:
         opened = self._open[asked.id] = _Open(asked, request)
-        if _is_large(request):
+        people, policy = self.people, self.people.policy
+        if (policy is not None or people.audit is not None) and _is_large(request):
             return partial(self._answer_large, opened)
-        if (policy := self.people.policy) is not None:
+        if policy is not None:
             try:
                 opened.decision = policy_decision(policy, request)
             except BaseException:
@@ -429,11 +450,50 @@ class Decider:
         if request.state is PendingState.WAITING:
             handler = people.handler_for(request.kind)
             if handler is not None or people.person is not None:
-                return partial(self._ask, opened, handler)
+                if handler is None or people.deadline is not None or is_async_function(handler):
+                    return partial(self._ask, opened, handler)
+                return self._call_plain(opened, handler)
             why = no_handler(request.kind)
             logger.warning("%s (%s: %s)", why, request.id, request.title)
             request._settle(request._denial(why), by="no handler")
         self._close(opened)
+        return request.result
+
+    def _call_plain(self, opened: _Open, handler: Handler) -> Any:
+        """Call a handler that is a plain function, in a thread; return as `_go_on` does.
+
+        Most of them decide at once. To return to the event loop and be woken there takes longer
+        than that, so such a one is waited for; but not if the one before it took longer, because it
+        asked a person, for example.
+        """
+        try:
+            self._limiter.acquire_on_behalf_of_nowait(opened)
+        except anyio.WouldBlock:
+            return partial(self._ask, opened, handler)
+        opened.has_thread = True
+        self._let_others_answer(opened)
+        request, tell_errors = opened.pending, self.people.tell_errors
+        self._start = self._start or thread_starter()
+        run = partial(call_plain_handler, handler, request)
+        call: ThreadCall[Outcome] = ThreadCall(run, self._start, self._run_soon)
+        if not call.ends_within(A_MOMENT if self._are_quick else 0) or call.result.is_awaitable:
+            return partial(self._await_plain, opened, call, function_name(handler))
+        self._are_quick = call.seconds < A_MOMENT
+        try:
+            call.result.settle(request, function_name(handler), tell_errors=tell_errors)
+        finally:
+            self._end(opened)
+        return request.result
+
+    async def _await_plain(self, opened: _Open, call: ThreadCall[Outcome], name: str) -> Any:
+        """Wait for a plain function, and for what it has returned if that can be awaited."""
+        request, tell_errors = opened.pending, self.people.tell_errors
+        try:
+            await call.wait()
+            self._are_quick = call.seconds < A_MOMENT
+            await run_handler(call.result.get, request, tell_errors=tell_errors, name=name)
+        finally:
+            self._end(opened)
         return request.result
 
     async def _ask(self, opened: _Open, handler: Handler | None) -> Any:
@@ -447,24 +507,34 @@ class Decider:
                 run = run_handler(handler, request, self._limiter, people.tell_errors)
                 await (run if people.deadline is None else self._bounded(run, request))
         finally:
-            if request.state is PendingState.WAITING:
-                request.withdraw(WITHDRAWN)
-            self._close(opened)
+            self._end(opened)
         return request.result
+
+    def _end(self, opened: _Open) -> None:
+        """See to it that a request has ended, in whatever way."""
+        if opened.pending.state is PendingState.WAITING:
+            opened.pending.withdraw(WITHDRAWN)
+        self._close(opened)
 
     def _let_others_answer(self, opened: _Open) -> None:
         """While a handler decides, others may be quicker: then the CLI is told at once."""
         request = opened.pending
         self.people.inbox._add(request, self.people.deadline)
         if self._reply is not None:
-            self._soon = self._soon or run_soon()
-            request._answered_by_another = partial(self._soon, partial(self._reply_early, opened))
+            request._answered_by_another = partial(self._reply_soon, self._run_soon, opened)
 
     async def _bounded(self, run: Coroutine[Any, Any, None], request: Pending[Any]) -> None:
         assert self.people.deadline is not None
         expire = partial(self.people.inbox._expire_in, self.people.deadline, request)
         async with DetachedCall(expire, "claudewire deadline"):
             await run
+
+    @cached_property
+    def _run_soon(self) -> RunSoon:
+        return run_soon()
+
+    def _reply_soon(self, soon: RunSoon, opened: _Open) -> None:
+        soon(partial(self._reply_early, opened))
 
     def _reply_early(self, opened: _Open) -> None:
         assert self._reply is not None
@@ -476,6 +546,8 @@ class Decider:
         if self._open.get(opened.asked.id) is not opened:
             return False
         del self._open[opened.asked.id]
+        if opened.has_thread:
+            self._limiter.release_on_behalf_of(opened)
         if opened.pending.state is PendingState.EXPIRED:
             logger.warning("%s: %s, so the answer is no", opened.pending.id, opened.pending.ending)
         if self.people.audit is not None:

@@ -9,17 +9,23 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import anyio
 
-from ..concurrency import call_function, check_function, ends_the_caller, function_name
+from ..concurrency import (
+    call_function,
+    call_plainly,
+    check_function,
+    ends_the_caller,
+    function_name,
+)
 from ..errors import OptionsError, describe
-from .pending import Pending
+from .pending import Pending, decided_here
 
-__all__ = ["Handler", "check_handler", "run_handler"]
+__all__ = ["Handler", "Outcome", "call_plain_handler", "check_handler", "run_handler"]
 
 logger: logging.Logger = logging.getLogger("claudewire.people")
 
@@ -66,23 +72,71 @@ async def run_handler(
     request: Pending[AnswerT],
     limiter: anyio.CapacityLimiter | None = None,
     tell_errors: bool = False,
+    name: str | None = None,
 ) -> None:
     """Let a handler answer a request, which has an answer in any case when this returns.
 
     With `tell_errors` the model is told which exception the handler raised. Its message may contain
     something that the model should not know.
     """
-    name = function_name(handler)
+    name = name or function_name(handler)
     try:
-        with request._being_decided():
+        token = decided_here.set(request)
+        try:
             returned = await call_function(handler, request, limiter=limiter)
-        answer = request._returned(returned)
-        request._answered_by_another = None
-        request._settle(answer, by=f"handler: {name}")
+        finally:
+            decided_here.reset(token)
+        _settle(request, returned, name)
     except BaseException as error:
         if ends_the_caller(error):
             raise
-        request._answered_by_another = None
-        told = f"{FAILED} ({describe(error)})" if tell_errors else FAILED
-        request._settle(request._denial(told), by=f"handler: {name}, which failed")
-        logger.exception("%s failed to decide about %s, so the answer is no", name, request.id)
+        _fail(request, error, name, tell_errors)
+
+
+def call_plain_handler(handler: Handler, request: Pending[Any]) -> Outcome:
+    """Call a plain function with a request, in a thread, and in a context of this call alone."""
+    decided_here.set(request)
+    try:
+        return Outcome(call_plainly(handler, request))
+    except Exception as error:
+        return Outcome(error=error)
+
+
+class Outcome(NamedTuple):
+    """What a handler has returned or raised."""
+
+    returned: Any = None
+    error: Exception | None = None
+
+    @property
+    def is_awaitable(self) -> bool:
+        """Whether it is not known yet."""
+        return isinstance(self.returned, Awaitable)
+
+    def settle(self, request: Pending[Any], name: str, *, tell_errors: bool) -> None:
+        """Let it answer a request; see `run_handler`."""
+        try:
+            if self.error is not None:
+                raise self.error
+            _settle(request, self.returned, name)
+        except Exception as error:
+            _fail(request, error, name, tell_errors)
+
+    async def get(self, request: Pending[Any]) -> Any:
+        """Return what was returned, or raise what was raised; in place of the handler."""
+        if self.error is not None:
+            raise self.error
+        return await self.returned if self.is_awaitable else self.returned
+
+
+def _settle(request: Pending[Any], returned: object, name: str) -> None:
+    answer = request._returned(returned)
+    request._answered_by_another = None
+    request._settle(answer, by=f"handler: {name}")
+
+
+def _fail(request: Pending[Any], error: BaseException, name: str, tell_errors: bool) -> None:
+    request._answered_by_another = None
+    told = f"{FAILED} ({describe(error)})" if tell_errors else FAILED
+    request._settle(request._denial(told), by=f"handler: {name}, which failed")
+    logger.exception("%s failed to decide about %s, so the answer is no", name, request.id)

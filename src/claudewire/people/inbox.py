@@ -21,13 +21,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeVar
 
 import anyio
 
 from ..concurrency import Mailbox, MailboxClosed
-from .pending import Clock, Pending, PendingState
+from .pending import Clock, Pending, PendingState, decided_here
 
 __all__ = ["Change", "Changes", "Inbox"]
 
@@ -120,8 +119,11 @@ class Inbox:
         request = self.get(id)
         if request is None:
             return False
-        with request._being_decided():  # so that the answer is given below, with `by`
+        token = decided_here.set(request)  # so that the answer is given below, with `by`
+        try:
             answer = request.act(action, arguments)
+        finally:
+            decided_here.reset(token)
         return request.resolve(answer, by=by)
 
     async def ask(self, request: Pending[AnswerT], *, deadline: float | None = None) -> AnswerT:
@@ -158,9 +160,11 @@ class Inbox:
             request.id = self._free(request.id)
             request.expires = None if deadline is None else request.since + deadline
             self._waiting[request.id] = request
-            self._note("added", request)
-        request._when_ended(partial(self._remove, request))
-        self._deliver()
+            if self._subscribers:
+                self._note("added", request)
+        request._wait_in(self)
+        if self._undelivered:
+            self._deliver()
 
     def _free(self, id: str) -> str:
         number, free = 1, id
@@ -174,8 +178,10 @@ class Inbox:
             if self._waiting.get(request.id) is not request:
                 return
             del self._waiting[request.id]
-            self._note(request.state, request)
-        self._deliver()
+            if self._subscribers:
+                self._note(request.state, request)
+        if self._undelivered:
+            self._deliver()
 
     # --- following --------------------------------------------------------------------------------
 
@@ -208,8 +214,7 @@ class Inbox:
 
     def _note(self, what: str, request: Pending[Any]) -> None:
         """Queue a change for the current subscribers. The lock is held."""
-        if self._subscribers:
-            self._undelivered.append((tuple(self._subscribers), Change(str(what), request)))
+        self._undelivered.append((tuple(self._subscribers), Change(str(what), request)))
 
     def _deliver(self) -> None:
         """Deliver all changes in their order, unless another thread is doing so."""

@@ -16,12 +16,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 from time import monotonic as _monotonic
 from time import time as _time
-from typing import Any, ClassVar, Generic, Literal, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, cast
 
 from ..concurrency import Latch
 from ..errors import Error
 
-__all__ = ["AnswerError", "Clock", "Pending", "PendingKind", "PendingState", "require_text"]
+__all__ = [
+    "AnswerError",
+    "Clock",
+    "Keeper",
+    "Pending",
+    "PendingKind",
+    "PendingState",
+    "decided_here",
+    "require_text",
+]
 
 logger: logging.Logger = logging.getLogger("claudewire.people")
 
@@ -58,6 +67,9 @@ class PendingState(StrEnum):
     EXPIRED = "expired"
 
 
+WAITING = PendingState.WAITING  # to look it up in its enumeration takes longer
+
+
 @dataclass(frozen=True, slots=True)
 class Clock:
     """Where the time comes from.
@@ -71,22 +83,16 @@ class Clock:
     monotonic: Callable[[], float] = _monotonic
 
 
-_decided_here: ContextVar[Pending[Any] | None] = ContextVar("_decided_here", default=None)
+decided_here: ContextVar[Pending[Any] | None] = ContextVar("decided_here", default=None)
+"""The request whose handler runs here, or in what it was started by: answers to it are made there,
+but not given. `set` and `reset` it around the handler."""
 
 
-class _BeingDecided:
-    """See `Pending._being_decided`. Not a generator, which takes three times as long."""
+class Keeper(Protocol):
+    """Keeps requests that wait: an inbox."""
 
-    __slots__ = ("_request", "_token")
-
-    def __init__(self, request: Pending[Any]) -> None:
-        self._request = request
-
-    def __enter__(self) -> None:
-        self._token = _decided_here.set(self._request)
-
-    def __exit__(self, *_: object) -> None:
-        _decided_here.reset(self._token)
+    def _remove(self, request: Pending[Any]) -> None:
+        """Note that a request has ended. It may be called more than once."""
 
 
 class Pending(Generic[AnswerT]):
@@ -113,6 +119,23 @@ class Pending(Generic[AnswerT]):
     kind: ClassVar[PendingKind]
     actions: ClassVar[tuple[str, ...]]
 
+    # What holds until something happens. The CLI waits while a request is made, so it should not
+    # take long.
+    expires: float | None = None
+    state: PendingState = PendingState.WAITING
+    ending: str = ""
+    by: str = ""
+    result: AnswerT | None = None
+    _ended: float | None = None
+    _made: tuple[AnswerT, ...] = ()
+    _done: Latch | None = None
+    _inbox: Keeper | None = None
+    _answered_by_another: Callable[[], object] | None = None
+    """Called when it has ended while its handler runs, and not because of its handler."""
+
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+    """For all of them: it is held for a moment, and nothing else is called meanwhile."""
+
     def __init__(
         self,
         request_id: str,
@@ -128,19 +151,7 @@ class Pending(Generic[AnswerT]):
         self.session = session
         self.agent_id = agent_id
         self.since: float = self._clock.time()
-        self.expires: float | None = None
         self._began = self._clock.monotonic()
-        self._ended: float | None = None
-        self.state: PendingState = PendingState.WAITING
-        self.ending: str = ""
-        self.by: str = ""
-        self.result: AnswerT | None = None
-        self._lock = threading.Lock()
-        self._made: list[AnswerT] = []
-        self._done: Latch | None = None
-        self._on_end: list[Callable[[], object]] = []
-        self._answered_by_another: Callable[[], object] | None = None
-        """Called when it has ended while its handler runs, and not because of its handler."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id!r} {self.state.value}: {self.title}>"
@@ -228,36 +239,40 @@ class Pending(Generic[AnswerT]):
         raise NotImplementedError
 
     def _end(self, state: PendingState, result: AnswerT, ending: str, by: str = "") -> bool:
+        now = self._now()
         with self._lock:
-            if self.state is not PendingState.WAITING:
+            if self.state is not WAITING:
                 return False
-            self.result, self.ending, self.by = result, ending, by
-            self._ended = self._now()
+            self.result, self.ending, self.by, self._ended = result, ending, by, now
             self.state = state
-            calls, self._on_end = self._on_end, []
-            another, self._answered_by_another = self._answered_by_another, None
-        # These refer to the request. It lets them go, so that it is not left to Python's garbage
-        # collector, which takes long when there are thousands.
-        for call in calls:
-            call()
+            done, inbox, another = self._done, self._inbox, self._answered_by_another
+            # It refers to the request, which lets it go, so that it is not left to Python's garbage
+            # collector, which takes long when there are thousands.
+            self._answered_by_another = None
+        if inbox is not None:
+            inbox._remove(self)
+        if done is not None:
+            done.set()
         if another is not None:
             another()
         return True
 
-    def _when_ended(self, call: Callable[[], object]) -> None:
-        """Call a function when it has ended, in the thread where it does; at once if it has."""
+    def _wait_in(self, inbox: Keeper) -> None:
+        """Have an inbox told when it has ended; at once if it has."""
         with self._lock:
-            if self.state is PendingState.WAITING:
-                self._on_end.append(call)
-                return
-        call()
+            self._inbox = inbox
+            has_ended = self.state is not WAITING
+        if has_ended:
+            inbox._remove(self)
 
     async def wait(self) -> AnswerT:
         """Wait until it has ended, and return the answer that counts."""
-        if self._done is None:
-            self._done = done = Latch()
-            self._when_ended(done.set)
-        await self._done.wait()
+        with self._lock:
+            self._done = done = self._done or Latch()
+            has_ended = self.state is not WAITING
+        if has_ended:
+            done.set()
+        await done.wait()
         return cast("AnswerT", self.result)
 
     # --- answering -------------------------------------------------------------------------------
@@ -280,15 +295,11 @@ class Pending(Generic[AnswerT]):
 
     def _give(self, answer: AnswerT) -> AnswerT:
         """Let an answer count; in a handler of this request only remember it."""
-        if _decided_here.get() is self:
-            self._made.append(answer)
+        if decided_here.get() is self:
+            self._made += (answer,)
         else:
             self.resolve(answer)
         return answer
-
-    def _being_decided(self) -> _BeingDecided:
-        """While this lasts, and in what is started meanwhile, answers are made but not given."""
-        return _BeingDecided(self)
 
     def _returned(self, value: object) -> AnswerT:
         """Read what a handler returned; None stands for the only answer that it made.

@@ -23,15 +23,7 @@ import anyio
 import anyio.abc
 import anyio.lowlevel
 
-from ..concurrency import (
-    Flag,
-    FunctionExited,
-    Signal,
-    clock,
-    ends_the_caller,
-    run_detached,
-    scope_type,
-)
+from ..concurrency import Flag, FunctionExited, Signal, clock, ends_the_caller, run_detached
 from ..errors import (
     CLIError,
     Evidence,
@@ -195,7 +187,6 @@ class Link:
         self._unhandled: list[Event] = []
         self._pending: dict[str, _PendingRequest] = {}
         self._serving: dict[str, anyio.CancelScope] = {}
-        self._new_scope: Callable[[], anyio.CancelScope] = anyio.CancelScope
         self._unserved: deque[Request] = deque()
         self._served_now = 0
         self._tasks: TaskSet | None = None
@@ -227,7 +218,7 @@ class Link:
 
     def start(self) -> None:
         """Begin to read, write and serve, in a task of its own."""
-        self.now, self._new_scope = clock(), scope_type()
+        self.now = clock()
         run_detached(self._run, "claudewire link", self._never_ran)
 
     def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -586,10 +577,17 @@ class Link:
             return  # a part of a line
         self._evidence.note_received(events)
         self._wire_log.received(events)
-        self._unhandled += events if self._unhandled else self._handle(events)
+        if self._unhandled:
+            self._unhandled += events
+        else:
+            self._unhandled = self._handle(events)
 
     def _handle(self, events: list[Event]) -> list[Event]:
         """Handle as many events as one round of the event loop has time for; return the others."""
+        if len(events) == 1 and type(events[0]) not in OUTPUT:  # as with most requests
+            self._handle_one(events[0])
+            self._serve_next(at_once=True)
+            return []
         if len(events) <= OUTPUT_AT_ONCE and OUTPUT.issuperset(map(type, events)):
             self._hand_over(events)
             return []
@@ -666,16 +664,21 @@ class Link:
 
     # --- serving ---------------------------------------------------------------------------------
 
-    def _serve_next(self) -> None:
+    def _serve_next(self, *, at_once: bool = False) -> None:
+        """Begin to serve what waits for its turn.
+
+        Args:
+            at_once: nothing else has arrived, which the application might have to see before.
+        """
         while self._unserved and self._served_now < SERVED_AT_ONCE and self._tasks is not None:
             request = self._unserved.popleft()
             try:
                 if self._owes(request) and not self._input_ended:
-                    self._begin_to_serve(request, self._tasks)
+                    self._begin_to_serve(request, self._tasks, at_once=at_once)
             except BaseException as error:
                 self._owner.failed(error)
 
-    def _begin_to_serve(self, request: Request, tasks: TaskSet) -> None:
+    def _begin_to_serve(self, request: Request, tasks: TaskSet, *, at_once: bool) -> None:
         """Answer a request at once, or start a task for it."""
         try:
             served = self._responder.serve(request)
@@ -683,7 +686,7 @@ class Link:
             log.exception("The request %s of the CLI could not be answered", request.id)
             served = self._responder.refusal(request)
         if callable(served):
-            scope = self._serving[request.id] = self._new_scope()
+            scope = self._serving[request.id] = tasks.new_scope(at_once=at_once)
             self._served_now += 1
             tasks.start(scope, self._serve(request, served, scope, tasks))
         else:
@@ -702,9 +705,8 @@ class Link:
         tasks: TaskSet,
     ) -> None:
         try:
-            with scope:
-                if not scope.cancel_called:  # the CLI may have withdrawn it already
-                    await self._answer(request, served, scope)
+            if not scope.cancel_called:  # the CLI may have withdrawn it already
+                await self._answer(request, served, scope)
         except BaseException as error:
             if ends_the_caller(error):
                 raise

@@ -43,6 +43,7 @@ _E = TypeVar("_E", bound=Event)
 _REFUSED = (*codec.REFUSED, TypeError)  # a TypeError for an `Oversize`, which is no line
 _NOTHING: frozenset[type[Message]] = frozenset()
 _ANSWERS = (Answer, Failure)
+_CLIENT, _NEW = Role.CLIENT, State.NEW  # to look one up in its enumeration takes longer
 REMEMBERED = 1024
 """How many settled ids are kept, so as not to use one again, and to tell a late answer from one
 to a request that was never sent."""
@@ -141,10 +142,25 @@ class Connection:
         if self._state[self._peer] is State.ENDED:
             raise LocalProtocolError("The peer's stream has ended; nothing can follow")
         events: list[Event] = []
-        self._receive_lines(self._lines.feed(data) if data else self._lines.end(), events)
+        lines = self._lines.feed(data) if data else self._lines.end()
+        if len(lines) == 1:  # as with most requests, for whose answer the peer waits
+            self._receive_line(lines[0], events)
+        else:
+            self._receive_lines(lines, events)
         if not data:
             self._receive_end(events)
         return events
+
+    def _receive_line(self, line: bytes | Oversize, events: list[Event]) -> None:
+        if self._is_read_slowly(line):
+            self._receive_refused(line, events)
+            return
+        try:
+            message = codec.first_pass(line)  # type: ignore[arg-type]
+        except _REFUSED:
+            self._receive_refused(line, events)
+        else:
+            self._receive_decoded(message, line, events)  # type: ignore[arg-type]
 
     def _receive_lines(self, lines: list[bytes | Oversize], events: list[Event]) -> None:
         """Decode as many lines as will go in one run, then see to the one that stopped it."""
@@ -165,10 +181,11 @@ class Connection:
             start = end + 1
 
     def _is_read_slowly(self, line: bytes | Oversize) -> bool:
-        if isinstance(line, Oversize):
+        is_new = self._state[_CLIENT] is _NEW
+        if not (is_new or self._asked) or isinstance(line, Oversize):
             return False
         is_answer = bool(self._asked) and line.startswith(b'{"type":"control_response"')
-        return is_answer or (self._state[Role.CLIENT] is State.NEW and b'"initialize"' in line)
+        return is_answer or (is_new and b'"initialize"' in line)
 
     def _receive_messages(
         self, messages: list[Message], lines: list[bytes], events: list[Event]
@@ -179,15 +196,18 @@ class Connection:
             events += messages
             return
         for message, line in zip(messages, lines, strict=True):
-            if type(message) is Request and type(message.body) is not Initialize:
-                set_line(message, line)
-                events.append(self._receive_request(message, MODERN))
-                continue
-            try:
-                decoded = codec.refine(message, line, self._find)
-            except codec.REFUSED:
-                decoded = codec.decode_slowly(line, self._find)
-            self._receive(decoded, events)
+            self._receive_decoded(message, line, events)
+
+    def _receive_decoded(self, message: Message, line: bytes, events: list[Event]) -> None:
+        if type(message) is Request and type(message.body) is not Initialize:
+            set_line(message, line)
+            events.append(self._receive_request(message, MODERN))
+            return
+        try:
+            decoded = codec.refine(message, line, self._find)
+        except codec.REFUSED:
+            decoded = codec.decode_slowly(line, self._find)
+        self._receive(decoded, events)
 
     def _receive_refused(self, line: bytes | Oversize, events: list[Event]) -> None:
         if isinstance(line, Oversize):
@@ -225,13 +245,13 @@ class Connection:
             request = _same_line(msgspec.structs.replace(request, id=self._new_id()), request)
         if request.id in self._owed:
             return _stray(request, "a request with this id is waiting for its answer already")
-        kind = _asking(request)
-        if not self._may(self._peer, kind):
-            return _stray(request, f"{kind.value} is not allowed now")
+        if isinstance(request.body, Initialize):  # all others may always be put
+            if not self._may(self._peer, Kind.INITIALIZE):
+                return _stray(request, f"{Kind.INITIALIZE.value} is not allowed now")
+            self._move(self._peer, Kind.INITIALIZE)
         self._owed[request.id] = request
         if dialect is not MODERN or not wire_id:
             self._forms[request.id] = _Form(dialect, wire_id)
-        self._move(self._peer, kind)
         return request
 
     def _receive_response(self, frame: Response, events: list[Event]) -> None:

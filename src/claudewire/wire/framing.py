@@ -52,7 +52,8 @@ class Lines:
             lines[0] = self._finish(lines[0])
         if len(data) > self.max_line:
             lines = [*map(self._bounded, lines)]
-        self._keep(rest)
+        if rest:
+            self._keep(rest)
         return lines
 
     def end(self) -> list[bytes | Oversize]:
@@ -60,8 +61,6 @@ class Lines:
         return [self._finish(b"")] if self._length else []
 
     def _keep(self, piece: bytes) -> None:
-        if not piece:
-            return
         self._length += len(piece)
         if self._length <= self.max_line:
             self._pieces.append(piece)

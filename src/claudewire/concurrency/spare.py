@@ -1,0 +1,115 @@
+"""A coroutine that runs at once, up to where it first waits; a task goes on with it from there.
+
+Most handlers decide without waiting for anything. A task for each of them takes another round of
+the event loop, and a cancel scope that is entered and left: as long as all else that is done for a
+request. So a task is kept that waits, with its scope entered, and lends itself to the coroutine. If
+that does not wait, the task goes on waiting, for the next one. Only asyncio can do that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio.tasks import _enter_task, _leave_task
+from collections.abc import Coroutine, Generator
+from contextvars import Context, copy_context
+from types import coroutine as awaitable
+from typing import Any, NamedTuple
+
+import anyio
+
+from .detached import scope_type
+
+__all__ = ["SpareTask"]
+
+
+class _Begun(NamedTuple):
+    """A coroutine that waits for something, and the context that it runs in."""
+
+    context: Context
+    coroutine: Coroutine[Any, Any, None]
+    waits_for: Any
+
+
+class SpareTask:
+    """A task that waits for a coroutine, and can be used by one after the other until one waits.
+
+    Args:
+        name: of the task.
+
+    Attributes:
+        scope: cancels the coroutine. A task whose scope was cancelled must not be used again.
+        task: the task, to be kept until the coroutine has ended.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.scope: anyio.CancelScope = scope_type()()
+        self._loop = asyncio.get_running_loop()
+        self._wake = self._loop.create_future()
+        self._has_started = False
+        self._begun: _Begun | None = None
+        self.task: asyncio.Task[None] = self._loop.create_task(self._run(), name=name)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a coroutine can begin here and now: in no other task, and not cancelled."""
+        is_waiting = self._has_started and not self._wake.done()
+        return is_waiting and asyncio.current_task(self._loop) is None
+
+    def begin(self, coroutine: Coroutine[Any, Any, None]) -> bool:
+        """Run a coroutine up to where it first waits.
+
+        It must raise nothing but its cancellation.
+
+        Returns:
+            whether it has ended; otherwise this task goes on with it, and is no longer a spare one.
+        """
+        context = copy_context()  # as for a task of its own
+        _enter_task(self._loop, self.task)
+        try:
+            waits_for = context.run(coroutine.send, None)
+        except (StopIteration, asyncio.CancelledError):
+            return True
+        finally:
+            _leave_task(self._loop, self.task)
+        self._begun = _Begun(context, coroutine, waits_for)
+        if not self._wake.done():  # or else it has cancelled itself
+            self._wake.set_result(None)
+        return False
+
+    def end(self) -> None:
+        """End it, unless it is used."""
+        self._wake.cancel()
+
+    async def _run(self) -> None:
+        with self.scope:
+            self._has_started = True
+            error = None
+            try:
+                await self._wake
+            except asyncio.CancelledError as cancelled:
+                if self._begun is None:
+                    raise
+                error = cancelled
+            assert self._begun is not None
+            await _go_on(self._begun, error)
+
+
+@awaitable
+def _go_on(begun: _Begun, error: BaseException | None) -> Generator[Any, Any, None]:
+    """Go on with a coroutine, as `await` does with one that it has begun itself."""
+    run, coroutine, waits_for = begun.context.run, begun.coroutine, begun.waits_for
+    try:
+        if error is not None:
+            waits_for = run(coroutine.throw, error)
+        while True:
+            try:
+                sent = yield waits_for
+            except GeneratorExit:
+                run(coroutine.close)
+                raise
+            except BaseException as thrown:
+                waits_for = run(coroutine.throw, thrown)
+            else:
+                waits_for = run(coroutine.send, sent)
+    except StopIteration:
+        return

@@ -1,0 +1,227 @@
+"""How the requests of a process are served: at once if that is possible, otherwise in a task."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+from tests.helpers import messages as saying
+
+from claudewire.concurrency import Signal
+from claudewire.session.link import Link
+from claudewire.session.requests import refusal
+from claudewire.transport import Launch, ProcessTransport
+from claudewire.transport.process import spawn
+from claudewire.wire import (
+    Answer,
+    Cancel,
+    CanUseTool,
+    Connection,
+    Event,
+    Failure,
+    PermissionResultAllow,
+    Request,
+    Role,
+    Stray,
+)
+
+pytestmark = pytest.mark.anyio
+
+SOON = 30
+"""Seconds; only a hang takes as long."""
+
+Serve = Callable[[Request], Awaitable[Any]]
+
+word: ContextVar[str] = ContextVar("word", default="nothing")
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+class Host:
+    """What a link belongs to. Its CLI is `cat`, which says what it is told: so are the answers."""
+
+    def __init__(self, transport: ProcessTransport, serve: Serve) -> None:
+        self.link = Link(transport, Connection(Role.CLIENT), self, self)
+        self.answers: list[str] = []
+        self.failures: list[BaseException] = []
+        self.withdrawals: list[str] = []
+        self.changed = Signal()
+        self._transport = transport
+        self._serve = serve
+        self._cli = Connection(Role.CLI)
+
+    def line(self, event: Event) -> bytes:
+        """What a CLI writes to say something."""
+        return self._cli.send(event)
+
+    async def ask(self, *ids: str) -> None:
+        """Have the CLI ask for permissions, each for itself, and wait for the answers."""
+        for id in ids:
+            self.put(self.line(asking(id)))
+            await self.until_answered(id)
+
+    def put(self, data: bytes) -> None:
+        assert self._transport.send_now(data) == len(data)
+
+    async def until_answered(self, id: str) -> None:
+        with anyio.fail_after(SOON):
+            await self.changed.until(lambda: id in self.answers)
+
+    # --- what the link calls ----------------------------------------------------------------------
+
+    def received(self, event: Event) -> None:
+        if isinstance(event, Stray) and isinstance(event.event, Answer | Failure):
+            self.answers.append(event.event.id)
+        self.changed.notify()
+
+    def received_output(self, output: list[Any]) -> bool:
+        return False
+
+    def serve(self, request: Request) -> Any:
+        return partial(self._serve, request)
+
+    def withdrawn(self, id: str) -> None:
+        self.withdrawals.append(id)
+
+    def refusal(self, request: Request, reason: str | None = None) -> Answer | Failure:
+        return refusal(request)
+
+    def asked(self) -> None:
+        self.changed.notify()
+
+    def answered(self) -> None:
+        self.changed.notify()
+
+    def heard(self, stderr: str) -> None:
+        pass
+
+    def ended(self) -> None:
+        pass
+
+    def failed(self, error: BaseException) -> None:
+        self.failures.append(error)
+
+
+@asynccontextmanager
+async def hosting(serve: Serve) -> AsyncIterator[Host]:
+    transport = await spawn(Launch(("/bin/cat",), dict(os.environ), Path.cwd()))
+    host = Host(transport, serve)
+    host.link.start()
+    try:
+        yield host
+    finally:
+        host.link.close(now=True)
+        with anyio.fail_after(SOON):
+            await host.link.finished.wait()
+    assert host.failures == []
+    assert host.link.serving == 0
+
+
+def asking(id: str) -> Request:
+    return Request(id=id, body=CanUseTool("Bash", {"command": "ls"}))
+
+
+ALLOWED = PermissionResultAllow({"command": "ls"})
+
+
+async def test_handlers_that_wait_and_such_that_do_not_are_served_one_after_the_other() -> None:
+    seen = []
+
+    async def serve(request: Request) -> Any:
+        seen.append(request.id)
+        if request.id.startswith("slow"):
+            await anyio.sleep(0.001)
+            async with anyio.create_task_group() as group:
+                group.start_soon(anyio.sleep, 0)
+        return ALLOWED
+
+    ids = ["a", "b", "slow-1", "c", "slow-2", "slow-3", "d", "e"]
+    async with hosting(serve) as host:
+        await host.ask(*ids)
+    assert seen == ids
+
+
+async def test_a_request_that_is_withdrawn_cancels_its_handler_and_no_other() -> None:
+    seen = []
+
+    async def serve(request: Request) -> Any:
+        if not request.id.startswith("slow"):
+            return ALLOWED
+        try:
+            await anyio.sleep(SOON)
+        except BaseException:
+            seen.append(request.id)
+            raise
+
+    async with hosting(serve) as host:
+        await host.ask("a", "b")
+        host.put(host.line(asking("slow")))
+        with anyio.fail_after(SOON):
+            await host.changed.until(lambda: bool(host.link.serving))
+        host.put(host.line(Cancel(id="slow")))
+        with anyio.fail_after(SOON):
+            await host.changed.until(lambda: not host.link.serving)
+        await host.ask("c", "d")
+    assert seen == ["slow"]
+    assert "slow" not in host.answers
+    assert host.withdrawals == ["slow"]
+
+
+@pytest.mark.parametrize("error", [ValueError, SystemExit, KeyboardInterrupt])
+async def test_a_handler_that_raises_before_it_waits_is_answered_with_no(
+    error: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def serve(request: Request) -> Any:
+        if request.id == "bad":
+            raise error
+        return ALLOWED
+
+    async with hosting(serve) as host:
+        await host.ask("a", "b", "bad", "c")
+    assert "The request bad of the CLI could not be answered" in caplog.text
+
+
+async def test_each_handler_has_context_variables_of_its_own() -> None:
+    seen = []
+
+    async def serve(request: Request) -> Any:
+        seen.append(word.get())
+        word.set(request.id)
+        return ALLOWED
+
+    async with hosting(serve) as host:
+        await host.ask("a", "b", "c")
+    assert seen == ["nothing"] * 3
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # trio's order is random
+async def test_the_application_sees_a_message_before_the_handler_of_a_request_behind_it() -> None:
+    seen: list[str] = []
+
+    async def serve(request: Request) -> Any:
+        seen.append(request.id)
+        return ALLOWED
+
+    async with hosting(serve) as host, anyio.create_task_group() as group:
+
+        async def watch() -> None:
+            await host.changed.wait()
+            seen.append("message")
+
+        await host.ask("a", "b")
+        group.start_soon(watch)
+        await anyio.wait_all_tasks_blocked()
+        host.put(host.line(saying.text("Hello")) + host.line(asking("c")))
+        await host.until_answered("c")
+    assert seen == ["a", "b", "message", "c"]
