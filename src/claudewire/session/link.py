@@ -1,8 +1,9 @@
 """A transport with the protocol on it: reads, writes, asks, serves, and knows when it is over.
 
-Everything runs in one task of its own with a task group inside: a reader, a writer, a reader of
-stderr, and a task for each request of the CLI that is being served. A caller cannot stop the reader
-or the end: it leaves something to be written and waits for an event.
+Everything runs in one task of its own with a task group inside: a reader, a writer if a transport
+does not take all at once, and a task for each request of the CLI that is being served. Stderr and
+the exit of a process need tasks only with trio. A caller cannot stop the reader or the end: it
+leaves something to be written and waits for an event.
 
 The reader hands each event to a function that must not wait, so nothing that an application does or
 fails to do can delay the next line. If very much arrives at once, it is handled in several rounds

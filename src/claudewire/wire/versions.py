@@ -8,6 +8,7 @@ is said here. Where a CLI says what it can do, that counts instead.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 __all__ = [
     "EARLIEST",
@@ -133,6 +134,7 @@ KNOWN_REQUESTS: dict[str, frozenset[str]] = {
 them. `set_color` was known to none."""
 
 
+@lru_cache(32)
 def parse_version(version: str | None) -> tuple[int, ...]:
     """Return the numbers of a version, which compare: of `2.1.17 (Claude Code)`, of `v22.1.0`.
 
