@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import json
 import os
 import signal
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import coverage
 import pytest
 from hypothesis import is_hypothesis_test, settings
 from tests.helpers.cancellation import open_files
 from tests.helpers.processes import PATIENCE
 from tests.helpers.real_clis import MIDDLE
-from tests.helpers.skips import SkipCheck
+from tests.helpers.scheduling import Scheduler
+from tests.helpers.skips import CAGED, SkipCheck
 
 from claudewire.transport.platforms import child
 
@@ -49,6 +54,7 @@ UNMEASURED = (
     "test_demo.py",
     "test_house.py",
     "test_mutation.py",
+    "test_scripts.py",
     "test_skips.py",
     "recordings/test_html_page.py",
     "wire/test_schema.py",
@@ -90,8 +96,30 @@ each start takes a second."""
 MEASURED_ON_TRIO = ("concurrency", "transport")
 """Whose code depends on the event loop. Elsewhere the tests on asyncio run the same lines."""
 
-MEASURED_PROGRAMS = ("cli", "simulator", "testing")
-"""Whose tests start programs of ours that are to be measured as well."""
+MEASURED_PROGRAMS = (
+    "cli/test_completion.py",
+    "cli/test_entry.py",
+    "cli/test_hostile.py",
+    "cli/test_terminal_chat.py",
+    "cli/test_terminal_run.py",
+    "cli/wire/test_tap.py",
+    "simulator/test_dialects.py",
+    "simulator/test_faults.py",
+    "testing/test_api.py",
+)
+"""Whose tests start programs of ours that run lines which nothing else runs.
+
+To measure a program takes an eighth of a second more, and twice its own time.
+"""
+
+INSTALLED = (*CAGED, "recordings/test_html_page.py")
+"""Whose tests run what `scripts/test` installs while the others run."""
+
+LONG = ("reliability/test_fault_matrix.py", "real/test_matrix.py", "docs", "peers", "real", "seeds")
+"""What runs for long, the longest first."""
+
+INSTALLING = HERE.parent / ".tools" / "lock"
+"""Is locked for as long as `scripts/test` installs."""
 
 _MEASURE = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
 
@@ -109,12 +137,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--conformance-map", metavar="FILE", help="write which requirement is shown by which tests"
     )
+    parser.addoption(
+        "--measure-some", action="store_true", help="measure no test that is marked `unmeasured`"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     stop_ignoring_signals()
+    if config.getoption("measure_some") and config.getoption("numprocesses", None):
+        stop_measuring()  # a process that starts workers runs no tests itself
     config.pluginmanager.register(SkipCheck(config))
-    config.addinivalue_line("markers", "unmeasured: runs without coverage")
+    config.addinivalue_line("markers", "unmeasured: runs without coverage: covers nothing alone")
     config.addinivalue_line("markers", "slow: left out by scripts/test --fast")
     config.addinivalue_line("markers", "real_cli: a real CLI is started")
     config.addinivalue_line("markers", "in_between: with a CLI that scripts/test leaves out")
@@ -208,6 +241,45 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker("slow")
             if is_in(item, ("real",)) and MIDDLE in item.name and not is_in(item, EVERY_VERSION):
                 item.add_marker("in_between")
+
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> tuple[bool, int]:
+    """Say when it is the turn of a test: what is measured comes first, and what is short last."""
+    if item.get_closest_marker("unmeasured") is None:
+        return (False, 0)
+    return (True, next((n for n, it in enumerate(LONG) if is_in(item, (it,))), len(LONG)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduler | None:
+    if config.getoption("dist") != "loadgroup":
+        return None
+    config.option.loadscopereorder = False  # large groups would come before what is measured
+    return Scheduler(config, log)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # before the time that a test may take begins
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    if item.config.getoption("measure_some") and item.get_closest_marker("unmeasured") is not None:
+        stop_measuring()
+    if is_in(item, INSTALLED):
+        wait_for_installation()
+    return (yield)
+
+
+@cache
+def stop_measuring() -> None:
+    """Go on without coverage, which makes everything take twice as long."""
+    if (measuring := coverage.Coverage.current()) is not None:
+        measuring.stop()
+
+
+@cache
+def wait_for_installation() -> None:
+    with suppress(FileNotFoundError), INSTALLING.open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -110,6 +110,7 @@ def _raise(error: Exception) -> object:
     return function
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_it_works_without_stdin_stdout_or_stderr(closed: str, tmp_path: Path) -> None:
     start = [
@@ -163,6 +164,7 @@ def test_advice_names_options_of_the_command(run: Runner, arguments: list[str], 
     assert words in run(*arguments).err
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("arguments", [["schema"], ["run", "--cli", "simulated", "-q", "hi"]])
 def test_a_reader_that_has_gone_is_told_from_a_failure(
     arguments: list[str], tmp_path: Path

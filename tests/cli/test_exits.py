@@ -135,6 +135,7 @@ def test_an_interrupt_without_a_terminal(sim: str, tmp_path: Path) -> None:
     assert rest[-1]["outcome"] == "interrupted"
 
 
+@pytest.mark.unmeasured
 def test_a_reader_that_goes_away_interrupts_the_turn(sim: str, tmp_path: Path) -> None:
     reading, writing = os.pipe()
     command = [sys.executable, "-m", "claudewire.cli", "run", "--cli", sim, "markdown"]
@@ -177,6 +178,7 @@ def test_quiet_prints_the_final_answer_alone(run: Runner, sim: str) -> None:
     assert (done.out, done.err) == ("Allowed: True. ran ls.\n", "")
 
 
+@pytest.mark.unmeasured
 def test_the_prompt_can_come_from_stdin(run: Runner, sim: str) -> None:
     assert run("run", "--cli", sim, stdin="hello").out == "You said: hello\n"
     done = run("run", "--cli", sim, "Read this:", "-", stdin="some text\n")
@@ -209,6 +211,7 @@ def test_a_policy_file_and_rules_count_together(run: Runner, sim: str, tmp_path:
     assert run(*policy, "--deny", "Bash(ls:*)", "shell ls").status == Exit.DENIED
 
 
+@pytest.mark.unmeasured
 def test_a_conversation_is_resumed_and_forked(run: Runner, sim: str) -> None:
     first = json.loads(run("run", "--cli", sim, "--json", "hello").out)
     again = run("run", "--cli", sim, "--json", "--resume", first["session_id"], "hello")

@@ -53,6 +53,7 @@ def test_code_in_a_language_that_nobody_knows_stays_as_it_is() -> None:
     assert plain("```nosuchlanguage\nif x:\n```\n") == [f"{PLAIN.mark('bar')} if x:"]
 
 
+@pytest.mark.unmeasured
 def test_code_is_highlighted_unless_it_is_too_wide_or_too_long() -> None:
     bar = COLOURED("dim", COLOURED.mark("bar")) + " "
     known = COLOURED("keyword", "return")

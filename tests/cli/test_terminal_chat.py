@@ -105,6 +105,7 @@ def test_ctrl_c_twice_ends_a_session_that_works(sim: str, tmp_path: Path) -> Non
         assert terminal.wait_end() == 130
 
 
+@pytest.mark.unmeasured
 def test_what_was_typed_is_kept_while_a_question_is_answered(sim: str, tmp_path: Path) -> None:
     with opened("chat", "--cli", sim, cwd=tmp_path) as terminal:
         terminal.wait_for(READY)
@@ -120,6 +121,7 @@ def test_what_was_typed_is_kept_while_a_question_is_answered(sim: str, tmp_path:
         terminal.wait_for("You said: and then this")
 
 
+@pytest.mark.unmeasured
 def test_a_narrow_window_and_one_that_changes_its_size(sim: str, tmp_path: Path) -> None:
     with opened("chat", "--cli", sim, cwd=tmp_path, columns=26) as terminal:
         terminal.wait_for("❯")
@@ -160,6 +162,7 @@ def test_a_conversation_goes_on_in_a_copy(sim: str, tmp_path: Path) -> None:
         assert terminal.wait_end() == 0
 
 
+@pytest.mark.unmeasured
 def test_a_cli_that_ends_ends_the_conversation(
     sim: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

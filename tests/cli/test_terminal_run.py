@@ -9,6 +9,7 @@ import pytest
 from tests.cli.terminal import opened
 
 
+@pytest.mark.unmeasured
 def test_a_command_is_allowed_and_the_answer_follows(sim: str, tmp_path: Path) -> None:
     with opened("run", "--cli", sim, "shell git push", cwd=tmp_path) as terminal:
         terminal.wait_for("May it use Bash? │ git push")
@@ -20,6 +21,7 @@ def test_a_command_is_allowed_and_the_answer_follows(sim: str, tmp_path: Path) -
         assert "2 turns" in terminal.text
 
 
+@pytest.mark.unmeasured
 def test_a_command_is_changed_before_it_runs(sim: str, tmp_path: Path) -> None:
     with opened("run", "--cli", sim, "shell git push", cwd=tmp_path) as terminal:
         terminal.wait_for("and stop ❯")
@@ -31,6 +33,7 @@ def test_a_command_is_changed_before_it_runs(sim: str, tmp_path: Path) -> None:
         assert "Allowed: True. ran git push --dry-run." in terminal.words
 
 
+@pytest.mark.unmeasured
 def test_a_command_is_denied_with_a_reason_that_the_model_is_told(sim: str, tmp_path: Path) -> None:
     with opened("run", "--cli", sim, "shell git push", cwd=tmp_path) as terminal:
         terminal.wait_for("and stop ❯")
@@ -41,6 +44,7 @@ def test_a_command_is_denied_with_a_reason_that_the_model_is_told(sim: str, tmp_
         assert "1 denied" in terminal.text
 
 
+@pytest.mark.unmeasured
 def test_a_command_that_is_remembered_is_not_asked_about_again(sim: str, tmp_path: Path) -> None:
     with opened("run", "--cli", sim, "twice git push", cwd=tmp_path) as terminal:
         terminal.wait_for("a: Always allow")
@@ -62,6 +66,7 @@ def test_an_edit_is_shown_as_a_diff(sim: str, tmp_path: Path) -> None:
         assert terminal.wait_end() == 0
 
 
+@pytest.mark.unmeasured
 def test_several_answers_are_chosen_by_number(sim: str, tmp_path: Path) -> None:
     with opened("run", "--cli", sim, "ask", cwd=tmp_path) as terminal:
         terminal.wait_for("│ 3 Large: fits a car")
@@ -71,6 +76,7 @@ def test_several_answers_are_chosen_by_number(sim: str, tmp_path: Path) -> None:
         assert "Answers: {'Which sizes?': 'Small, Large'}" in terminal.text
 
 
+@pytest.mark.unmeasured
 def test_a_plan_is_sent_back_with_what_to_change(sim: str, tmp_path: Path) -> None:
     with opened("run", "--cli", sim, "plan", cwd=tmp_path) as terminal:
         terminal.wait_for("│ 2. Change it")
@@ -80,6 +86,7 @@ def test_a_plan_is_sent_back_with_what_to_change(sim: str, tmp_path: Path) -> No
         assert "only read" in terminal.text.split("Plan: False.")[1]
 
 
+@pytest.mark.unmeasured
 def test_a_form_is_filled_in_field_by_field(sim: str, tmp_path: Path) -> None:
     with opened("run", "--cli", sim, "form", cwd=tmp_path) as terminal:
         terminal.wait_for("n decline ❯")
@@ -96,6 +103,7 @@ def test_a_form_is_filled_in_field_by_field(sim: str, tmp_path: Path) -> None:
         assert "Form: accept {'name': 'Ada', 'age': 36, 'colour': 'green'}" in terminal.words
 
 
+@pytest.mark.unmeasured
 def test_an_interrupt_stops_the_turn_and_says_so(sim: str, tmp_path: Path) -> None:
     arguments = ("run", "--cli", sim, "--allow", "Read", "wait")
     with opened(*arguments, cwd=tmp_path) as terminal:
@@ -138,6 +146,7 @@ def test_markdown_fits_into_a_window_of_any_width(sim: str, tmp_path: Path, colu
         assert "Some bold words and code, in a paragraph that is long" in terminal.words
 
 
+@pytest.mark.unmeasured
 def test_a_window_that_changes_its_size_is_drawn_again(sim: str, tmp_path: Path) -> None:
     arguments = ("run", "--cli", sim, "--allow", "Read", "wait")
     with opened(*arguments, cwd=tmp_path) as terminal:
@@ -149,6 +158,7 @@ def test_a_window_that_changes_its_size_is_drawn_again(sim: str, tmp_path: Path)
         assert terminal.wait_end() == 130
 
 
+@pytest.mark.unmeasured
 def test_without_colour_there_are_no_colours(
     sim: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,6 +170,7 @@ def test_without_colour_there_are_no_colours(
         assert any(cell.bold for cell in coloured)
 
 
+@pytest.mark.unmeasured
 def test_a_dumb_terminal_gets_plain_lines(sim: str, tmp_path: Path) -> None:
     with opened("run", "--cli", sim, "markdown", cwd=tmp_path, env={"TERM": "dumb"}) as terminal:
         assert terminal.wait_end() == 0
@@ -179,6 +190,7 @@ def test_an_answer_that_goes_elsewhere_is_not_drawn_over(sim: str, tmp_path: Pat
         assert "✓ Bash ls · ran ls" in terminal.text
 
 
+@pytest.mark.unmeasured
 def test_only_the_answer_is_in_a_file(sim: str, tmp_path: Path) -> None:
     line = f"{sys.executable} -m claudewire.cli run --cli {sim} --allow Bash shell ls > answer.txt"
     with opened("-c", line, cwd=tmp_path, argv=["bash"]) as terminal:
@@ -206,6 +218,7 @@ def test_structured_output_is_shown_at_the_end(sim: str, tmp_path: Path) -> None
         assert '{ "total": 3 }' in terminal.words
 
 
+@pytest.mark.unmeasured
 def test_an_error_is_wrapped(tmp_path: Path) -> None:
     with opened("run", "--cli", "/no/such", "hello", cwd=tmp_path, columns=40) as terminal:
         assert terminal.wait_end() == 7

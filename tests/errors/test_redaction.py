@@ -455,6 +455,7 @@ def test_a_private_key_is_replaced_in_every_form() -> None:
     assert "abcd" not in redactor()("Private-Lines: 2\nabcdabcd\nabcdabcd\nPrivate-MAC: 1")
 
 
+@pytest.mark.unmeasured
 def test_a_secret_in_a_long_text_is_found_wherever_it_is() -> None:
     token = TOKENS["GitHub, personal"]
     for filler in ("word and word ", "x", "iVBORw0KGgo/", "a line\n"):

@@ -416,6 +416,7 @@ def test_of_very_many_commands_some_may_be_denied() -> None:
     assert bash(policy, "; ".join(f"p{n}" for n in range(500))).behavior == "ask"
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     "command",
     [

@@ -34,6 +34,7 @@ def test_what_is_run_and_written_is_seen(folder: Path) -> None:
         assert scratch.run(shell, ":") == ()
 
 
+@pytest.mark.unmeasured
 def test_nothing_escapes_in_a_short_run(folder: Path) -> None:
     report = fuzz(30, seed=3, seconds=600, folder=folder)
     assert report.ran.total() >= 30

@@ -118,6 +118,7 @@ async def test_what_fills_the_context_is_noted() -> None:
 # --- how it would be started ----------------------------------------------------------------------
 
 
+@pytest.mark.unmeasured
 def test_what_cannot_be_started_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

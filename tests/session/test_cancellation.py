@@ -136,6 +136,7 @@ def test_a_turn_that_is_awaited(backend: str, how: str) -> None:
     run(backend, how, try_it, 1)
 
 
+@pytest.mark.unmeasured
 @ways
 def test_a_turn_that_is_read(backend: str, how: str) -> None:
     async def try_it(cancel: Cancel) -> bool:
@@ -211,6 +212,7 @@ def test_a_wait_until_idle(backend: str, how: str) -> None:
     run(backend, how, try_it, 1)
 
 
+@pytest.mark.unmeasured
 @ways
 @pytest.mark.parametrize("busy", [False, True])
 def test_a_close(backend: str, how: str, busy: bool) -> None:
@@ -333,6 +335,7 @@ def test_opening_in_one_task_and_closing_in_another(backend: str, how: str) -> N
 
 
 # anyio does not close the coroutine of a task that asyncio cancels before its first step.
+@pytest.mark.unmeasured
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_an_event_loop_may_end_while_a_session_is_opened_or_used() -> None:
@@ -409,6 +412,7 @@ async def settled(before: list[Any]) -> None:
             await anyio.lowlevel.checkpoint()
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_everything_else_with_a_process(backend: str, own_tmp: None) -> None:
     before: list[Any] = []

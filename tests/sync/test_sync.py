@@ -835,6 +835,7 @@ print(claude.pid)
         os.kill(int(pid), 0)
 
 
+@pytest.mark.unmeasured
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks")
 def test_a_fork_has_sessions_of_its_own() -> None:
     printed = run_script(

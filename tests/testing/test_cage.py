@@ -69,6 +69,7 @@ def ends(process: int) -> bool:
 # --- what is shut --------------------------------------------------------------------------------
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("address", ["192.0.2.1", "198.51.100.1", "2001:db8::1"])
 def test_nothing_but_loopback_can_be_reached(cage: Cage, address: str) -> None:
     code = f"import socket; socket.create_connection(({address!r}, 53), timeout=5)"
@@ -78,11 +79,13 @@ def test_nothing_but_loopback_can_be_reached(cage: Cage, address: str) -> None:
     assert "Network is unreachable" in done.stderr
 
 
+@pytest.mark.unmeasured
 def test_there_is_no_other_interface(cage: Cage) -> None:
     code = "import socket; print([name for _, name in socket.if_nameindex()])"
     assert python(cage, code) == "['lo']"
 
 
+@pytest.mark.unmeasured
 def test_a_server_outside_on_loopback_cannot_be_reached(cage: Cage) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -105,6 +108,7 @@ def test_not_even_root_can_leave(cage: Cage) -> None:
 # --- what is there -------------------------------------------------------------------------------
 
 
+@pytest.mark.unmeasured
 def test_the_environment_is_clean(cage: Cage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "real")
     monkeypatch.setenv("SOME_SECRET", "real")
@@ -137,6 +141,7 @@ def test_the_environment_is_clean(cage: Cage, monkeypatch: pytest.MonkeyPatch) -
     }
 
 
+@pytest.mark.unmeasured
 def test_variables_can_be_given_and_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_ONE", "1")
     monkeypatch.setenv("MY_OTHER", "2")
@@ -145,6 +150,7 @@ def test_variables_can_be_given_and_let_through(monkeypatch: pytest.MonkeyPatch)
         assert python(cage, code) == f"1 2 3 {cage.home}"
 
 
+@pytest.mark.unmeasured
 def test_the_working_directory_is_private(cage: Cage) -> None:
     inside = cage.work / "inside"
     inside.mkdir()
@@ -180,6 +186,7 @@ def test_the_scripted_api_is_inside(cage: Cage) -> None:
     assert len(cage.api_requests()) == 2
 
 
+@pytest.mark.unmeasured
 def test_the_script_may_be_a_file(tmp_path: Path) -> None:
     path = tmp_path / "script.toml"
     path.write_text('default = "From a file"', encoding="utf-8")
@@ -195,12 +202,14 @@ def test_a_script_that_cannot_be_written_down_is_refused() -> None:
 # --- how a program runs --------------------------------------------------------------------------
 
 
+@pytest.mark.unmeasured
 def test_pipes_and_the_exit_status_are_those_of_the_program(cage: Cage) -> None:
     done = run(cage, "sh", "-c", "cat; echo problem >&2; exit 7", input="through")
 
     assert (done.returncode, done.stdout, done.stderr) == (7, "through", "problem\n")
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_signals_reach_the_program(cage: Cage, number: signal.Signals) -> None:
     command = cage.command(["sh", "-c", "echo started; exec sleep 60"])
@@ -211,6 +220,7 @@ def test_signals_reach_the_program(cage: Cage, number: signal.Signals) -> None:
         assert process.wait(PATIENCE) == -number
 
 
+@pytest.mark.unmeasured
 def test_a_program_can_handle_a_signal(cage: Cage) -> None:
     command = cage.command(["sh", "-c", "trap 'exit 9' TERM; echo started; read line"])
     with ended(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)) as process:
@@ -229,6 +239,7 @@ def test_a_broken_pipe_kills_as_usual(cage: Cage) -> None:
         assert process.wait(PATIENCE) == -signal.SIGPIPE
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(("program", "status"), [("no-such-program", 127), ("/etc/passwd", 126)])
 def test_what_cannot_be_run_is_reported(
     cage: Cage, program: str, status: int, monkeypatch: pytest.MonkeyPatch
@@ -253,11 +264,13 @@ def test_a_wrapper_stands_for_the_program(cage: Cage) -> None:
 # --- what is left --------------------------------------------------------------------------------
 
 
+@pytest.mark.unmeasured
 def test_what_a_program_leaves_behind_is_ended(cage: Cage) -> None:
     done = run(cage, "sh", "-c", "setsid sleep 60 >/dev/null 2>&1 & echo $!")
     assert ends(int(done.stdout))
 
 
+@pytest.mark.unmeasured
 def test_a_killed_program_leaves_nothing(cage: Cage) -> None:
     command = cage.command(["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!; wait"])
     with ended(subprocess.Popen(command, stdout=subprocess.PIPE)) as process:
@@ -531,6 +544,7 @@ def test_a_warden_may_end_just_before_it_is_dismissed(
     warden.dismiss_wardens(tmp_path)
 
 
+@pytest.mark.unmeasured
 def test_a_warden_is_no_process_of_the_program_which_is_marked(cage: Cage) -> None:
     env = {**os.environ, PROCESS_MARK: "m-1"}
     command = cage.command(["sh", "-c", "cat /proc/self/environ; echo; read -r _"])

@@ -242,6 +242,7 @@ def test_the_contents_of_a_toml_file_may_be_one_line(pytester: pytest.Pytester) 
 # --- claudewire_sim ------------------------------------------------------------------------------
 
 
+@pytest.mark.unmeasured
 def test_a_program_is_made_that_can_stand_for_claude(pytester: pytest.Pytester) -> None:
     done = run(
         pytester,
@@ -380,6 +381,7 @@ def test_the_log_is_bounded_and_can_be_read(pytester: pytest.Pytester) -> None:
     assert max(map(len, done.outlines)) < 500
 
 
+@pytest.mark.unmeasured
 def test_nothing_is_added_where_nothing_was_asked_for(pytester: pytest.Pytester) -> None:
     loaded = 'import sys; assert not {"anyio.abc", "claudewire.wire"} & set(sys.modules)'
     pytester.makeconftest("")
@@ -433,6 +435,7 @@ def test_a_test_is_recorded_and_replayed(pytester: pytest.Pytester) -> None:
     assert made.read_bytes() != first
 
 
+@pytest.mark.unmeasured
 def test_a_test_that_fails_leaves_its_recording_alone(pytester: pytest.Pytester) -> None:
     run(pytester, f"    PROMPT = 'x'\n{RECORDED}", "--wire-record").assert_outcomes(passed=2)
     made = pytester.path / "recordings" / "test_it" / "test_it-trio.jsonl"

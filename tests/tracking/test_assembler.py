@@ -691,6 +691,7 @@ def test_recorded_pieces_make_the_same_blocks_as_the_lines_do(path: Path) -> Non
         assert blocks(put_together(pieces)) == blocks(put_together(messages))
 
 
+@pytest.mark.unmeasured
 def test_a_long_text_in_small_pieces_is_not_copied_for_each_of_them() -> None:
     assembler = put_together([start(), begin(0, TextBlock(""))])
     piece = delta(0, "x" * 10)

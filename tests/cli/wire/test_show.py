@@ -223,6 +223,7 @@ def test_lint_of_a_file_that_is_not_there_is_an_error(run: Runner) -> None:
 # --- schema --------------------------------------------------------------------------------------
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("name", ["result", "system/init", "can_use_tool", "ResultMessage"])
 def test_schema_of_anything_on_the_wire_can_be_named(run: Runner, name: str) -> None:
     schema = json.loads(run("schema", name).out)

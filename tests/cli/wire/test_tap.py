@@ -90,6 +90,7 @@ def test_a_signal_reaches_the_cli_and_its_exit_status_comes_back(tmp_path: Path)
         assert process.wait(SOON) == 9
 
 
+@pytest.mark.unmeasured
 def test_a_cli_that_was_killed_looks_killed_from_outside(tmp_path: Path) -> None:
     kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     with started("record", "--", sys.executable, "-c", kill, folder=tmp_path) as process:

@@ -1,0 +1,82 @@
+"""Our scheduler gives each test to one worker, groups to the same one, and all in their order."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from tests.helpers.scheduling import Scheduler
+
+
+class Worker:
+    """Is given tests, by their places in the list of all."""
+
+    gateway = SimpleNamespace(id="gw0")
+    shutting_down = False
+
+    def __init__(self) -> None:
+        self.given: list[int] = []
+        self.done: list[int] = []
+
+    def send_runtest_some(self, places: list[int]) -> None:
+        self.given += places
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
+GROUPED = [f"file.py::test_grouped[{number}]@group" for number in range(5)]
+TESTS = [*(f"file.py::test[{number}]" for number in range(20)), *GROUPED, "file.py::test_last"]
+
+
+@pytest.fixture
+def workers(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> list[Worker]:
+    """Three workers that have collected the same tests, and have their first ones."""
+    monkeypatch.setattr(pytestconfig.option, "tx", ["3*popen"])
+    monkeypatch.setattr(pytestconfig.option, "loadscopereorder", False)
+    scheduler = Scheduler(pytestconfig)
+    found = [Worker() for _ in range(scheduler.numnodes)]
+    for worker in found:
+        scheduler.add_node(worker)
+        scheduler.add_node_collection(worker, TESTS)
+    scheduler.schedule()
+    for worker in found:
+        assert 0 < len(worker.given) < len(TESTS) / 2
+    while any(worker.given for worker in found):
+        for worker in found:
+            if worker.given:
+                worker.done.append(worker.given.pop(0))
+                scheduler.mark_test_complete(worker, worker.done[-1])
+    assert not scheduler.has_pending
+    return found
+
+
+def test_every_test_is_run_once_and_each_worker_keeps_the_order(workers: list[Worker]) -> None:
+    assert len(workers) == 3
+    assert sorted(place for worker in workers for place in worker.done) == [*range(len(TESTS))]
+    assert all(worker.done == sorted(worker.done) for worker in workers)
+    assert all(worker.shutting_down for worker in workers)
+
+
+def test_one_worker_has_all_tests_of_a_group(workers: list[Worker]) -> None:
+    of_the_group = {TESTS.index(it) for it in GROUPED}
+    assert sorted(len(of_the_group.intersection(it.done)) for it in workers) == [0, 0, 5]
+
+
+def test_what_a_crashed_worker_has_not_done_is_given_to_the_others(
+    pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pytestconfig.option, "tx", ["2*popen"])
+    monkeypatch.setattr(pytestconfig.option, "loadscopereorder", False)
+    scheduler, crashed, other = Scheduler(pytestconfig), Worker(), Worker()
+    for worker in (crashed, other):
+        scheduler.add_node(worker)
+        scheduler.add_node_collection(worker, TESTS)
+    scheduler.schedule()
+    scheduler.mark_test_complete(crashed, crashed.given.pop(0))
+    left = crashed.given
+    assert scheduler.remove_node(crashed) == TESTS[left[0]]
+    while other.given:
+        other.done.append(other.given.pop(0))
+        scheduler.mark_test_complete(other, other.done[-1])
+    assert {*left} <= {*other.done}
