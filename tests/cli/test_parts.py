@@ -17,6 +17,7 @@ from claudewire.cli.reports import Decided, Notice, RunReport, TextPiece, ToolEn
 from claudewire.cli.screen import Screen, is_pipe, size_of
 from claudewire.cli.session_options import DURATION
 from claudewire.cli.styles import Paint, clip_painted, is_rich, painted_cells
+from claudewire.cli.task import DOING
 from claudewire.cli.views import PlainView, line_of, seconds_of, summary_of
 from claudewire.errors import BudgetExceeded, Cause, CLIError, Evidence, OptionsError, TurnStalled
 from claudewire.options import WaitingFor
@@ -122,6 +123,25 @@ def test_a_decision_about_no_running_tool_changes_nothing() -> None:
 )
 def test_what_a_tool_is_about(input: dict[str, Any], subject: str) -> None:
     assert subject_of(input) == subject
+
+
+def test_what_a_tool_is_about_is_in_the_first_of_these_fields() -> None:
+    names = "command file_path notebook_path pattern url query path description prompt skill"
+    input = {name: f"a {name}" for name in reversed(names.split())}
+    for name in names.split():
+        assert subject_of(input) == input.pop(name)
+
+
+def test_every_wait_has_words() -> None:
+    assert {it.name: DOING.get(it.name) for it in WaitingFor} == {
+        "NOTHING": None,
+        "START": "Starting",
+        "FIRST_TOKEN": "Thinking",
+        "NEXT_TOKEN": "Writing",
+        "TOOL": "Using a tool",
+        "PERSON": "Waiting for you",
+        "ANSWER": None,
+    }
 
 
 def test_a_form_that_is_declined_has_a_line() -> None:

@@ -21,7 +21,7 @@ from claudewire.cli.doctor import leftovers, surroundings
 from claudewire.cli.errors import CommandError
 from claudewire.cli.exits import Exit
 from claudewire.cli.reports import RunReport, TextPiece
-from claudewire.cli.session_options import Dollars, _files
+from claudewire.cli.session_options import Dollars, _files, _recorded
 from claudewire.cli.sessions.view import SessionView, _place
 from claudewire.cli.styles import Paint
 from claudewire.cli.task import Task, TaskRun, receipt_words
@@ -30,6 +30,7 @@ from claudewire.cli.wire import tap
 from claudewire.options import Options
 from claudewire.people import Field
 from claudewire.store.entries import read_entry
+from claudewire.transport import Launch, Recording
 
 PLAIN = Paint(attributes=False, unicode=False)
 
@@ -233,3 +234,14 @@ def test_a_second_recording_replaces_none_that_is_there(tmp_path: Path) -> None:
     (tmp_path / "a-2.jsonl").touch()
     files = _files(tmp_path / "a.jsonl")
     assert [next(files).name for _ in range(3)] == ["a.jsonl", "a-3.jsonl", "a-4.jsonl"]
+
+
+def test_a_recording_says_how_the_cli_was_started(tmp_path: Path) -> None:
+    async def main() -> None:
+        launch = Launch(("claude", "--verbose"), {})
+        files = _files(tmp_path / "a.jsonl")
+        await (await _recorded(Options(cli="simulated"), files, launch)).aclose()
+
+    anyio.run(main)
+    header = Recording.load(tmp_path / "a.jsonl").header
+    assert header["argv"] == ["claude", "--verbose"]

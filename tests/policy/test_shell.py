@@ -231,3 +231,9 @@ def test_whatever_it_is_given_it_ends_and_does_not_raise(text: str) -> None:
     script = parse(text)
     assert isinstance(script, Script)
     assert fragments(text) is not None
+
+
+def test_quotes_in_a_comment_are_followed_so_deep_and_no_deeper() -> None:
+    for levels, certain in ((15, True), (16, False)):  # two are opened each time
+        comment = '"$(' * levels + ')"' * levels
+        assert parse(f"echo $(ls # {comment}\n)").certain is certain

@@ -38,6 +38,7 @@ from tests.schemas.schema_table import (
     Len,
     Level,
     Line,
+    Mixed,
     Odd,
     Pair,
     Point,
@@ -747,3 +748,7 @@ def test_what_json_cannot_say_is_refused() -> None:
         to_json(Opaque())
     with pytest.raises(TypeError):
         to_text([Opaque()])
+
+
+def test_keys_may_be_of_an_enum_of_all_sorts() -> None:
+    assert TypeAdapter(dict[Mixed, int]).convert({"one": 3}) == {Mixed.TEXT: 3}

@@ -26,7 +26,7 @@ from claudewire.errors import (
     UnsupportedRequest,
 )
 from claudewire.options import Timeouts
-from claudewire.session.link import Link
+from claudewire.session.link import REST_FOLLOWS_WITHIN, Link
 from claudewire.session.requests import refusal
 from claudewire.simulator import Chat
 from claudewire.simulator.faults import KilledBy, NotReading
@@ -669,6 +669,51 @@ async def test_a_cli_that_does_not_read_does_not_stop_the_end() -> None:
     await call.finished()
 
 
+async def test_a_flush_that_waits_returns_at_the_end() -> None:
+    call = Call(transport=SimulatedCLI(faults=[NotReading(at=0)]))
+    call.link.start()
+    call.link.post(UserMessage.of("x" * 1_000_000))
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call.link.flush)
+            for _ in range(5):
+                await anyio.lowlevel.checkpoint()
+            call.link.close()
+    assert call.link.finished.is_set()
+
+
+class LateOutput(Through):
+    """A transport that still has something to read when it is closed, each line after a while."""
+
+    def __init__(self, *lines: bytes) -> None:
+        super().__init__(Peer().transport)
+        self.left = [*lines, b""]
+        self.closed = anyio.Event()
+
+    async def receive(self) -> bytes:
+        await self.closed.wait()
+        await anyio.sleep(0.8 * REST_FOLLOWS_WITHIN)
+        return self.left.pop(0)
+
+    async def wait(self) -> int:
+        await self.closed.wait()
+        return 0
+
+    async def aclose(self) -> None:
+        self.closed.set()
+
+
+async def test_what_is_left_when_the_transport_is_closed_is_read_as_long_as_more_comes() -> None:
+    cli = Connection(Role.CLI)
+    late = LateOutput(*(cli.send(saying.text(it)) for it in ("one", "two", "three")))
+    call = Call(transport=late)
+    call.link.start()
+    call.link.close()
+    await call.finished()
+    spoken = [it.text for it in call.host.got if isinstance(it, AssistantMessage)]
+    assert spoken == ["one", "two", "three"]
+
+
 # --- a task of its own ----------------------------------------------------------------------------
 
 
@@ -697,8 +742,12 @@ def test_a_link_that_never_began_is_over() -> None:
     async def main() -> None:
         call.link.start()
         (task,) = asyncio.all_tasks() - {asyncio.current_task()}
+        asked = asyncio.ensure_future(call.link.ask(GetSettings(), timeout=None))
         task.cancel()
         await call.finished()
+        assert not call.link.is_open
+        with pytest.raises(TransportClosed, match="without an answer to 'get_settings'"):
+            await asyncio.wait_for(asked, SOON)
 
     asyncio.run(main())
     assert call.host.ends == 1

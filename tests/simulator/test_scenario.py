@@ -238,6 +238,8 @@ async def test_task() -> None:
     assert only(events, TaskStartedMessage)[0].description == "a build"
     assert only(events, TaskNotificationMessage)[0].summary == "all green"
     await talk.until_result()
+    events = await turn('{ task = "a build" }, { say = "x" }')
+    assert only(events, TaskNotificationMessage)[0].summary == "done"
     events = await turn('{ task = "a server", finish = false }')
     assert only(events, TaskNotificationMessage) == []
 

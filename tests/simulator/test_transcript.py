@@ -347,3 +347,16 @@ async def test_a_note_is_kept_as_one(tmp_path: Path) -> None:
     await talk.say(UserMessage(message=MessageParam("user", "By the way."), should_query=False))
     await talk.turn("go")
     assert linked(files(tmp_path)[0])[0]["queueTranscriptOnly"]
+
+
+@pytest.mark.parametrize(("tool", "is_decided"), [("Bash", True), ("Nonexistent", False)])
+async def test_only_the_use_of_a_tool_that_exists_is_decided_about(
+    tmp_path: Path, tool: str, is_decided: bool
+) -> None:
+    async def play(chat: Chat) -> None:
+        await chat.use(tool, {"command": "ls"}, result="")
+
+    await talked(tmp_path, "go", play=play)
+    (file,) = files(tmp_path)
+    (result,) = (it for it in linked(file) if "toolUseResult" in it)
+    assert ("permissionDecision" in result) is is_decided

@@ -225,6 +225,8 @@ def test_subagents_are_found_at_any_depth_with_those_who_started_them(
     assert len(list(blocking.open(MAIN).entries(agent="b"))) == 2
     with pytest.raises(StoreError, match="has no subagent z"):
         list(blocking.open(MAIN).entries(agent="z"))
+    forked = blocking.open(blocking.fork(MAIN).id).agents()
+    assert {it.id: (it.parent, it.depth) for it in forked} == found
 
 
 def test_subagents_of_older_clis_lie_beside_their_session(

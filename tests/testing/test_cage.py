@@ -458,6 +458,23 @@ def test_a_call_that_fails_says_so() -> None:
         caged._call("prctl", 2**31, 0, 0, 0, 0)
 
 
+LETTING_GO = """
+import os, sys
+from pathlib import Path
+from claudewire.testing.cage.warden import let_go_of_files
+kept, other = os.pipe()
+let_go_of_files(other, Path(sys.argv[1]))
+still = [it for it in range(3, 256) if os.path.exists(f"/proc/self/fd/{it}")]
+print([it == other for it in still], os.readlink("/proc/self/fd/0"), flush=True)
+"""
+
+
+def test_a_warden_closes_all_files_but_one(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    subprocess.run([sys.executable, "-c", LETTING_GO, str(log)], check=True, timeout=60)
+    assert log.read_text(encoding="utf-8") == "[True] /dev/null\n"
+
+
 @pytest.fixture
 def reports() -> list[str]:
     return []

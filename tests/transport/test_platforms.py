@@ -40,6 +40,7 @@ from claudewire.transport.platforms.process_table import (
     _from_ps,
     _parsed,
     descendants,
+    has_proc,
     process_info,
     process_table,
 )
@@ -465,6 +466,12 @@ def test_one_that_is_left_of_another_group_is_killed_alone() -> None:
     finally:
         parent.end_now()
         parent.close()
+
+
+def test_a_system_without_proc_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert has_proc()
+    monkeypatch.setattr("os.path.exists", lambda path: path != "/proc/self/stat")
+    assert not has_proc()
 
 
 def test_a_fork_of_us_does_nothing_to_it() -> None:

@@ -691,6 +691,23 @@ async def test_all_who_wait_for_something_are_woken_by_the_end(watcher: str) -> 
         )
 
 
+async def test_what_is_closed_twice_at_once_is_ended_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(WITH_FAMILY) as process:
+        await numbers(process)
+        calls: list[str] = []
+        terminate = process._child.terminate
+
+        def counted() -> None:
+            calls.append("terminate")
+            terminate()
+
+        monkeypatch.setattr(process._child, "terminate", counted)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(2):
+                tasks.start_soon(process.aclose)
+        assert calls == ["terminate"]
+
+
 async def test_closing_cannot_be_cancelled(watcher: str) -> None:
     async with running(WITH_FAMILY) as process:
         family = await numbers(process)

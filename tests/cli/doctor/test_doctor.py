@@ -518,6 +518,19 @@ def test_doctor_fits_into_a_narrow_window(
     assert "".join(shown.split()).count("x" * 10) >= 3
 
 
+@pytest.mark.parametrize("verbose", [False, True])
+def test_details_of_what_is_wrong_are_always_shown(
+    verbose: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statuses: tuple[Any, ...] = ("ok", "info", "warning", "problem", "skipped")
+    for status in statuses:
+        View(verbose).show(Check(name="x", status=status, message="m", details=[f"a {status}"]))
+    shown = capsys.readouterr().out
+    assert [it for it in statuses if f"a {it}" in shown] == (
+        [*statuses] if verbose else ["warning", "problem"]
+    )
+
+
 def test_doctor_looks_at_files_only_if_told_so(doctor: Callable[..., Done]) -> None:
     done = doctor("--cli", "simulated", "--no-start")
     assert done.out.splitlines()[-1].startswith("No problem was found")
