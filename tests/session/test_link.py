@@ -679,7 +679,7 @@ async def test_a_flush_that_waits_returns_at_the_end() -> None:
             for _ in range(5):
                 await anyio.lowlevel.checkpoint()
             call.link.close()
-    assert call.link.finished.is_set()
+    await call.finished()
 
 
 class LateOutput(Through):
