@@ -18,6 +18,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import DummyOutput
 
+from claudewire.cli.chat_commands import COMMANDS as CHAT_COMMANDS
 from claudewire.cli.chat_commands import _cost
 from claudewire.cli.chat_screen import ChatCompleter, ChatScreen, _Question, history_file
 from claudewire.tracking import Totals
@@ -154,3 +155,19 @@ def test_the_cost_counts_turns_as_people_do(turns: int, words: str) -> None:
     chat: Any = SimpleNamespace(session=SimpleNamespace(ledger=ledger), say=said.append)
     anyio.run(_cost, chat, "")
     assert said == [f"Together: 0 tokens, not known, {words}"]
+
+
+def test_the_model_is_changed_and_that_is_said() -> None:
+    said: list[str] = []
+    changed: list[str] = []
+
+    async def set_model(name: str) -> None:
+        changed.append(name)
+
+    chat: Any = SimpleNamespace(
+        session=SimpleNamespace(set_model=set_model, cli_info=None), say=said.append
+    )
+    for name in ("opus", ""):
+        anyio.run(CHAT_COMMANDS["/model"].run, chat, name)
+    assert changed == ["opus"]
+    assert said == ["The model is now opus.", "Which model? /model NAME"]

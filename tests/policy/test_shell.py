@@ -237,3 +237,9 @@ def test_quotes_in_a_comment_are_followed_so_deep_and_no_deeper() -> None:
     for levels, certain in ((15, True), (16, False)):  # two are opened each time
         comment = '"$(' * levels + ')"' * levels
         assert parse(f"echo $(ls # {comment}\n)").certain is certain
+
+
+def test_a_case_may_have_several_lines() -> None:
+    script = parse("case a in\na) ls;;\n\n# another\n(b | c)\n pwd\n ;;\nesac")
+    assert script.certain
+    assert [[word.text for word in it.words] for it in script.commands] == [["ls"], ["pwd"]]

@@ -9,6 +9,7 @@ from tests.helpers import messages as saying
 
 from claudewire.errors import Cause, TurnError
 from claudewire.session import Reply
+from claudewire.tracking import Totals
 from claudewire.wire import PermissionDenial
 
 
@@ -51,6 +52,8 @@ def test_what_the_cli_said_is_passed_on() -> None:
     )
     reply: Reply[Any] = Reply(result)
     assert (reply.session_cost_usd, reply.duration, reply.session_id) == (1.5, 2.5, "s")
+    reply.totals = Totals(cost_usd=0.5)
+    assert reply.cost_usd == 0.5
     assert reply.denials == [denial]
     assert repr(reply) == f"<Reply success '{'x' * 60}…'>"
 

@@ -1,0 +1,42 @@
+"""What other dialects write and read, line by line."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.helpers import messages as saying
+
+from claudewire.wire import Connection, Role, StreamEvent
+
+
+@pytest.mark.parametrize("dialect", ["legacy", "session"])
+def test_a_message_is_written_without_what_is_null(dialect: str) -> None:
+    line = Connection(Role.CLI, dialect=dialect).send(saying.text("Hi"))
+    message = json.loads(line)["message"]
+    assert message.keys().isdisjoint({"role", "stop_reason", "stop_sequence"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("index", 3),
+        ("delta", {"type": "text_delta", "text": "Hi"}),
+        ("content_block", {"type": "text", "text": ""}),
+        ("message", {"id": "m", "role": "assistant", "content": []}),
+        ("usage", {"output_tokens": 5}),
+        ("error", {"type": "overloaded_error", "message": "Later"}),
+        ("context_management", {"applied_edits": []}),
+    ],
+)
+def test_a_field_of_a_stream_event_is_beside_its_name_in_the_legacy_dialect(
+    name: str, value: Any
+) -> None:
+    line = {"type": "stream", "event": "something_new", name: value, "session_id": "s"}
+    client = Connection(Role.CLIENT, dialect="legacy")
+    (event,) = client.receive_data(json.dumps(line).encode() + b"\n")
+    assert isinstance(event, StreamEvent)
+    modern = json.loads(Connection(Role.CLI).send(event))
+    assert modern["event"] == {"type": "something_new", name: value}
+    assert json.loads(Connection(Role.CLI, dialect="legacy").send(event)) == line
