@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .._package import lazy_exports
 from .cross_thread import Latch, Mailbox, MailboxClosed, RunSoon, run_soon
 from .detached import (
     DetachedCall,
@@ -36,8 +37,8 @@ from .functions import (
 from .signal import Flag, Signal
 from .threads import ThreadCall, thread_starter
 
-if TYPE_CHECKING:  # it needs asyncio, and is loaded when it is used
-    from .spare import SpareTask as SpareTask
+if TYPE_CHECKING:
+    from .spare import SpareTask
 
 __all__ = [
     "DetachedCall",
@@ -49,6 +50,7 @@ __all__ = [
     "MailboxClosed",
     "RunSoon",
     "Signal",
+    "SpareTask",
     "ThreadCall",
     "TookTooLong",
     "call_function",
@@ -70,3 +72,6 @@ __all__ = [
     "task_starter",
     "thread_starter",
 ]
+
+if not TYPE_CHECKING:  # it needs asyncio, and is loaded when it is used
+    __getattr__, __dir__ = lazy_exports(__name__, {".spare": "SpareTask"})
