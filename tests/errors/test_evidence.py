@@ -42,6 +42,31 @@ def test_the_last_lines_are_kept_each_way() -> None:
     assert "word 24" in evidence.received[-1]
 
 
+def test_the_last_of_many_lines_that_arrive_at_once_are_kept_with_what_follows() -> None:
+    log = EvidenceLog()
+    many = received(*(f"word {number}" for number in range(LINES + 5)))
+    log.note_received(received("before"), 300)
+    log.note_received(many, 300 * len(many))
+    lines = log.evidence().received
+    assert len(lines) == LINES
+    assert "word 5" in lines[0]
+    assert "word 24" in lines[-1]
+    log.note_received(received("after"), 300)
+    lines = log.evidence().received
+    assert len(lines) == LINES
+    assert "word 6" in lines[0]
+    assert "word 24" in lines[-2]
+    assert "after" in lines[-1]
+
+
+@pytest.mark.parametrize("size", [30_000_000, None])
+def test_what_is_kept_of_many_long_lines_that_arrive_at_once_is_bounded(size: int | None) -> None:
+    log = EvidenceLog()
+    log.note_received(received(*["x" * 1_000_000] * (LINES + 5)), size)
+    assert not log._uncut
+    assert sum(len(head) for head, _ in log._received) <= LINES * 4 * LINE
+
+
 def test_long_lines_are_cut() -> None:
     log = EvidenceLog()
     log.note_sent(b"x" * 1_000_000)

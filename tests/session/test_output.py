@@ -18,10 +18,12 @@ from claudewire.session.conversation import Conversation
 from claudewire.session.turn import PIECES, UnreadCount
 from claudewire.wire import (
     APIMessage,
+    Connection,
     InitMessage,
     Message,
     MessageStart,
     MessageStop,
+    Role,
     StreamEvent,
     ToolProgressMessage,
 )
@@ -101,10 +103,6 @@ class Books:
         ]
 
 
-def is_output(message: Message) -> bool:
-    return not isinstance(message, InitMessage) and not hasattr(message, "state")
-
-
 @given(
     batches=st.lists(st.lists(output(), min_size=1, max_size=8), max_size=6), narrates=st.booleans()
 )
@@ -113,7 +111,7 @@ def test_many_at_once_mean_the_same_as_one_by_one(
 ) -> None:
     together, apart = Books(narrates=narrates), Books(narrates=narrates)
     for batch in batches:
-        added = together.conversation.add(batch) if all(map(is_output, batch)) else None
+        added = together.conversation.add(batch)
         for message in batch:
             apart.conversation.route(message)
             if added is None:
@@ -128,6 +126,11 @@ def test_what_just_goes_on_is_added_at_once() -> None:
     assert books.conversation.add([saying.delta(user_message_uuid=OTHER.uuid)]) is None
     assert books.conversation.add([saying.text(user_message_uuid=OTHER.uuid)]) is None
     assert books.conversation.add([saying.tool_result(is_replay=True)]) is None
+    assert books.conversation.add([saying.delta(), saying.state("running")]) is None
+    assert (
+        books.conversation.add([saying.delta(), *Connection(Role.CLIENT).receive_data(b"noise\n")])
+        is None
+    )
 
 
 def test_the_pieces_of_complete_messages_take_no_memory() -> None:

@@ -36,15 +36,31 @@ class EvidenceLog:
         """The name that the session was given, if it was given one."""
         # Lists, because an empty deque takes as much memory as one with sixty lines.
         self._received: list[_Line] = []
+        self._uncut: list[Event] = []
+        """What was received after these: the end of what arrived at once, if that was much."""
         self._sent: list[_Line] = []
         self._stderr: str = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
-    def note_received(self, events: list[Event]) -> None:
-        """Note what the CLI wrote."""
-        lines = (event.line for event in events[-LINES:])
-        self._received += [(line[:_KEPT], len(line)) for line in lines]
+    def note_received(self, events: list[Event], size: int | None = None) -> None:
+        """Note what the CLI wrote.
+
+        Args:
+            events: what its lines mean.
+            size: how many bytes arrived, if that is known.
+        """
+        if size is not None and size <= LINES * _KEPT and len(events) > LINES:
+            # More output follows nearly always, so they are cut when that is needed. Only the first
+            # line can be longer than what arrived, and it is not among these.
+            self._received, self._uncut = [], events[-LINES:]
+            return
+        if self._uncut:
+            self._received, self._uncut = self._received_lines(), []
+        self._received += map(_cut, events[-LINES:])
         del self._received[:-LINES]
+
+    def _received_lines(self) -> list[_Line]:
+        return [*self._received, *map(_cut, self._uncut)]
 
     def note_sent(self, data: bytes) -> None:
         """Note a line that was sent."""
@@ -69,13 +85,18 @@ class EvidenceLog:
             exit_code=status if status is not None and status >= 0 else None,
             signal=-status if status is not None and status < 0 else None,
             stderr=redact(self._stderr)[-STDERR:],
-            received=_shown(self._received, redact),
+            received=_shown(self._received_lines(), redact),
             sent=_shown(self._sent, redact),
         )
 
 
 _Line = tuple[bytes, int]
 """The beginning of a line, and its length: it may hold a whole image."""
+
+
+def _cut(event: Event) -> _Line:
+    line = event.line
+    return line[:_KEPT], len(line)
 
 
 def _shown(lines: Iterable[_Line], redact: Redact) -> tuple[str, ...]:

@@ -35,7 +35,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from operator import attrgetter
 from typing import Any
 
 from ..errors import Error, LocalProtocolError, TurnCancelled
@@ -80,9 +79,6 @@ from .ending import (
 from .turn import AnyTurn, Turn, TurnState, UnreadCount
 
 __all__ = ["Conversation"]
-
-
-_PROMPT = attrgetter("user_message_uuid")
 
 
 class Conversation:
@@ -225,8 +221,8 @@ class Conversation:
 
     # --- receiving -------------------------------------------------------------------------------
 
-    def add(self, output: list[Message]) -> list[tuple[int, Message]] | None:
-        """Add output to the running turn, if it can belong to no other and ends none.
+    def add(self, output: list[Any]) -> list[tuple[int, Message]] | None:
+        """Add events to the running turn, if all are output that belongs to it and ends none.
 
         Returns:
             what is more than a piece of text, with its index; None if nothing was added.
@@ -235,12 +231,12 @@ class Conversation:
         if turn is None or self.ending is not None or self._is_uncertain():
             return None
         names = {None, None if self._is_a_guess else turn.uuid}
-        if not names.issuperset(map(_PROMPT, [it for it in output if type(it) is StreamEvent])):
-            return None
         notable = [
             (index, it)
             for index, it in enumerate(output)
-            if type(it) is not StreamEvent or type(it.event) is not ContentBlockDelta
+            if type(it) is not StreamEvent
+            or type(it.event) is not ContentBlockDelta
+            or it.user_message_uuid not in names
         ]
         if not all(self._goes_on_with(message, names) for _, message in notable):
             return None
@@ -253,10 +249,14 @@ class Conversation:
         return self._result_is_missing or self._is_aside or self._is_idle
 
     def _goes_on_with(self, message: Message, names: set[str | None]) -> bool:
-        """Whether the running turn just goes on with this message."""
-        if isinstance(message, AssistantMessage):
+        """Whether this is output, and the running turn just goes on with it."""
+        if type(message) is UserMessage:
+            return not message.is_replay
+        if type(message) is AssistantMessage:
             return message.user_message_uuid in names and not self._rules().ends_turn(message)
-        return not (isinstance(message, UserMessage) and message.is_replay)
+        if type(message) is StreamEvent:
+            return message.user_message_uuid in names
+        return type(message) is ToolProgressMessage
 
     def route(self, message: Message) -> AnyTurn | None:
         """Add a message to the turn that it belongs to, if any."""

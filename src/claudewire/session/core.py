@@ -398,10 +398,10 @@ class Core:
 
     # --- called by the link ----------------------------------------------------------------------
 
-    def received_output(self, output: list[Message]) -> bool:
-        """Sort output of a turn all at once, if it can only belong to the running one."""
+    def received_output(self, events: list[Any]) -> bool:
+        """Sort events all at once, if they are output that can only belong to the running turn."""
         is_watched = self.subscriptions or self.budget.budgets  # then each one counts
-        notable = None if is_watched else self.conversation.add(output)
+        notable = None if is_watched else self.conversation.add(events)
         if notable is None:
             return False
         turn = self.conversation.current
@@ -410,7 +410,7 @@ class Core:
             if self.watchdog is not None:
                 self.watchdog.note(message)
         if self.watchdog is not None:
-            self.watchdog.note(output[-1])
+            self.watchdog.note(events[-1])
         self._look_around()
         return True
 

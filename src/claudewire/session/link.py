@@ -549,7 +549,7 @@ class Link:
                     self._unhandled = self._handle(self._unhandled)
         finally:
             if self.connection.their_state is not State.ENDED:
-                self._take(self.connection.receive_data(b""))
+                self._take(self.connection.receive_data(b""), 0)
             while self._unhandled:
                 self._unhandled = self._handle(self._unhandled)
             self._output_ended = True
@@ -569,14 +569,14 @@ class Link:
 
     def _take_data(self, data: bytes) -> None:
         self.last_received = self.now()
-        self._take(self.connection.receive_data(data))
+        self._take(self.connection.receive_data(data), len(data))
         if self._unhandled:
             raise _TooMany
 
-    def _take(self, events: list[Event]) -> None:
+    def _take(self, events: list[Event], size: int) -> None:
         if not events:
             return  # a part of a line
-        self._evidence.note_received(events)
+        self._evidence.note_received(events, size)
         self._wire_log.received(events)
         if self._unhandled:
             self._unhandled += events
@@ -589,8 +589,7 @@ class Link:
             self._handle_one(events[0])
             self._serve_next(at_once=True)
             return []
-        if len(events) <= OUTPUT_AT_ONCE and OUTPUT.issuperset(map(type, events)):
-            self._hand_over(events)
+        if len(events) <= OUTPUT_AT_ONCE and self._is_handed_over(events):
             return []
         handled, left = 0, ROUND
         while handled < len(events) and left > 0:
@@ -621,14 +620,17 @@ class Link:
         return 1 if special is None else OF_A_REQUEST
 
     def _hand_over(self, output: list[Event]) -> None:
-        try:
-            is_done = self._owner.received_output(output)
-        except BaseException as error:
-            self._owner.failed(error)
-            return
-        if not is_done:
+        if not self._is_handed_over(output):
             for message in output:
                 self._handle_one(message)
+
+    def _is_handed_over(self, events: list[Event]) -> bool:
+        """Hand over events all at once, if they are output of the running turn and nothing else."""
+        try:
+            return self._owner.received_output(events)
+        except BaseException as error:
+            self._owner.failed(error)
+            return True
 
     def _take_answer(self, answer: Answer | Failure) -> None:
         pending = self._pending.get(answer.id)

@@ -15,11 +15,11 @@ class LinkOwner(Protocol):
     def received(self, event: Event) -> None:
         """Note a message of the CLI, or another event of the wire."""
 
-    def received_output(self, output: list[Any]) -> bool:
-        """Note output of a turn, which comes in great numbers, all at once.
+    def received_output(self, events: list[Any]) -> bool:
+        """Note events all at once, if they are output of a turn, which comes in great numbers.
 
         Returns:
-            False if it has to be told one by one.
+            False if they have to be told one by one, and nothing was noted.
         """
         ...
 

@@ -61,7 +61,8 @@ class ItemQueue(Generic[ItemT]):
         self._arrived = Signal()
         self._ended = False
         self._error: Error | None = None
-        self._reads = 0
+        # Counted down, without a division and a new integer for each item.
+        self._left = _FAIRNESS
 
     def __len__(self) -> int:
         return len(self._items)
@@ -129,8 +130,9 @@ class ItemQueue(Generic[ItemT]):
         return self
 
     async def __anext__(self) -> ItemT:
-        self._reads += 1
-        if self._reads % _FAIRNESS == 0:
+        self._left -= 1
+        if not self._left:
+            self._left = _FAIRNESS
             await anyio.lowlevel.checkpoint()
         if not self._items and not await self.readable():
             raise StopAsyncIteration

@@ -170,6 +170,8 @@ class PriceTable:
 
     def given(self, model: str) -> Price | None:
         """Find the user's price for a model: by its name, or by the longest beginning of it."""
+        if not self._given:
+            return None
         names = [name for name in self._given if model.startswith(name)]
         return self._given[max(names, key=len)] if names else None
 
