@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from tests.helpers.real_clis import NEWEST
+from tests.recordings.browser import chromium
 
 from claudewire.store import BlockingSessions
 from claudewire.testing.cage import Cage
 
 from .made import MAIN, sample
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 PATIENCE = 120
 
 
@@ -29,7 +28,7 @@ NOT_A_PAGE = "not an origin"
 
 def visit(page: Path, scheme: int) -> tuple[str, list[str]]:
     """Open a page; give what is on the console, and what the page asked for."""
-    if CHROMIUM is None:
+    if (program := chromium()) is None:
         pytest.skip("There is no Chromium here")
     if (reason := Cage.unavailable()) is not None:
         pytest.skip(f"No cage: {reason}")
@@ -45,7 +44,7 @@ def visit(page: Path, scheme: int) -> tuple[str, list[str]]:
     ]
     with Cage() as cage:
         done = subprocess.run(
-            cage.command([CHROMIUM, *flags, page.as_uri()]),
+            cage.command([program, *flags, page.as_uri()]),
             capture_output=True,
             encoding="utf-8",
             timeout=PATIENCE,
