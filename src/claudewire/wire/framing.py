@@ -6,6 +6,7 @@ before the newline stays in the line, where JSON takes it for white space.
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import Any
 
 from .types.base import Event
@@ -30,13 +31,13 @@ class Lines:
     """Splits a stream of bytes into lines.
 
     `feed` gives the lines that are complete so far, `end` the one that had no newline. Pieces of
-    an unfinished line are kept as they came and joined once, so each byte is looked at once
-    however small the pieces are.
+    an unfinished line are written one after the other into a buffer that becomes the line, so each
+    byte is looked at once however small the pieces are, and a long line is in memory once.
     """
 
     def __init__(self, max_line: int = MAX_LINE) -> None:
         self.max_line = max_line
-        self._pieces: list[bytes] = []
+        self._buffer: BytesIO | None = None
         self._length = 0
 
     @property
@@ -60,17 +61,18 @@ class Lines:
         """The stream is over: give the last line if it had no newline."""
         return [self._finish(b"")] if self._length else []
 
-    def _keep(self, piece: bytes) -> None:
+    def _keep(self, piece: bytes) -> BytesIO:
+        buffer = self._buffer = self._buffer or BytesIO()
+        buffer.write(piece)
         self._length += len(piece)
-        if self._length <= self.max_line:
-            self._pieces.append(piece)
-        else:  # only the head is of use now
-            self._pieces = [b"".join([*self._pieces, piece])[:HEAD]]
+        if self._length > self.max_line:  # only the head is of use now
+            buffer.truncate(HEAD)
+            buffer.seek(0, 2)  # to its end, where the next piece is written
+        return buffer
 
     def _finish(self, last: bytes) -> bytes | Oversize:
-        self._keep(last)
-        line, length = b"".join(self._pieces), self._length
-        self._pieces, self._length = [], 0
+        line = self._keep(last).getvalue()  # its memory, not a copy
+        length, self._length, self._buffer = self._length, 0, None
         return line if length <= self.max_line else Oversize(line[:HEAD], length)
 
     def _bounded(self, line: bytes | Oversize) -> bytes | Oversize:
