@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .detached import in_trio
+
+if TYPE_CHECKING:
+    from asyncio import Future
 
 __all__ = ["Flag", "Signal"]
 
@@ -28,14 +31,36 @@ class Signal:
     async def wait(self) -> None:
         """Wait for the next notification."""
         if self._event is None:
-            # Of the event loop itself: one of anyio's takes four times as long to make and await.
-            self._event = sys.modules["trio" if in_trio() else "asyncio"].Event()
+            # Not one of anyio, which takes four times as long to make and await.
+            self._event = sys.modules["trio"].Event() if in_trio() else _Waiters()
         await self._event.wait()
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until a condition is true; whatever changes it has to notify."""
         while not condition():
             await self.wait()
+
+
+class _Waiters:
+    """The part of an `asyncio.Event` that is used here, in a tenth of its memory."""
+
+    __slots__ = ("_futures",)
+
+    def __init__(self) -> None:
+        self._futures: list[Future[None]] = []
+
+    def set(self) -> None:
+        for future in self._futures:
+            if not future.done():
+                future.set_result(None)
+
+    async def wait(self) -> None:
+        future = sys.modules["asyncio"].get_running_loop().create_future()
+        self._futures.append(future)
+        try:
+            await future
+        finally:
+            self._futures.remove(future)
 
 
 class Flag:

@@ -6,7 +6,6 @@ each event, and by the methods of the session. Whatever waits, waits for `change
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -139,7 +138,7 @@ class Core:
             self.unread, self._turn_started, lambda: self.rules
         )
         self.unsolicited: ItemQueue[AnyTurn] = ItemQueue(NOTICES, check=self.check_thread)
-        self.notices: deque[Event] = deque(maxlen=NOTICES)
+        self.notices: list[Event] = []
         self.subscriptions: Subscriptions[Event | SessionEvent] = Subscriptions(self.check_thread)
         self.tasks: TaskTracker = TaskTracker()
         self.ledger: UsageTracker = UsageTracker(prices=options.prices)
@@ -425,7 +424,7 @@ class Core:
         elif isinstance(event, Message) and type(event) is not Cancel:
             self._sort(event)
         elif not isinstance(event, Cancel | Failure):
-            self.notices.append(event)
+            self._add_notice(event)
             if isinstance(event, Malformed | Noise | Oversize):
                 self.conversation.note_unreadable(event)
                 self.watch_ending()
@@ -437,7 +436,7 @@ class Core:
         turn = self.conversation.route(message)
         conversation = self.conversation
         if turn is None and not (conversation.answered or conversation.has_put_aside(message)):
-            self.notices.append(message)
+            self._add_notice(message)
         self._count(message, turn)
         self._look_around()
 
@@ -705,6 +704,11 @@ class Core:
         from ..errors import diagnose
 
         return diagnose(evidence, self.last_result)
+
+    def _add_notice(self, event: Event) -> None:
+        self.notices.append(event)
+        if len(self.notices) > NOTICES:
+            del self.notices[0]
 
     # --- events of its own -----------------------------------------------------------------------
 

@@ -54,6 +54,7 @@ from ..wire import (
     UserMessage,
 )
 from .log import log, session_name
+from .queue import EMPTY
 from .tasks import TaskSet
 from .wire_logger import WireLogger
 
@@ -188,7 +189,7 @@ class Link:
         self._unhandled: list[Event] = []
         self._pending: dict[str, _PendingRequest] = {}
         self._serving: dict[str, anyio.CancelScope] = {}
-        self._unserved: deque[Request] = deque()
+        self._unserved: deque[Request] = EMPTY
         self._served_now = 0
         self._tasks: TaskSet | None = None
         self._extra: list[Callable[[], Coroutine[Any, Any, None]]] = []
@@ -644,6 +645,8 @@ class Link:
             return
         if self._served_now + len(self._unserved) >= MOST_OPEN:
             raise CLIError(f"The CLI has more than {MOST_OPEN:,} requests open at the same time")
+        if self._unserved is EMPTY:
+            self._unserved = deque()
         self._unserved.append(request)
 
     def _take_cancel(self, cancel: Cancel) -> None:

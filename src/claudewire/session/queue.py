@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import anyio.lowlevel
 
@@ -13,9 +13,12 @@ from ..concurrency import Signal
 from ..errors import Error
 from .log import log
 
-__all__ = ["ItemQueue", "check_thread"]
+__all__ = ["EMPTY", "ItemQueue", "check_thread"]
 
 ItemT = TypeVar("ItemT")
+
+EMPTY: deque[Any] = deque(maxlen=0)
+"""Stands for a queue that nothing was put into: each empty deque would take 760 bytes."""
 
 _FAIRNESS = 256
 """After this many items without a wait, other tasks get a chance to run."""
@@ -55,7 +58,7 @@ class ItemQueue(Generic[ItemT]):
         check: Callable[[], None] | None = None,
     ) -> None:
         self.dropped: int = 0
-        self._items: deque[ItemT] = deque(maxlen=limit)
+        self._items: deque[ItemT] = EMPTY
         self._limit = limit
         self._check = check
         self._arrived = Signal()
@@ -78,13 +81,18 @@ class ItemQueue(Generic[ItemT]):
             if not self.dropped:
                 log.warning("%d items are unread; from now on the oldest are dropped", self._limit)
             self.dropped += 1
-        self._items.append(item)
+        self._own_items().append(item)
         self._arrived.notify()
 
     def put_all(self, items: Iterable[ItemT]) -> None:
         """Add items, if there is no limit."""
-        self._items.extend(items)
+        self._own_items().extend(items)
         self._arrived.notify()
+
+    def _own_items(self) -> deque[ItemT]:
+        if self._items is EMPTY:
+            self._items = deque(maxlen=self._limit)
+        return self._items
 
     def end(self, error: Error | None = None) -> None:
         """End the loops over the queue once it is empty, with this error if one is given."""

@@ -34,6 +34,7 @@ from ..wire import (
 )
 from .events import SessionEvent, SessionState
 from .log import log
+from .queue import EMPTY
 
 if TYPE_CHECKING:
     from .core import Core
@@ -77,7 +78,7 @@ class Watchdog:
         self._core = core
         self._patience = patience
         self._tools: set[str] = set()
-        self._people: deque[str] = deque()
+        self._people: deque[str] = EMPTY
         """The requests that a person decides about, and those before the first of them."""
         self._spoke = False
         self._since = -math.inf
@@ -130,6 +131,8 @@ class Watchdog:
     def _note_request(self, request: Request) -> bool:
         is_for_a_person = type(request.body) in _FOR_A_PERSON
         if is_for_a_person:
+            if self._people is EMPTY:
+                self._people = deque()
             self._people.append(request.id)
         return is_for_a_person
 
