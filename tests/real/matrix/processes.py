@@ -182,7 +182,9 @@ async def terminated(stage: Stage) -> None:
 )
 async def killed_and_restarted(stage: Stage) -> None:
     async with stage.open() as session:
-        await stage.ask("a")
+        reply = await stage.ask("a")
+        # A CLI writes its transcript after the reply, and what it has not written dies with it.
+        await until(lambda: "First." in stage.transcript(reply.session_id))
         assert session.pid is not None
         os.kill(session.pid, signal.SIGKILL)
         await until(lambda: session.failure)

@@ -158,6 +158,11 @@ class Stage:
         """Whether there is a file of this name."""
         return (self.cage.work / name).exists()
 
+    def transcript(self, id: str | None) -> str:
+        """What the CLI has written about a conversation so far."""
+        files = self.cage.config.glob(f"projects/*/{id}.jsonl")
+        return "".join(it.read_text(encoding="utf-8", errors="replace") for it in files)
+
     def lacks(self, evidence: str) -> NoReturn:
         """Say that this version does not have what the behaviour is about, and how that shows."""
         raise Lacking(evidence)
