@@ -152,6 +152,19 @@ async def test_questions_are_answered_by_index_as_the_last_document_shows_it(nam
     assert written == expected
 
 
+@pytest.mark.parametrize("named", [False, True])
+async def test_a_free_answer_that_reads_like_two_labels_stays_one(named: bool) -> None:
+    async def ask(chat: Chat) -> None:
+        await chat.ask([SIZES])
+
+    def answer(request: QuestionRequest) -> Any:
+        return request.answer(other="S, L")
+
+    changes: dict[str, Any] = {"dialect": "envelope"} if named else {}
+    done = await play(ask, {"dialect": "envelope"}, on_question=answer, **changes)
+    assert done.spy.decisions[0]["updatedInput"]["answers"] == {"0": ["S, L"]}
+
+
 @pytest.mark.parametrize(
     ("version", "told"),
     [

@@ -536,6 +536,16 @@ def test_an_idle_cli_is_still_to_hear_the_prompt_that_is_on_its_way(books: Books
     assert turn.state == "sent"
 
 
+def test_a_cli_that_starts_a_prompt_after_it_was_idle_is_not_expected_to_leave_it_open(
+    books: Books,
+) -> None:
+    turn = books.sent()
+    books.say(saying.state("idle"))
+    assert books.conversation.ending is not None
+    books.say(saying.lifecycle(turn.uuid, "started"))
+    assert books.conversation.ending is None
+
+
 def test_an_init_that_names_its_prompt_begins_it(books: Books) -> None:
     first = books.sent()
     books.say(saying.lifecycle(first.uuid, "queued"))

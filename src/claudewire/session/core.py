@@ -668,7 +668,6 @@ class Core:
         self.go(SessionState.CLOSED if closed else SessionState.FAILED)
         self.subscriptions.end()
         self.unsolicited.end()
-        self.notify()
 
     def _start_over(self) -> None:
         self.restarting = False

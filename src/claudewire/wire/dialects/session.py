@@ -156,9 +156,8 @@ def _read_decision(obj: Object) -> Object:
 def _read_answer(obj: Object) -> Object:
     payload = _rename_payload(obj.get("response"), _PAYLOAD)
     inner = {key: value for key, value in obj.items() if key.startswith("pending_")}
-    rest = {key: value for key, value in obj.items() if key not in (*inner, "request_id")}
     inner |= {"subtype": "success", "request_id": obj["request_id"], "response": payload}
-    return {**rest, "response": inner}
+    return {**obj, "response": inner}
 
 
 def _rename_payload(payload: Any, names: dict[str, str]) -> Any:
