@@ -7,27 +7,22 @@ import os
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from tests.helpers import messages as saying
+from tests.helpers.cancellation import open_files
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.processes import ended, killed_in_the_end
 from tests.helpers.sessions import SOME_CLI, echo, opened, options
 
 from claudewire.errors import Cause, CLIError, Error, SessionClosed
 from claudewire.launch import Claim, claim_for
-from claudewire.launch.session_lock import (
-    SessionLock,
-    _folder,
-    _lock_exclusively,
-    _name,
-    lock_holders,
-    place_of,
-)
+from claudewire.launch.session_lock import SessionLock, _held, _path, lock_holders, place_of
 from claudewire.session import Session, SessionState, TurnState
 from claudewire.simulator.faults import ExitWith
 from claudewire.testing import SimulatedCLI
@@ -53,8 +48,9 @@ def new_id() -> str:
     return str(uuid.uuid4())
 
 
-def locks() -> list[str]:
-    return os.listdir(_folder())
+def locks() -> list[int]:
+    """The bytes that this process has locked."""
+    return sorted(byte for path, byte in _held if path == _path())
 
 
 # --- locks ----------------------------------------------------------------------------------------
@@ -82,13 +78,24 @@ def test_equal_ids_in_other_places_do_not_clash(cache: Path) -> None:
     other.release()
 
 
-def test_the_folder_is_private(cache: Path) -> None:
+def test_the_file_is_empty_and_private(cache: Path) -> None:
     lock = SessionLock(new_id(), PLACE)
-    assert _folder().is_relative_to(cache)
-    assert _folder().stat().st_mode & 0o077 == 0
-    (path,) = _folder().iterdir()
-    assert path.stat().st_mode & 0o077 == 0
+    file = Path(_path())
+    assert file.is_relative_to(cache)
+    assert [it.stat().st_mode & 0o077 for it in (file, file.parent)] == [0, 0]
+    assert file.stat().st_size == 0
     lock.release()
+
+
+def test_the_file_stays_open_as_long_as_something_is_locked(cache: Path) -> None:
+    def is_open() -> bool:
+        return any(it.endswith(_path()) for it in open_files())
+
+    one, other = SessionLock(new_id(), PLACE), SessionLock(new_id(), PLACE)
+    one.release()
+    assert is_open()
+    other.release()
+    assert not is_open()
 
 
 def test_a_lock_that_is_forgotten_is_released(cache: Path) -> None:
@@ -107,17 +114,23 @@ sys.stdin.read()
 """
 
 
-def test_another_process_is_kept_out_until_the_first_dies(cache: Path) -> None:
-    id = new_id()
+@contextmanager
+def held_by_another(id: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Another process that holds a lock."""
     command = [sys.executable, "-c", HOLDER, id, PLACE]
     with ended(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
+        yield holder
+
+
+def test_another_process_is_kept_out_until_the_first_dies(cache: Path) -> None:
+    id = new_id()
+    with held_by_another(id) as holder:
         with pytest.raises(CLIError, match=f"in process {holder.pid}"):
             SessionLock(id, PLACE)
         holder.kill()
         holder.wait(SOON)
-        assert len(locks()) == 1  # it had no time to tidy up
         lock = SessionLock(id, PLACE)
     lock.release()
     assert locks() == []
@@ -151,23 +164,60 @@ def test_a_fork_holds_nothing(cache: Path) -> None:
         os.close(end)
 
 
-def test_a_file_that_its_last_holder_deletes_just_then_is_not_taken_for_the_lock(
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_keeps_what_it_locks_when_it_drops_the_lock_of_its_parent(cache: Path) -> None:
+    id, theirs = new_id(), new_id()
+    lock = SessionLock(id, PLACE)
+    told, go_on = os.pipe(), os.pipe()
+    pid = os.fork()
+    if pid == 0:  # pragma: no cover
+        try:
+            of_the_fork = SessionLock(theirs, PLACE)
+            lock.release()
+            del lock
+            os.write(told[1], b"x" * of_the_fork.is_held)
+            os.read(go_on[0], 1)
+        finally:
+            os._exit(0)
+    with killed_in_the_end(pid):
+        assert os.read(told[0], 1) == b"x"
+        with pytest.raises(CLIError, match=f"in process {pid}"):
+            SessionLock(theirs, PLACE)
+        with pytest.raises(CLIError, match=f"in process {os.getpid()}"):
+            SessionLock(id, PLACE)
+        os.write(go_on[1], b"x")
+        os.waitpid(pid, 0)
+    lock.release()
+    for end in (*told, *go_on):
+        os.close(end)
+
+
+def test_a_file_that_was_deleted_is_made_again_and_the_locks_on_it_stay(cache: Path) -> None:
+    ours, theirs = new_id(), new_id()
+    lock = SessionLock(ours, PLACE)
+    os.unlink(_path())
+    with held_by_another(theirs) as holder:
+        with pytest.raises(CLIError, match=f"in process {holder.pid}"):
+            SessionLock(theirs, PLACE)
+        with pytest.raises(CLIError, match=f"in process {os.getpid()}"):
+            SessionLock(ours, PLACE)
+        assert lock_holders([ours, theirs], PLACE) == {ours: os.getpid(), theirs: holder.pid}
+    lock.release()
+
+
+def test_a_lock_that_is_released_while_another_is_made_leaves_the_file_open(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    id = new_id()
-    tried: list[int] = []
+    before = SessionLock(new_id(), PLACE)
 
-    def lock_after_a_while(file: int) -> bool:
-        if not tried:
-            (path,) = _folder().iterdir()
-            path.unlink()
-        tried.append(file)
-        return _lock_exclusively(file)
+    def stat(path: str) -> os.stat_result:
+        before.release()  # as the garbage collector may, in the same thread
+        return os.lstat(path)
 
-    monkeypatch.setattr("claudewire.launch.session_lock._lock_exclusively", lock_after_a_while)
-    lock = SessionLock(id, PLACE)
-    assert len(tried) == 2
-    assert len(locks()) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "stat", stat)
+        lock = SessionLock(new_id(), PLACE)
+    assert [before.is_held, lock.is_held, len(locks())] == [False, True, 1]
     lock.release()
 
 
@@ -419,36 +469,14 @@ async def test_a_session_that_is_closed_before_it_began_holds_nothing(kept: Open
 
 def test_only_locks_that_are_held_have_a_holder(cache: Path) -> None:
     ids = [new_id() for _ in range(4)]
-    held = SessionLock(ids[0], PLACE)
-    for id, text in zip(ids[1:], ["", "not a number", "1"], strict=False):
-        (_folder() / _name(id, PLACE)).write_text(text, encoding="ascii")
+    nothing: dict[str, int] = {}
+    assert lock_holders(ids, PLACE) == nothing
+    held, released = SessionLock(ids[0], PLACE), SessionLock(ids[1], PLACE)
+    released.release()
     assert lock_holders(ids, PLACE) == {ids[0]: os.getpid()}
-    held.release()
-
-
-def test_where_locks_are_not_listed_a_holder_is_one_that_is_alive(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(path: Path, **_: object) -> str:
-        raise FileNotFoundError(path)
-
-    def kill(pid: int, number: int) -> None:
-        assert number == 0
-        if pid != os.getpid():
-            raise {7: PermissionError, 8: ProcessLookupError}[pid]
-
-    monkeypatch.setattr(Path, "read_text", refuse)
-    monkeypatch.setattr(os, "kill", kill)
-    ids = [new_id() for _ in range(3)]
-    for id, pid in zip(ids, [os.getpid(), 7, 8], strict=True):
-        (_folder() / _name(id, PLACE)).write_bytes(str(pid).encode())
-    assert lock_holders(ids, PLACE) == {ids[0]: os.getpid(), ids[1]: 7}
-
-
-def test_a_lock_that_was_abandoned_in_a_fork_is_left_alone(cache: Path) -> None:
-    lock = SessionLock(new_id(), PLACE)
-    lock.abandon()
-    lock.abandon()
-    lock.release()
-    assert not lock.is_held
-    assert len(locks()) == 1
+    with held_by_another(ids[2]) as holder:
+        assert lock_holders(ids, PLACE) == {ids[0]: os.getpid(), ids[2]: holder.pid}
+        held.release()
+        assert lock_holders(ids, PLACE) == {ids[2]: holder.pid}
+        assert lock_holders(ids, "/elsewhere") == nothing
+    assert lock_holders(ids, PLACE) == nothing

@@ -1,20 +1,21 @@
 """At most one session of this library at a time for each conversation.
 
 Two CLIs that write the same transcript lose each other's turns, and neither notices. So a session
-holds a lock on its conversation: a file in the user's cache folder, which the system unlocks when
-the process dies. Only claudewire looks at it; a CLI that another program started does not.
+holds a lock on its conversation: on one byte of a file in the user's cache folder, which the system
+unlocks when the process dies. Only claudewire looks at it; a CLI that another program started does
+not.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import struct
+import sys
 import threading
 import uuid
-import weakref
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 
 from ..errors import Cause, CLIError
 from ..options import Options
@@ -26,11 +27,7 @@ __all__ = ["Claim", "SessionLock", "claim_for", "lock_holders", "place_of"]
 
 log: logging.Logger = logging.getLogger("claudewire.session")
 
-_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-
-_held: weakref.WeakValueDictionary[str, SessionLock] = weakref.WeakValueDictionary()
-"""The locks of this process. Some network file systems do not tell a process from itself."""
-_mutex = threading.Lock()
+_FLAGS = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 class SessionLock:
@@ -47,43 +44,39 @@ class SessionLock:
 
     def __init__(self, session_id: str, place: str) -> None:
         self.session_id = session_id
-        self._file = -1
-        self._path = os.path.join(_folder_name(), _name(session_id, place))
-        with _mutex:
-            if self._path in _held:
-                raise _in_use(session_id, str(os.getpid()))
-            self._file = _lock(self._path, session_id)
-            _held[self._path] = self
+        self._process = os.getpid()
+        self._file: _LockFile | None = None
+        path, self._byte = _path(), _byte(session_id, place)
+        self._key = (path, self._byte)
+        with _opened(path, os.O_CREAT) as file:
+            if self._key in _held:  # which is no conflict for the system
+                raise _in_use(session_id, self._process)
+            if not file.lock(self._byte):
+                raise _in_use(session_id, file.holder(self._byte))
+            self._file = file
+            _held.add(self._key)
 
     @property
     def is_held(self) -> bool:
-        """Whether it has not been released."""
-        return self._file >= 0
+        """Whether it has not been released, and this is not a fork of the process that has it."""
+        return self._file is not None and self._process == os.getpid()
 
     def release(self) -> None:
         """Release it, so that another session can have it."""
-        if self._file >= 0:
-            file, self._file = self._file, -1
-            _held.pop(self._path, None)
-            with suppress(OSError):
-                os.unlink(self._path)
-            os.close(file)
+        with _mutex:
+            self._unlock()
+            _close_unused()
 
-    def abandon(self) -> None:
-        """Drop it in a forked child: it belongs to the parent."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+    def _unlock(self) -> None:
+        if self._file is not None and self.is_held:
+            self._file.unlock(self._byte)
+            _held.discard(self._key)
+        self._file = None
 
     def __del__(self) -> None:
+        # Without the mutex: the garbage collector may call this in the middle of anything.
         with suppress(AttributeError, OSError):
-            self.release()
-
-
-def _name(session_id: str, place: str) -> str:
-    import hashlib  # not before there is something to lock
-
-    return hashlib.sha256(f"{place}\0{session_id}".encode()).hexdigest()[:32] + ".lock"
+            self._unlock()
 
 
 def lock_holders(session_ids: Iterable[str], place: str) -> dict[str, int]:
@@ -92,96 +85,27 @@ def lock_holders(session_ids: Iterable[str], place: str) -> dict[str, int]:
     The locks themselves are not touched: to try one would make a session fail that starts just now.
     """
     try:
-        folder = _folder()
-        there = set(os.listdir(folder))
+        path = _path()
+        with _opened(path) as file:
+            ours, us = {byte for where, byte in _held if where == path}, os.getpid()
+            if not ours and file.holder() is None:
+                return {}
+            bytes_of = {id: _byte(id, place) for id in session_ids}
+            found = {id: us if it in ours else file.holder(it) for id, it in bytes_of.items()}
     except (OSError, RuntimeError):  # there is no place for locks, so nothing is locked
         return {}
-    if not there:
-        return {}
-    locked = _locked_files()
-    names = ((id, _name(id, place)) for id in session_ids)
-    owners = ((id, _owner(folder / name, locked)) for id, name in names if name in there)
-    return {id: owner for id, owner in owners if owner is not None}
+    return {id: holder for id, holder in found.items() if holder is not None}
 
 
-def _owner(path: Path, locked: set[int] | None) -> int | None:
-    try:
-        owner, inode = int(path.read_bytes()), path.stat().st_ino
-    except (OSError, ValueError):
-        return None
-    return owner if (_is_alive(owner) if locked is None else inode in locked) else None
+def _byte(session_id: str, place: str) -> int:
+    """Return the number of the byte that stands for a conversation."""
+    import hashlib  # not before there is something to lock
+
+    digest = hashlib.sha256(f"{place}\0{session_id}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 2  # the last one must be less than 2**63
 
 
-def _locked_files() -> set[int] | None:
-    """Return the inodes of all locked files; None where the system does not list them."""
-    try:
-        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return None
-    fields = (line.split() for line in lines)
-    return {int(part[5].rpartition(":")[2]) for part in fields if part[1:2] == ["FLOCK"]}
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True
-    except OSError:
-        return False
-    return True
-
-
-def _lock(path: str, session_id: str) -> int:
-    """Open and lock a file that others may delete at any moment."""
-    while True:
-        file = _open(path)
-        try:
-            if not _lock_exclusively(file):
-                raise _in_use(session_id, _read(file))
-            if _is_still(file, path):
-                os.ftruncate(file, 0)
-                os.write(file, str(os.getpid()).encode())
-                return file
-        except BaseException:
-            os.close(file)
-            raise
-        os.close(file)
-
-
-def _open(path: str) -> int:
-    try:
-        return os.open(path, _FLAGS, 0o600)
-    except FileNotFoundError:  # it is the first
-        _folder()
-        return os.open(path, _FLAGS, 0o600)
-
-
-def _lock_exclusively(file: int) -> bool:
-    """Lock a file, or return False if another process has locked it. Closing it unlocks it."""
-    import fcntl  # which Windows does not have; there, importing this module must not fail
-
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _is_still(file: int, path: str) -> bool:
-    """Whether a path leads to this file, and its last holder has not deleted it just now."""
-    try:
-        return os.path.samestat(os.fstat(file), os.stat(path))
-    except FileNotFoundError:
-        return False
-
-
-def _read(file: int) -> str:
-    os.lseek(file, 0, os.SEEK_SET)
-    return os.read(file, 32).decode("ascii", "replace").strip()
-
-
-def _in_use(session_id: str, owner: str) -> CLIError:
+def _in_use(session_id: str, owner: int | None) -> CLIError:
     return CLIError(
         f"The session {session_id} is open already, in process {owner or 'unknown'}",
         cause=Cause.SESSION_IN_USE,
@@ -190,26 +114,123 @@ def _in_use(session_id: str, owner: str) -> CLIError:
     )
 
 
-def _folder() -> Path:
-    """Return the folder of the locks, which exists from now on."""
-    folder = Path(_folder_name())
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder
-
-
-def _folder_name() -> str:
+def _path() -> str:
     cache = os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
     if cache.startswith("~"):
         raise RuntimeError("There is no home directory, and so no place for locks")
-    return os.path.join(cache, "claudewire", "locks")
+    return os.path.join(cache, "claudewire", "locks", "conversations")
+
+
+# --- the file -------------------------------------------------------------------------------------
+
+
+class _LockFile:
+    """An empty file in which a byte stands for each conversation.
+
+    To make and delete a file for each lock would take a hundred times as long. The locks are those
+    of POSIX, which belong to a process: a fork has none of them, and the system says who holds one.
+    But all of them are released when the process closes the file, even if it has it open elsewhere.
+    """
+
+    def __init__(self, path: str, flags: int) -> None:
+        self._fd = os.open(path, _FLAGS | flags, 0o600)
+        self._stat = os.fstat(self._fd)
+
+    def is_at(self, path: str) -> bool:
+        """Whether a path still leads to this file, and nobody has deleted it."""
+        try:
+            return os.path.samestat(self._stat, os.stat(path))
+        except OSError:
+            return False
+
+    def lock(self, byte: int) -> bool:
+        """Lock a byte, or return False if another process has locked it."""
+        import fcntl  # which Windows does not have; there, importing this module must not fail
+
+        try:
+            fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)
+        except (BlockingIOError, PermissionError):
+            return False
+        return True
+
+    def unlock(self, byte: int) -> None:
+        """Unlock a byte that this process has locked."""
+        import fcntl
+
+        fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, byte)
+
+    def holder(self, byte: int | None = None) -> int | None:
+        """Return the process that has locked a byte, or any; None if no other process has."""
+        import fcntl
+
+        start, length = (0, 0) if byte is None else (byte, 1)
+        if sys.platform == "linux":
+            asked = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
+            kind, *_, pid = struct.unpack_from("hhqqi", fcntl.fcntl(self._fd, fcntl.F_GETLK, asked))
+        else:  # pragma: no cover - the systems that descend from BSD
+            asked = struct.pack("qqihh", start, length, 0, fcntl.F_WRLCK, os.SEEK_SET)
+            told = fcntl.fcntl(self._fd, fcntl.F_GETLK, asked)
+            _, _, pid, kind, _ = struct.unpack_from("qqihh", told)
+        return None if kind == fcntl.F_UNLCK else pid
+
+    def close(self) -> None:
+        """Close the file, and release all locks."""
+        os.close(self._fd)
+
+
+# Re-entrant: the garbage collector may end a session, which releases its lock, in the middle.
+_mutex = threading.RLock()
+_files: dict[str, _LockFile] = {}
+"""The files that are open, by their paths. They stay open as long as anything is locked."""
+_deleted: list[_LockFile] = []
+"""Those that others have deleted while something was locked."""
+_held: set[tuple[str, int]] = set()
+"""The locks of this process: the paths of the files, and the bytes."""
+_IN_USE = ("", -1)
+"""Is among them while a file is used."""
+
+
+@contextmanager
+def _opened(path: str, flags: int = 0) -> Iterator[_LockFile]:
+    """Have the file for the length of a block, in which no other thread has it."""
+    with _mutex:
+        _held.add(_IN_USE)
+        try:
+            file = _files.get(path)
+            if file is not None and not file.is_at(path):
+                _deleted.append(_files.pop(path))
+                file = None
+            if file is None:
+                file = _files[path] = _open(path, flags)
+            yield file
+        finally:
+            _held.discard(_IN_USE)
+            _close_unused()
+
+
+def _open(path: str, flags: int) -> _LockFile:
+    try:
+        return _LockFile(path, flags)
+    except FileNotFoundError:
+        if not flags:
+            raise
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        return _LockFile(path, flags)
+
+
+def _close_unused() -> None:
+    """Close all files if nothing is locked. The caller has the mutex."""
+    if not _held:
+        for file in (*_files.values(), *_deleted):
+            file.close()
+        _files.clear()
+        _deleted.clear()
 
 
 def _abandon_in_fork() -> None:
-    # Otherwise they would also be held until the fork has ended.
+    """Forget the locks, which are the parent's."""
     global _mutex
-    _mutex = threading.Lock()
-    for lock in list(_held.values()):
-        lock.abandon()
+    _mutex = threading.RLock()
     _held.clear()
 
 
