@@ -43,7 +43,8 @@ _E = TypeVar("_E", bound=Event)
 _REFUSED = (*codec.REFUSED, TypeError)  # a TypeError for an `Oversize`, which is no line
 _NOTHING: frozenset[type[Message]] = frozenset()
 _ANSWERS = (Answer, Failure)
-_CLIENT, _NEW = Role.CLIENT, State.NEW  # to look one up in its enumeration takes longer
+# To look them up in their enumeration takes longer.
+_CLIENT, _NEW, _ENDED, _ANSWER = Role.CLIENT, State.NEW, State.ENDED, Kind.ANSWER
 REMEMBERED = 1024
 """How many settled ids are kept, so as not to use one again, and to tell a late answer from one
 to a request that was never sent."""
@@ -64,6 +65,10 @@ class Connection:
         dialect: how to write: a dialect, its name, or `AUTO` to write as the peer does.
             All dialects are always understood.
         max_line: longer lines are not kept; each becomes an `Oversize` event.
+
+    Attributes:
+        asked: our requests that wait for the peer, by id.
+        owed: the peer's requests that wait for us, by id.
     """
 
     def __init__(
@@ -77,7 +82,9 @@ class Connection:
         self._state = dict(INITIAL)
         self._asked: dict[str, Request] = {}
         self._owed: dict[str, Request] = {}
-        self._owed_view = MappingProxyType(self._owed)  # there may be thousands: copy nothing
+        # Views, and no copies: there may be thousands.
+        self.asked: Mapping[str, Request] = MappingProxyType(self._asked)
+        self.owed: Mapping[str, Request] = MappingProxyType(self._owed)
         self._forms: dict[str, _Form] = {}
         self._settled: dict[str, str] = {}
         self._prompts: list[str | None] = []
@@ -108,16 +115,6 @@ class Connection:
         return self._speaks or self._heard
 
     @property
-    def asked(self) -> Mapping[str, Request]:
-        """Our requests that wait for the peer, by id."""
-        return MappingProxyType(self._asked)
-
-    @property
-    def owed(self) -> Mapping[str, Request]:
-        """The peer's requests that wait for us, by id."""
-        return self._owed_view
-
-    @property
     def unanswered_prompts(self) -> int:
         """Prompts that no result has answered yet."""
         return len(self._prompts)
@@ -139,7 +136,7 @@ class Connection:
         Raises:
             LocalProtocolError: the end was given before.
         """
-        if self._state[self._peer] is State.ENDED:
+        if self._state[self._peer] is _ENDED:
             raise LocalProtocolError("The peer's stream has ended; nothing can follow")
         events: list[Event] = []
         lines = self._lines.feed(data) if data else self._lines.end()
@@ -152,7 +149,8 @@ class Connection:
         return events
 
     def _receive_line(self, line: bytes | Oversize, events: list[Event]) -> None:
-        if self._is_read_slowly(line):
+        # The first two are looked at here because most of the time neither holds.
+        if (self._asked or self._state[_CLIENT] is _NEW) and self._is_read_slowly(line):
             self._receive_refused(line, events)
             return
         try:
@@ -375,11 +373,13 @@ class Connection:
         dialect, wire_id = self._forms.get(answer.id) or (MODERN, answer.id)
         if dialect is MODERN:  # a request that bears no mark of a dialect may be of any
             dialect = self._heard
+        dialect = self._speaks or dialect
         frame = Response(response=answer_to(answer, wire_id))
-        data = self._encode(frame, self._speaks or dialect, request)
+        data = codec.encode_directly(frame) if dialect is MODERN else b""  # as most are
+        data = data or self._encode(frame, dialect, request)
         del self._owed[answer.id]
         self._forms.pop(answer.id, None)
-        if self.role is Role.CLI:
+        if self.role is not _CLIENT:
             self._strike(dropped_prompts(request, answer))
         self._move(self.role, kind)
         return data
@@ -418,10 +418,6 @@ class Connection:
         return data
 
     def _encode(self, message: Message, dialect: Dialect, request: Request | None = None) -> bytes:
-        if dialect is MODERN and type(message) is Response:  # what most requests wait for
-            data = codec.encode_directly(message)
-            if data:
-                return data
         context = WriteContext(self.role, not self._prompted, request, self._session_id)
         return codec.encode(message, dialect, context)
 
@@ -431,7 +427,7 @@ class Connection:
         return kind in TRANSITIONS[sender][self._state[sender]]
 
     def _check(self, kind: Kind) -> None:
-        if not self._may(self.role, kind):
+        if kind not in TRANSITIONS[self.role][self._state[self.role]]:
             raise LocalProtocolError(
                 f"{kind.value} must not be sent by the {self.role.value} when it is "
                 f"{self.our_state.value}"
@@ -529,5 +525,5 @@ def _withdrawing(request: Request) -> Kind:
 
 def _answering(request: Request, answer: Answer | Failure) -> Kind:
     if not isinstance(request.body, Initialize):
-        return Kind.ANSWER
+        return _ANSWER
     return Kind.OPENED if isinstance(answer, Answer) else Kind.REFUSED

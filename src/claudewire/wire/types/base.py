@@ -74,7 +74,10 @@ class _Received:
     @property
     def line(self) -> bytes:
         """The bytes this was read from, without the newline; empty if it was made here."""
-        return getattr(self, "_line", b"")
+        try:
+            return self._line
+        except AttributeError:
+            return b""
 
     @property
     def problems(self) -> tuple[str, ...]:
