@@ -22,6 +22,7 @@ __all__ = [
     "FunctionCancelled",
     "FunctionExited",
     "TookTooLong",
+    "as_exception",
     "call_function",
     "call_in_thread",
     "call_plainly",
@@ -142,9 +143,16 @@ async def call_function(
     except BaseException as error:
         if ends_the_caller(error):
             raise
-        if isinstance(error, anyio.get_cancelled_exc_class()):
-            raise FunctionCancelled(f"{function_name(function)} was cancelled") from error
-        raise _exited(function, error) from error
+        raise as_exception(function, error) from error
+
+
+def as_exception(function: object, error: BaseException) -> Exception:
+    """Return what an async function has raised, or what says that it has raised something else."""
+    if isinstance(error, Exception):
+        return error
+    if isinstance(error, anyio.get_cancelled_exc_class()):
+        return FunctionCancelled(f"{function_name(function)} was cancelled")
+    return _exited(function, error)
 
 
 async def call_in_thread(

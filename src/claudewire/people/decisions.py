@@ -47,7 +47,7 @@ from ..wire import (
 from .elicitation import DialogHandler, DialogRequest, ElicitationHandler, ElicitationRequest
 from .handlers import Handler, Outcome, call_plain_handler, check_handler, run_handler
 from .inbox import WITHDRAWN, Inbox
-from .pending import Pending, PendingKind, PendingState
+from .pending import EXPIRED, WAITING, Pending, PendingKind, PendingState
 from .permissions import PermissionHandler, PermissionRequest, ToolPending
 from .plans import PLAN_TOOL, PlanHandler, PlanRequest
 from .questions import ASK_TOOL, AnswerForm, QuestionHandler, QuestionRequest
@@ -447,7 +447,7 @@ class Decider:
     def _go_on(self, opened: _Open) -> Any:
         """Return the answer, if there is one; otherwise a function that asks for it."""
         request, people = opened.pending, self.people
-        if request.state is PendingState.WAITING:
+        if request.state is WAITING:
             handler = people.handler_for(request.kind)
             if handler is not None or people.person is not None:
                 if handler is None or people.deadline is not None or is_async_function(handler):
@@ -512,7 +512,7 @@ class Decider:
 
     def _end(self, opened: _Open) -> None:
         """See to it that a request has ended, in whatever way."""
-        if opened.pending.state is PendingState.WAITING:
+        if opened.pending.state is WAITING:
             opened.pending.withdraw(WITHDRAWN)
         self._close(opened)
 
@@ -548,7 +548,7 @@ class Decider:
         del self._open[opened.asked.id]
         if opened.has_thread:
             self._limiter.release_on_behalf_of(opened)
-        if opened.pending.state is PendingState.EXPIRED:
+        if opened.pending.state is EXPIRED:
             logger.warning("%s: %s, so the answer is no", opened.pending.id, opened.pending.ending)
         if self.people.audit is not None:
             self._record(opened.pending, opened.decision, opened.subject)
@@ -630,7 +630,7 @@ def _subject(request: Pending[Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _decided_by(request: Pending[Any], decision: Decision) -> str:
-    if request.state is PendingState.EXPIRED:
+    if request.state is EXPIRED:
         return "deadline"
     if request.state is PendingState.WITHDRAWN:
         return "withdrawn"

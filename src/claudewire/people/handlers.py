@@ -16,11 +16,13 @@ from typing import Any, NamedTuple, TypeVar
 import anyio
 
 from ..concurrency import (
+    as_exception,
     call_function,
     call_plainly,
     check_function,
     ends_the_caller,
     function_name,
+    is_async_function,
 )
 from ..errors import OptionsError, describe
 from .pending import Pending, decided_here
@@ -83,14 +85,17 @@ async def run_handler(
     try:
         token = decided_here.set(request)
         try:
-            returned = await call_function(handler, request, limiter=limiter)
+            if is_async_function(handler):  # without a coroutine in between: the CLI waits
+                returned = await handler(request)
+            else:
+                returned = await call_function(handler, request, limiter=limiter)
         finally:
             decided_here.reset(token)
         _settle(request, returned, name)
     except BaseException as error:
         if ends_the_caller(error):
             raise
-        _fail(request, error, name, tell_errors)
+        _fail(request, as_exception(handler, error), name, tell_errors)
 
 
 def call_plain_handler(handler: Handler, request: Pending[Any]) -> Outcome:

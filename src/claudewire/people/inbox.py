@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 import anyio
 
 from ..concurrency import Mailbox, MailboxClosed
-from .pending import Clock, Pending, PendingState, decided_here
+from .pending import EXPIRED, Clock, Pending, decided_here
 
 __all__ = ["Change", "Changes", "Inbox"]
 
@@ -153,11 +153,12 @@ class Inbox:
 
     def _expire(self, request: Pending[Any], deadline: float | None) -> None:
         reason = f"no decision was made within {deadline:g} seconds"
-        request._end(PendingState.EXPIRED, request._denial(reason), reason)
+        request._end(EXPIRED, request._denial(reason), reason)
 
     def _add(self, request: Pending[Any], deadline: float | None) -> None:
         with self._lock:
-            request.id = self._free(request.id)
+            if request.id in self._waiting:
+                request.id = self._free(request.id)
             request.expires = None if deadline is None else request.since + deadline
             self._waiting[request.id] = request
             if self._subscribers:

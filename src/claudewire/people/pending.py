@@ -22,6 +22,9 @@ from ..concurrency import Latch
 from ..errors import Error
 
 __all__ = [
+    "ANSWERED",
+    "EXPIRED",
+    "WAITING",
     "AnswerError",
     "Clock",
     "Keeper",
@@ -47,6 +50,12 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._~-]+")
 """What would have to be quoted in a URL, or would be taken for a part of the path."""
 
 
+def _url_part(text: str) -> str:
+    # Most have nothing else in them, and it takes half the time to see that.
+    is_safe = text.isascii() and text.replace("-", "").replace(".", "").isalnum()
+    return text if is_safe else _UNSAFE.sub("-", text)
+
+
 def require_text(what: str, text: object) -> str:
     """Check that something is a string, and not an empty one.
 
@@ -67,7 +76,8 @@ class PendingState(StrEnum):
     EXPIRED = "expired"
 
 
-WAITING = PendingState.WAITING  # to look it up in its enumeration takes longer
+# To look them up in their enumeration takes longer.
+WAITING, ANSWERED, EXPIRED = PendingState.WAITING, PendingState.ANSWERED, PendingState.EXPIRED
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +132,7 @@ class Pending(Generic[AnswerT]):
     # What holds until something happens. The CLI waits while a request is made, so it should not
     # take long.
     expires: float | None = None
-    state: PendingState = PendingState.WAITING
+    state: PendingState = WAITING
     ending: str = ""
     by: str = ""
     result: AnswerT | None = None
@@ -146,7 +156,7 @@ class Pending(Generic[AnswerT]):
         clock: Clock | None = None,
     ) -> None:
         self._clock = clock or Clock()
-        self.id: str = _UNSAFE.sub("-", f"{session}.{request_id}" if session else request_id)
+        self.id: str = _url_part(f"{session}.{request_id}" if session else request_id)
         self._title = title
         self.session = session
         self.agent_id = agent_id
@@ -171,7 +181,7 @@ class Pending(Generic[AnswerT]):
     @property
     def is_waiting(self) -> bool:
         """Whether an answer would still count."""
-        return self.state is PendingState.WAITING
+        return self.state is WAITING
 
     @property
     def waited(self) -> float:
@@ -224,7 +234,7 @@ class Pending(Generic[AnswerT]):
 
     def _settle(self, answer: AnswerT, by: str) -> bool:
         who = f" by {by}" if by else ""
-        return self._end(PendingState.ANSWERED, answer, f"answered{who}", by)
+        return self._end(ANSWERED, answer, f"answered{who}", by)
 
     def _fitted(self, answer: object) -> AnswerT:
         """Check that something is an answer to this request, and complete it.
@@ -259,10 +269,8 @@ class Pending(Generic[AnswerT]):
 
     def _wait_in(self, inbox: Keeper) -> None:
         """Have an inbox told when it has ended; at once if it has."""
-        with self._lock:
-            self._inbox = inbox
-            has_ended = self.state is not WAITING
-        if has_ended:
+        self._inbox = inbox  # before the look at the state, which `_end` sets before it looks here
+        if self.state is not WAITING:
             inbox._remove(self)
 
     async def wait(self) -> AnswerT:

@@ -16,7 +16,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec.structs import replace
@@ -26,6 +26,7 @@ from ..wire import (
     PermissionResult,
     PermissionResultAllow,
     PermissionResultDeny,
+    PermissionUpdate,
     Request,
 )
 from .diffs import Reader, diff_of, read_text
@@ -54,7 +55,7 @@ _SUBJECTS = (
     "description",
 )
 _LONGEST_TITLE = 200
-_ANSWERS = frozenset({PermissionResultAllow, PermissionResultDeny})
+_ANSWERS = (PermissionResultAllow, PermissionResultDeny)
 
 
 class ToolPending(Pending[PermissionResult]):
@@ -99,13 +100,13 @@ class ToolPending(Pending[PermissionResult]):
 
     def _fitted(self, answer: object) -> PermissionResult:
         """Check that something is a decision, and have an allow say what the tool runs with."""
-        if type(answer) in _ANSWERS:
-            return self._completed(cast("PermissionResultAllow | PermissionResultDeny", answer))
+        if isinstance(answer, _ANSWERS):
+            return self._completed(answer)
         if is_dataclass(answer) and not isinstance(answer, type):
             answer = asdict(answer)  # the official SDK's answers are dataclasses
         if isinstance(answer, Mapping):
             answer = _from_mapping(answer)
-        if not isinstance(answer, PermissionResultAllow | PermissionResultDeny):
+        if not isinstance(answer, _ANSWERS):
             raise TypeError(f"{answer!r} is not an answer to a {self.kind}; {self._advice()}")
         return self._completed(answer)
 
@@ -126,8 +127,10 @@ class ToolPending(Pending[PermissionResult]):
         ways = " or ".join(f"`request.{action}(…)`" for action in self.actions)
         return f"return what {ways} returns"
 
-    def _allow(self, input: dict[str, Any], **fields: Any) -> PermissionResultAllow:
-        return PermissionResultAllow(input, tool_use_id=self.tool_use_id, **fields)
+    def _allow(
+        self, input: dict[str, Any], updates: list[PermissionUpdate] | None = None
+    ) -> PermissionResultAllow:
+        return PermissionResultAllow(input, updates, self.tool_use_id)
 
     def _denial(self, reason: object, stop: object = False) -> PermissionResultDeny:
         if not isinstance(reason, str) or not isinstance(stop, bool):
@@ -179,7 +182,7 @@ class PermissionRequest(ToolPending):
         updates = None
         if remember is not None or scope is not None:
             updates = updates_for(remember, scope, self.suggestions)
-        return self._give(self._allow(self._changed(input), updated_permissions=updates))
+        return self._give(self._allow(self._changed(input), updates))
 
     def _changed(self, input: object) -> dict[str, Any]:
         if input is None:

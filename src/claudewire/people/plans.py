@@ -73,7 +73,7 @@ class PlanRequest(ToolPending):
         updates: list[PermissionUpdate] | None = None
         if mode is not None:
             updates = [SetMode(_mode(mode), "session")]
-        return self._give(self._allow(self._changed(plan), updated_permissions=updates))
+        return self._give(self._allow(self._changed(plan), updates))
 
     def _changed(self, plan: object) -> dict[str, Any]:
         if plan is None or plan == self.plan:
