@@ -55,12 +55,11 @@ class EvidenceLog:
             self._received, self._uncut = [], events[-LINES:]
             return
         if self._uncut:
-            self._received, self._uncut = self._received_lines(), []
-        self._received += map(_cut, events[-LINES:])
+            events, self._uncut = self._uncut + events, []
+        for event in events[-LINES:]:
+            line = event.line
+            self._received.append((line[:_KEPT], len(line)))
         del self._received[:-LINES]
-
-    def _received_lines(self) -> list[_Line]:
-        return [*self._received, *map(_cut, self._uncut)]
 
     def note_sent(self, data: bytes) -> None:
         """Note a line that was sent."""
@@ -77,6 +76,7 @@ class EvidenceLog:
         """Return what is known, without secrets. A negative status is a signal."""
         from .redaction import Redactor
 
+        self.note_received([])  # so that all are cut
         redact = Redactor()  # one for all, so that a secret has the same placeholder in each
         return Evidence(
             argv=tuple(map(redact, self._argv)),
@@ -85,18 +85,13 @@ class EvidenceLog:
             exit_code=status if status is not None and status >= 0 else None,
             signal=-status if status is not None and status < 0 else None,
             stderr=redact(self._stderr)[-STDERR:],
-            received=_shown(self._received_lines(), redact),
+            received=_shown(self._received, redact),
             sent=_shown(self._sent, redact),
         )
 
 
 _Line = tuple[bytes, int]
 """The beginning of a line, and its length: it may hold a whole image."""
-
-
-def _cut(event: Event) -> _Line:
-    line = event.line
-    return line[:_KEPT], len(line)
 
 
 def _shown(lines: Iterable[_Line], redact: Redact) -> tuple[str, ...]:

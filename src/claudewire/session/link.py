@@ -56,7 +56,7 @@ from ..wire import (
 from .log import log, session_name
 from .queue import EMPTY
 from .tasks import TaskSet
-from .wire_logger import WireLogger
+from .wire_logger import WireLogger, is_wire_logged
 
 if TYPE_CHECKING:
     from .link_owner import LinkOwner, Responder
@@ -248,7 +248,8 @@ class Link:
         if data:
             self._send(data)
             self._evidence.note_sent(data)
-            self._wire_log.sent(data)
+            if is_wire_logged():
+                self._wire_log.sent(data)
 
     async def flush(self) -> None:
         """Wait until the CLI has taken all that was posted, or never will."""
@@ -578,7 +579,8 @@ class Link:
         if not events:
             return  # a part of a line
         self._evidence.note_received(events, size)
-        self._wire_log.received(events)
+        if is_wire_logged():
+            self._wire_log.received(events)
         if self._unhandled:
             self._unhandled += events
         else:
@@ -665,7 +667,8 @@ class Link:
 
     def _hear(self, data: bytes) -> None:
         text = self._evidence.note_stderr(data)
-        self._wire_log.heard(text)
+        if is_wire_logged():
+            self._wire_log.heard(text)
         self._owner.heard(text)
 
     # --- serving ---------------------------------------------------------------------------------
@@ -711,8 +714,18 @@ class Link:
         tasks: TaskSet,
     ) -> None:
         try:
-            if not scope.cancel_called:  # the CLI may have withdrawn it already
-                await self._answer(request, served, scope)
+            if scope.cancel_called:  # the CLI has withdrawn it already
+                return
+            try:
+                answer = await served()
+            except BaseException as error:
+                if self._is_over_with(error, scope):
+                    raise
+                # A handler may also have waited for something that was cancelled elsewhere.
+                log.exception("The request %s of the CLI could not be answered", request.id)
+                answer = self._responder.refusal(request)
+            if not scope.cancel_called:
+                self._reply(request, answer)
         except BaseException as error:
             if ends_the_caller(error):
                 raise
@@ -728,20 +741,10 @@ class Link:
                 self._serve_next()
             self._owner.answered()
 
-    async def _answer(
-        self, request: Request, served: Callable[[], Awaitable[Any]], scope: anyio.CancelScope
-    ) -> None:
-        try:
-            answer = await served()
-        except BaseException as error:
-            is_over = self._is_cancelled(scope) and not isinstance(error, Exception)
-            if ends_the_caller(error) or is_over:
-                raise
-            # A handler may also have waited for something that was cancelled elsewhere.
-            log.exception("The request %s of the CLI could not be answered", request.id)
-            answer = self._responder.refusal(request)
-        if not scope.cancel_called:
-            self._reply(request, answer)
+    def _is_over_with(self, error: BaseException, scope: anyio.CancelScope) -> bool:
+        """Whether serving a request has ended with this, and not only its handler has."""
+        is_over = self._is_cancelled(scope) and not isinstance(error, Exception)
+        return is_over or ends_the_caller(error)
 
     def _is_cancelled(self, scope: anyio.CancelScope | None = None) -> bool:
         """Whether the link has cancelled the task that serves a request, or all of them."""

@@ -38,7 +38,7 @@ class TaskSet:
         self._spare: SpareTask | None = None
         self._new_scope = scope_type()
         self._count = 0
-        self._changed = Signal()
+        self._none_left = Signal()
 
     @property
     def is_cancelled(self) -> bool:
@@ -76,7 +76,8 @@ class TaskSet:
         """Note that one of them has ended."""
         self._count -= 1
         self._detached.pop(key, None)
-        self._changed.notify()
+        if not self._count:
+            self._none_left.notify()
 
     def start_soon(self, function: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
         """Start one more in the task group."""
@@ -115,7 +116,7 @@ class TaskSet:
         self._group.cancel_scope.cancel()
         self._end_spare()
         with anyio.move_on_after(timeout, shield=True):
-            await self._changed.until(lambda: not self._count)
+            await self._none_left.until(lambda: not self._count)
         return not self._count
 
     def _end_spare(self) -> None:

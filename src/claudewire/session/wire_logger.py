@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..wire import Event
@@ -11,18 +12,20 @@ from ..wire import Event
 if TYPE_CHECKING:
     from ..errors import StreamRedactor
 
-__all__ = ["WireLogger"]
+__all__ = ["WireLogger", "is_wire_logged"]
 
 LINE = 10_000
 """How many characters of a line are logged: a line may hold a whole image."""
 
 log: logging.Logger = logging.getLogger("claudewire.wire")
 
+is_wire_logged: Callable[[], bool] = partial(log.isEnabledFor, logging.DEBUG)
+"""Whether a line is to be logged. Ask for each, so that the log can be turned on and off while a
+session runs."""
+
 
 class WireLogger:
     """Logs what goes over one link, at the level DEBUG.
-
-    The level is looked up for every line, so the log can be turned on and off while a session runs.
 
     Args:
         session: returns the name of the session, which stands before each line.
@@ -35,20 +38,17 @@ class WireLogger:
 
     def sent(self, data: bytes) -> None:
         """Log a line to the CLI."""
-        if log.isEnabledFor(logging.DEBUG):
-            self._write(">", data.decode("utf-8", "replace"))
+        self._write(">", data.decode("utf-8", "replace"))
 
     def received(self, events: Iterable[Event]) -> None:
         """Log the lines that events were made of."""
-        if log.isEnabledFor(logging.DEBUG):
-            for event in events:
-                self._write("<", event.line.decode("utf-8", "replace"))
+        for event in events:
+            self._write("<", event.line.decode("utf-8", "replace"))
 
     def heard(self, stderr: str) -> None:
         """Log what the CLI wrote to stderr."""
-        if log.isEnabledFor(logging.DEBUG):
-            for line in stderr.splitlines():
-                self._write("!", line)
+        for line in stderr.splitlines():
+            self._write("!", line)
 
     def _write(self, direction: str, line: str) -> None:
         from ..errors import Redactor, StreamRedactor
