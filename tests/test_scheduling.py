@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.helpers.scheduling import Scheduler
+from tests.helpers.scheduling import Scheduler, one_at_a_time
 
 
 class Worker:
@@ -80,3 +83,13 @@ def test_what_a_crashed_worker_has_not_done_is_given_to_the_others(
         other.done.append(other.given.pop(0))
         scheduler.mark_test_complete(other, other.done[-1])
     assert {*left} <= {*other.done}
+
+
+def test_one_process_at_a_time_is_in_a_folder(tmp_path: Path) -> None:
+    other = os.open(tmp_path, os.O_RDONLY)
+    try:
+        with one_at_a_time(tmp_path), pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.close(other)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped]
@@ -34,3 +39,14 @@ class Scheduler(LoadGroupScheduling):  # type: ignore[misc]
         if all(units[scope].values()):
             del units[scope]
         self._reschedule(node)
+
+
+@contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
+    """Wait until no other process is in this context, for the same folder."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)
