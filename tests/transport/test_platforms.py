@@ -181,6 +181,31 @@ def test_we_are_in_the_table() -> None:
     assert (us.parent, us.group, us.is_dead) == (os.getppid(), os.getpgid(0), False)
 
 
+def test_processes_that_are_older_than_this_one_are_read_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[int] = []
+
+    def info(pid: int) -> ProcessInfo:
+        read.append(pid)
+        return process_info(pid)
+
+    monkeypatch.setattr(module, "_elders", frozenset())
+    monkeypatch.setattr(module, "process_info", info)
+    first, read_first = process_table(), {*read}
+    read.clear()
+    second = process_table()
+    assert 1 in read_first
+    assert 1 not in {*first, *second, *read}
+    assert os.getpid() in {*first} & {*second} & {*read}
+
+
+def test_a_number_that_an_older_process_had_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_elders", frozenset({(os.getpid(), 2)}))
+    assert os.getpid() in process_table()
+    assert os.getpid() not in {pid for pid, _ in module._elders}
+
+
 def test_a_dead_one_is_told_from_one_that_runs() -> None:
     dead = subprocess.Popen(shell("exit"))
     wait_until_dead(dead.pid)
@@ -263,18 +288,22 @@ def test_a_table_is_shared_by_all_that_ask_at_the_same_time(
     monkeypatch.setattr(module, "process_table", read)
     monkeypatch.setattr(module, "time", clock)
     shared = SharedTable()
+    shared.get(since=0.0)
+    # Those who need a newer one wait a while, so that others can have the same.
+    assert shared.due_in(since=0.5) == 0.0
+    assert shared.due_in(since=1.5) == 3.0
+    shared.get(since=0.5)
+    assert shared.due_in(since=1.5) == 3.5  # the more there are, the longer
     for _ in range(100):
         shared.get(since=0.0)
     assert reads == [1.0]
-    # Those who need a newer one wait a while, so that others can have the same.
-    assert shared.due_in(since=0.5) == 0.0
-    assert shared.due_in(since=1.5) == 2.5
-    clock.now += 2.5
+    assert shared.due_in(since=1.5) == 20.0
+    clock.now += 20.0
     assert shared.due_in(since=1.5) == 0.0
-    for since in (1.5, 2.0, 3.5, 4.0):
+    for since in (1.5, 2.0, 3.5, 21.5):
         shared.get(since)
     shared.get()
-    assert reads == [1.0, 4.0, 4.5]
+    assert reads == [1.0, 21.5, 22.0]
 
 
 class Clock:

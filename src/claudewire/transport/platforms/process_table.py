@@ -14,7 +14,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from functools import cache
 from typing import NamedTuple
 
 __all__ = [
@@ -29,8 +29,11 @@ __all__ = [
 ]
 
 _PS_TIMEOUT = 5.0
-_REST = 5
-"""After the table was read, those who can wait do so for this many times as long as it took."""
+_NO_INODE = 1
+"""What the kernel says instead of the number of an inode that it does not have."""
+_REST, _LONGEST_REST = 5, 40
+"""After the table was read, those who can wait do so for this many times as long as it took; the
+longer, the more have used it."""
 
 
 class ProcessInfo(NamedTuple):
@@ -55,9 +58,10 @@ Table = Mapping[int, ProcessInfo]
 
 
 def process_table() -> Table:
-    """Return all processes by their ids; empty where that cannot be found out.
+    """Return the processes by their ids; empty where that cannot be found out.
 
-    It is made anew each time: an older one would lack processes that were started since.
+    Those that are older than this process may be left out. It is made anew each time: an older one
+    would lack processes that were started since.
     """
     lines = _from_proc() if has_proc() else _from_ps()
     return {process.pid: process for process in lines}
@@ -78,7 +82,8 @@ class SharedTable:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._table: Table = {}
-        self._begun = self._may_read = -math.inf
+        self._begun = self._ended = -math.inf
+        self._used = 0
 
     def get(self, since: float | None = None) -> Table:
         """Return the processes as they were at `since`, a monotonic time, or later; now if None."""
@@ -86,15 +91,16 @@ class SharedTable:
             begun = time.monotonic()
             if self._begun < (begun if since is None else since):
                 self._table, self._begun = process_table(), begun
-                now = time.monotonic()
-                self._may_read = now + _REST * (now - begun)
+                self._ended, self._used = time.monotonic(), 0
+            self._used += 1
             return self._table
 
     def due_in(self, since: float) -> float:
         """Say for how many seconds to wait for others, who need a table of `since` as well."""
         if self._begun >= since:
             return 0.0
-        return max(0.0, self._may_read - time.monotonic())
+        rest = min(_REST + self._used, _LONGEST_REST) * (self._ended - self._begun)
+        return max(0.0, self._ended + rest - time.monotonic())
 
 
 def descendants(root: int, table: Table) -> list[ProcessInfo]:
@@ -127,11 +133,38 @@ def _children_in(table: Table) -> dict[int, list[ProcessInfo]]:
     return children
 
 
+_elders: frozenset[tuple[int, int]] = frozenset()
+"""The processes that are older than this one: their ids, and the inodes of their folders.
+
+They cannot be what this process has started, nor can they join a group of that. On most systems
+nearly all processes are among them, so they are not read again and again. The kernel never gives
+the same inode to another process.
+"""
+
+
 def _from_proc() -> Iterator[ProcessInfo]:
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with suppress(OSError):  # it has exited in the meantime
-                yield process_info(int(name))
+    global _elders
+    elders, our_start = [], _our_start()
+    with os.scandir("/proc") as entries:
+        for entry in entries:
+            if not entry.name.isdigit():
+                continue
+            key = pid, inode = int(entry.name), entry.inode()
+            if key not in _elders:
+                try:
+                    process = process_info(pid)
+                except OSError:  # it has exited in the meantime
+                    continue
+                if inode == _NO_INODE or int(process.started) >= our_start:
+                    yield process
+                    continue
+            elders.append(key)
+    _elders = frozenset(elders)
+
+
+@cache
+def _our_start() -> int:
+    return int(process_info(os.getpid()).started)
 
 
 def process_info(pid: int) -> ProcessInfo:
