@@ -80,7 +80,7 @@ NOT_TO_OPEN = (
     "trio",
 )
 """What is not needed to open a session with a CLI, and is loaded when it is."""
-MODULES_TO_OPEN = 105
+MODULES_TO_OPEN = 103
 """How many modules of this package are. Each costs time when a program starts."""
 
 MAX_FILE_LINES = 800

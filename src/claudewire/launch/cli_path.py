@@ -130,10 +130,12 @@ class _Search:
         return self._command(found)
 
     def _expanded(self, name: str) -> Path:
-        home = self._home()
-        if name[0] == "~" and name[1:2] in ("", "/", os.sep) and home is not None:
-            return Path(f"{home}{name[1:]}").absolute()
         # Absolute, because the CLI may run in another directory than this process.
+        if name[0] != "~":
+            return Path(name).absolute()
+        home = self._home()
+        if name[1:2] in ("", "/", os.sep) and home is not None:
+            return Path(f"{home}{name[1:]}").absolute()
         return Path(name).expanduser().absolute()
 
     # --- where it may be -------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import warnings
 import weakref
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
@@ -236,7 +237,7 @@ def _find_or_name(options: Options, env: Mapping[str, str]) -> tuple[str, ...]:
 
 def _for_a_shell(command: Sequence[str], words: Sequence[str]) -> Sequence[str]:
     """Quote what ssh passes to a shell, as one string of all words that follow the host."""
-    if Path(command[0]).stem.lower() != "ssh":
+    if os.path.splitext(os.path.basename(command[0]))[0].lower() != "ssh":
         return words
     import shlex
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, overload
 
-from ..options import check_options
+from ..options import Options, check_options
 from .session import Session, check_tasks
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ..content import Prompt
     from ..launch import Connect
-    from ..options import Options, OptionsDict, OptionsWithoutOutput
+    from ..options import OptionsDict, OptionsWithoutOutput
     from ..transport import Transport
     from .reply import OutputT, Reply
     from .session import TasksAtEnd
@@ -62,7 +62,8 @@ def open(
     Raises:
         OptionsError: an option is not valid.
     """
-    return Session(check_options(options).replace(**changes), transport=transport)
+    given = Options(**changes) if options is None else check_options(options).replace(**changes)
+    return Session(given, transport=transport)
 
 
 @overload

@@ -35,13 +35,11 @@ from .blocks import (
     text_in,
     tool_use_id_of,
 )
+from .totals import SYNTHETIC
 
-__all__ = ["SYNTHETIC", "Assembler"]
+__all__ = ["Assembler"]
 
 Changed = Sequence[LiveBlock]
-
-SYNTHETIC = "<synthetic>"
-"""The model that the CLI names for messages it writes itself, which cost nothing."""
 
 
 class _MessageBlocks:

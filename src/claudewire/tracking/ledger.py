@@ -37,9 +37,8 @@ from ..wire import (
     Usage,
     UserMessage,
 )
-from .assembler import SYNTHETIC
 from .quota import ContextWindow, RateLimit, Retry
-from .totals import NOTHING, Price, PriceTable, Totals
+from .totals import NOTHING, SYNTHETIC, Price, PriceTable, Totals
 
 __all__ = ["Ledger", "UsageTracker"]
 

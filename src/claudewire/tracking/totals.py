@@ -11,9 +11,12 @@ from msgspec.structs import replace
 from ..errors import OptionsError
 from ..wire import ModelUsage, Usage
 
-__all__ = ["NOTHING", "Price", "PriceTable", "Totals", "check_amount"]
+__all__ = ["NOTHING", "SYNTHETIC", "Price", "PriceTable", "Totals", "check_amount"]
 
 MILLION = 1_000_000
+
+SYNTHETIC = "<synthetic>"
+"""The model that the CLI names for messages it writes itself, which cost nothing."""
 
 
 class Totals(Struct, frozen=True, gc=False):

@@ -295,6 +295,9 @@ class PipeWriter:
 
     async def send_eof(self) -> None:
         """Close it, after all that was begun is written."""
+        if not (self._rest or self._senders):
+            self.close()
+            return
         async with self._one_at_a_time:
             with suppress(TransportClosed):
                 await self._flush()

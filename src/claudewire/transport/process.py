@@ -28,7 +28,6 @@ from ..concurrency import Flag, in_trio
 from ..errors import Cause, CLIError, Evidence
 from .pipes import PipeReader, PipeWriter, Readiness
 from .platforms import Child, start
-from .spawn_errors import explained
 
 __all__ = ["Configurable", "Launch", "ProcessTransport", "check_platform", "spawn"]
 
@@ -113,6 +112,8 @@ async def spawn(
         # runs without an owner.
         child = start(launch.argv, env=launch.env, cwd=launch.cwd, user=user)
     except (OSError, ValueError, LookupError) as error:
+        from .spawn_errors import explained
+
         cleanup()
         raise explained(error, launch.argv, launch.env, launch.cwd) from error
     except BaseException:
@@ -345,18 +346,16 @@ class ProcessTransport:
         """End all that it has started; say whether that was seen."""
         self._child.kill_group()
         self._child.release()
-        with anyio.move_on_after(self._kill_after):
-            await self._end_descendants()
-            return True
-        return False
-
-    async def _end_descendants(self) -> None:
         since, pause = time.monotonic(), _SHORTEST_PAUSE
-        await _pause(self._child.look_in(since))
+        deadline = since + self._kill_after
+        await _pause(min(self._child.look_in(since), self._kill_after))
         while self._child.is_left(since):
+            if time.monotonic() >= deadline:
+                return False
             self._child.kill()
             await anyio.sleep(pause)
             since, pause = time.monotonic(), min(2 * pause, _LONGEST_PAUSE)
+        return True
 
     def _not_killed(self) -> CLIError:
         message = f"Process {self.pid}, or a process that it has started, cannot be killed"
