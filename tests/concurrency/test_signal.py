@@ -56,3 +56,40 @@ async def test_a_task_that_is_cancelled_while_it_waits_for_a_signal_leaves_the_o
             await signal.wait()
             woken.append("again")
     assert woken == ["third"]
+
+
+@pytest.mark.anyio
+async def test_a_wait_with_a_limit_says_whether_it_has_come_true() -> None:
+    signal, values = Signal(), [1]
+    with anyio.fail_after(SOON):
+        assert await signal.until(lambda: True, 0)
+        assert not await signal.until(lambda: False, 0)
+        assert not await signal.until(lambda: False, 0.001)
+        async with anyio.create_task_group() as tasks:
+
+            async def change() -> None:
+                await anyio.wait_all_tasks_blocked()
+                signal.notify()  # nothing has changed
+                await anyio.wait_all_tasks_blocked()
+                values.clear()
+                signal.notify()
+
+            tasks.start_soon(change)
+            assert await signal.until(lambda: not values, SOON)
+        assert not await Flag().wait(0)
+
+
+@pytest.mark.anyio
+async def test_a_wait_with_a_limit_can_be_cancelled() -> None:
+    signal, came_back = Signal(), []
+
+    async def wait() -> None:
+        await signal.until(lambda: False, SOON)
+        came_back.append(True)
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+    assert came_back == []

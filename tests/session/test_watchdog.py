@@ -488,6 +488,24 @@ def test_it_starts_another_cli_if_told_to(real_clock: Clock) -> None:
     real_clock.run(test)
 
 
+def test_a_cli_that_was_replaced_is_no_longer_watched(real_clock: Clock) -> None:
+    async def connect(launch: Launch) -> Transport:
+        return SimulatedCLI(echo)
+
+    async def test() -> None:
+        async with Session(options(cli=SOME_CLI, patience=LIMITS), transport=connect) as session:
+            before = session._core.watchdog
+            await session.restart()
+            after = session._core.watchdog
+            assert before is not None
+            assert after is not None
+            assert [before._is_stopped, after._is_stopped] == [True, False]
+            assert before._alarm._at == math.inf
+        assert after._is_stopped
+
+    real_clock.run(test)
+
+
 @pytest.mark.parametrize("kind", [OSError, SystemExit])
 def test_a_restart_that_fails_is_logged(
     kind: type[BaseException], real_clock: Clock, caplog: pytest.LogCaptureFixture

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._package import lazy_exports
+from .alarm import Alarm
 from .cross_thread import Latch, Mailbox, MailboxClosed, RunSoon, run_soon
 from .detached import (
     DetachedCall,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from .spare import SpareTask
 
 __all__ = [
+    "Alarm",
     "DetachedCall",
     "Flag",
     "FunctionCancelled",

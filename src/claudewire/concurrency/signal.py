@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from .detached import in_trio
 
 if TYPE_CHECKING:
@@ -35,10 +37,40 @@ class Signal:
             self._event = sys.modules["trio"].Event() if in_trio() else _Waiters()
         await self._event.wait()
 
-    async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until a condition is true; whatever changes it has to notify."""
+    async def until(self, condition: Callable[[], bool], within: float | None = None) -> bool:
+        """Wait until a condition is true; whatever changes it has to notify.
+
+        Args:
+            condition: what is waited for.
+            within: how many seconds to wait at most; None to wait for as long as it takes.
+
+        Returns:
+            whether it is true.
+        """
+        if within is not None and not condition():
+            await self._until(condition, within)
+            return condition()
         while not condition():
             await self.wait()
+        return True
+
+    async def _until(self, condition: Callable[[], bool], within: float) -> None:
+        if in_trio():
+            with anyio.move_on_after(within):
+                await self.until(condition)
+            return
+        # Not with a cancel scope, which takes six times as long.
+        over: list[bool] = []
+
+        def end() -> None:
+            over.append(True)
+            self.notify()
+
+        timer = sys.modules["asyncio"].get_running_loop().call_later(within, end)
+        try:
+            await self.until(lambda: bool(over) or condition())
+        finally:
+            timer.cancel()
 
 
 class _Waiters:
@@ -81,6 +113,6 @@ class Flag:
         """Whether it was set."""
         return self._is_set
 
-    async def wait(self) -> None:
-        """Wait until it is set."""
-        await self._signal.until(self.is_set)
+    async def wait(self, within: float | None = None) -> bool:
+        """Wait until it is set, for so many seconds at most; return whether it is."""
+        return await self._signal.until(self.is_set, within)

@@ -97,7 +97,7 @@ TURN_OVER = "the turn was over before a decision was made"
 TURN_FOLLOWS_WITHIN: float = 1.0
 """Seconds. The end of a task sets off a turn; measured, the CLI is idle for 0.1 s in between."""
 
-_DEAD = frozenset({SessionState.CLOSED, SessionState.FAILED})
+_DEAD = (SessionState.CLOSED, SessionState.FAILED)
 
 
 class Core:
@@ -196,8 +196,11 @@ class Core:
             except Exception as error:  # a field of the message may be anything
                 self.conversation.drop(turn, _unsendable(error))
         self.budget.count(self.ledger, len(self.conversation.sent))
-        self.go(SessionState.BUSY if self.conversation.is_busy else SessionState.READY)
-        self.notify()
+        state = SessionState.BUSY if self.conversation.is_busy else SessionState.READY
+        if state is self.state:
+            self.notify()
+        else:
+            self.go(state)
 
     @contextmanager
     def holding_back(self) -> Iterator[None]:
@@ -390,10 +393,11 @@ class Core:
             had_tasks = any(it.reported and it.background is not False for it in self.tasks)
             if not (with_tasks and had_tasks):
                 return
-            with anyio.move_on_after(TURN_FOLLOWS_WITHIN):
-                await self.changed.until(lambda: self.is_dead or not is_idle())
-                continue
-            return
+            more = await self.changed.until(
+                lambda: self.is_dead or not is_idle(), TURN_FOLLOWS_WITHIN
+            )
+            if not more:
+                return
 
     # --- called by the link ----------------------------------------------------------------------
 
@@ -637,6 +641,8 @@ class Core:
 
     def ended(self) -> None:
         """Find out what the end of the link means: a restart, a close, or a failure."""
+        if self.watchdog is not None:
+            self.watchdog.stop()
         try:
             self._wind_up()
         except BaseException as error:  # whatever it was, no call may go on waiting

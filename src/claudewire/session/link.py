@@ -120,7 +120,7 @@ class _PendingRequest:
     __slots__ = ("answer", "settled")
 
     def __init__(self) -> None:
-        self.settled: anyio.Event = anyio.Event()
+        self.settled: Flag = Flag()
         self.answer: Answer | Failure | None = None
 
     def settle(self, answer: Answer | Failure | None) -> None:
@@ -272,15 +272,13 @@ class Link:
         try:
             self.post(request)
             self._owner.asked()
-            with anyio.fail_after(timeout):
-                await pending.settled.wait()
-        except TimeoutError:
-            raise RequestTimeout(
-                f"The CLI did not answer {name!r} within {timeout:g} s",
-                request=name,
-                evidence=self.evidence(),
-                advice=WITHDRAWN if self.may_withdraw else NOT_WITHDRAWN,
-            ) from None
+            if not await pending.settled.wait(timeout):
+                raise RequestTimeout(
+                    f"The CLI did not answer {name!r} within {timeout:g} s",
+                    request=name,
+                    evidence=self.evidence(),
+                    advice=WITHDRAWN if self.may_withdraw else NOT_WITHDRAWN,
+                )
         finally:
             del self._pending[request.id]
             if request.id in self.connection.asked:
@@ -408,16 +406,14 @@ class Link:
         """End the process step by step, each within a bound."""
         if self.is_closing and not self._output_ended:
             await self._end_input()
-        with anyio.move_on_after(self._timeouts.exit):
-            await self._progress.until(lambda: self._exited or self._hurry)
+        await self._progress.until(lambda: self._exited or self._hurry, self._timeouts.exit)
         if not self._exited and not self._hurry:
             log.warning("The CLI did not exit by itself within %g s", self._timeouts.exit)
             self.did_not_exit = not self.is_closing
         if self._exited:  # a child of the CLI may hold its output open
             await self._drain(self._timeouts.drain)
         await self._aclose()
-        with anyio.move_on_after(self._timeouts.drain):
-            await self._progress.until(lambda: self._exited)
+        await self._progress.until(lambda: self._exited, self._timeouts.drain)
         await self._read_the_rest()
 
     async def _read_the_rest(self) -> None:
@@ -428,8 +424,7 @@ class Link:
             await self._drain(REST_FOLLOWS_WITHIN)
 
     async def _drain(self, seconds: float) -> None:
-        with anyio.move_on_after(seconds):
-            await self._progress.until(lambda: self._output_ended)
+        await self._progress.until(lambda: self._output_ended, seconds)
 
     async def _end_input(self) -> None:
         """Refuse the open requests of the CLI and end our stream."""

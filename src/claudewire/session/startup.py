@@ -172,7 +172,7 @@ async def _open_link(
             from .watchdog import Watchdog
 
             core.watchdog = Watchdog(core, options.patience)
-            link.start_soon(core.watchdog.run)
+            core.watchdog.start(link)
         core.attach(link)
     if core.link is None:
         raise SessionClosed("The session was closed while the CLI was being started")

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ..concurrency import Signal, clock, ends_the_caller, run_detached
+from ..concurrency import Alarm, clock, ends_the_caller, run_detached
 from ..errors import Evidence, SessionClosed, TurnStalled
 from ..options import Patience, WaitingFor
 from ..wire import (
@@ -38,6 +39,7 @@ from .queue import EMPTY
 
 if TYPE_CHECKING:
     from .core import Core
+    from .link import Link
 
 __all__ = ["Stall", "Waiting", "Watchdog"]
 
@@ -84,12 +86,13 @@ class Watchdog:
         self._since = -math.inf
         self._what = WaitingFor.NOTHING
         self._limit = math.inf
-        self._shortest = min(map(patience.limit, WaitingFor))
+        self._limits = _limits_of(patience)
+        self._shortest = min(self._limits.values())
         self._started = -math.inf
         self._now = clock()
         self._warned = self._is_stopped = False
         self._wakes_at = -math.inf
-        self._sooner = Signal()
+        self._alarm = Alarm(self._wake)
 
     # --- what is going on ------------------------------------------------------------------------
 
@@ -150,7 +153,7 @@ class Watchdog:
         if not self._core.is_dead:
             self._look()
             if self._due() < self._wakes_at:
-                self._sooner.notify()
+                self._wake()
 
     def start_again(self) -> None:
         """Start the clock again. What the session waits for now is found out when that matters.
@@ -159,14 +162,14 @@ class Watchdog:
         """
         self._started = self._now()
         if self._wakes_at == math.inf:
-            self._sooner.notify()
+            self._wake()
 
     def _look(self) -> None:
         """Find out what the session waits for; a change, or any output, starts the clock again."""
         what, heard = self._waits_for(), max(self._heard(), self._started)
         if what is not self._what:
             self._what = what
-            self._limit = self._patience.limit(what)
+            self._limit = self._limits[what]
             self._since = heard if self._started == heard else self._now()
             self._warned = False
         elif heard > self._since:
@@ -207,21 +210,28 @@ class Watchdog:
     def stop(self) -> None:
         """Watch no longer: the session is being closed, which has its own time limits."""
         self._is_stopped = True
-        self._sooner.notify()
+        self._alarm.stop()
 
-    async def run(self) -> None:
-        """Look whenever a limit may be exceeded."""
-        while not (self._is_stopped or self._core.is_dead):
-            self._look()
-            due, now = self._due(), self._now()
-            # Meanwhile it may begin to wait for what has a shorter limit.
-            self._wakes_at = min(due, now + self._shortest) if due < math.inf else math.inf
-            seconds = self._wakes_at - now
-            if due <= now:
-                await self._bark()
-                continue
-            with anyio.move_on_after(None if math.isinf(seconds) else seconds):
-                await self._sooner.wait()
+    def start(self, link: Link) -> None:
+        """Begin to watch; what takes time is done beside the reader of the link."""
+        self._link = link
+        if self._alarm.needs_task:
+            link.start_soon(self._alarm.run)
+        self._wake()
+
+    def _wake(self) -> None:
+        """Do something if a limit is exceeded; or else wake up again when one may be."""
+        if self._is_stopped or self._core.is_dead:
+            return
+        self._look()
+        due, now = self._due(), self._now()
+        if due <= now:
+            self._wakes_at = -math.inf  # not before that is done
+            self._link.start_soon(self._bark)
+            return
+        # Meanwhile it may begin to wait for what has a shorter limit.
+        self._wakes_at = min(due, now + self._shortest) if due < math.inf else math.inf
+        self._alarm.set(self._wakes_at)
 
     def _due(self) -> float:
         limit = self._limit
@@ -239,6 +249,7 @@ class Watchdog:
             self._warn()
         elif self._patience.action != "warn":
             await self._act()
+        self._wake()
 
     def _warn(self) -> None:
         assert self._core.link is not None
@@ -265,7 +276,7 @@ class Watchdog:
         if turn is None:
             return
         turn._fail_at_end(error)
-        may_take = max(self._patience.limit(what), MAY_STOP)
+        may_take = max(self._limits[what], MAY_STOP)
         seconds = min(self._core.options.timeouts.interrupt, may_take)
         if not await self._core.stop_turn(turn, seconds):
             error.message = f"{_silence(what, since)}, and the CLI did not stop when it was told to"
@@ -280,6 +291,11 @@ class Watchdog:
             if ends_the_caller(error):
                 raise
             log.exception("The session could not be restarted")
+
+
+@lru_cache  # most sessions have the same
+def _limits_of(patience: Patience) -> Mapping[WaitingFor, float]:
+    return {what: patience.limit(what) for what in WaitingFor}
 
 
 _FOR_A_PERSON = frozenset({CanUseTool, Elicitation, RequestUserDialog})
