@@ -11,6 +11,7 @@ nothing, or leaves out what it broke off.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
@@ -120,10 +121,11 @@ class Ledger:
         self._prices = PriceTable(prices)
         self._settled = _Settled()
         self._live = _Live()
-        self._agents: dict[str, Totals] = {}
-        self._calls: dict[str, _Call] = {}
+        # The first of an ordinary dictionary is found by a search, past all that were deleted.
+        self._agents: OrderedDict[str, Totals] = OrderedDict()
+        self._calls: OrderedDict[str, _Call] = OrderedDict()
         self._streaming: dict[str | None, str] = {}
-        self._speaks_last: dict[str, bool] = {}
+        self._speaks_last: OrderedDict[str, bool] = OrderedDict()
         self._main_model: str = ""
         self._reports = _Reports()
         self._windows: dict[str, int] = {}
@@ -235,13 +237,13 @@ class UsageTracker(Ledger):
             self._count(id, None, agent, event.usage, turn)
 
     def _assistant(self, message: AssistantMessage, turn: Turn) -> None:
-        agent = message.parent_tool_use_id
+        agent, said = message.parent_tool_use_id, message.message
         self._clear_retry(agent)
         if message.context_usage is not None:
             self.note_context(message.context_usage)
-        id = message.message_id or message.uuid
-        if id is not None and message.model != SYNTHETIC:
-            self._count(id, message.model, agent, message.usage, turn)
+        id = said.id or message.uuid
+        if id is not None and said.model != SYNTHETIC:
+            self._count(id, said.model, agent, said.usage, turn)
         if agent is not None:
             calls = any(type(block) is ToolUseBlock for block in message.content)
             _keep(self._speaks_last, agent, not calls)
@@ -459,10 +461,10 @@ def _add(sums: dict[Any, Totals], key: Hashable, used: Totals) -> None:
     sums[key] = sums.get(key, NOTHING) + used
 
 
-def _keep(book: dict[str, Any], key: str, value: Any) -> None:
+def _keep(book: OrderedDict[str, Any], key: str, value: Any) -> None:
     book[key] = value
     if len(book) > KEPT:
-        del book[next(iter(book))]
+        book.popitem(last=False)
 
 
 _HANDLERS: dict[type[Message], Callable[[UsageTracker, Any, Turn], None]] = {
