@@ -123,6 +123,8 @@ def test_what_just_goes_on_is_added_at_once() -> None:
     books = Books(narrates=False)
     said = [saying.delta(), saying.text(user_message_uuid=PROMPT.uuid), saying.tool_result()]
     assert books.conversation.add(said) == [(1, said[1]), (2, said[2])]
+    of_subagent = saying.delta(parent_tool_use_id="toolu_1")
+    assert books.conversation.add([saying.delta(), of_subagent]) == [(1, of_subagent)]
     assert books.conversation.add([saying.delta(user_message_uuid=OTHER.uuid)]) is None
     assert books.conversation.add([saying.text(user_message_uuid=OTHER.uuid)]) is None
     assert books.conversation.add([saying.tool_result(is_replay=True)]) is None

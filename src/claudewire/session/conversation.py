@@ -225,7 +225,8 @@ class Conversation:
         """Add events to the running turn, if all are output that belongs to it and ends none.
 
         Returns:
-            what is more than a piece of text, with its index; None if nothing was added.
+            all but pieces of text of the main conversation, with their index; None if nothing was
+            added.
         """
         turn = self.current
         if turn is None or self.ending is not None or self._is_uncertain():
@@ -236,9 +237,11 @@ class Conversation:
             for index, it in enumerate(output)
             if type(it) is not StreamEvent
             or type(it.event) is not ContentBlockDelta
-            or it.user_message_uuid not in names
+            or it.parent_tool_use_id is not None
+            or (it.user_message_uuid is not None and it.user_message_uuid not in names)
         ]
-        if not all(self._goes_on_with(message, names) for _, message in notable):
+        ends_turn = self._rules().ends_turn
+        if not all(_goes_on_with(message, names, ends_turn) for _, message in notable):
             return None
         self.spoken += len(output)
         turn._push_all(output, notable)
@@ -247,16 +250,6 @@ class Conversation:
     def _is_uncertain(self) -> bool:
         """Whether what the CLI says may belong to no turn, or begin one."""
         return self._result_is_missing or self._is_aside or self._is_idle
-
-    def _goes_on_with(self, message: Message, names: set[str | None]) -> bool:
-        """Whether this is output, and the running turn just goes on with it."""
-        if type(message) is UserMessage:
-            return not message.is_replay
-        if type(message) is AssistantMessage:
-            return message.user_message_uuid in names and not self._rules().ends_turn(message)
-        if type(message) is StreamEvent:
-            return message.user_message_uuid in names
-        return type(message) is ToolProgressMessage
 
     def route(self, message: Message) -> AnyTurn | None:
         """Add a message to the turn that it belongs to, if any."""
@@ -599,6 +592,19 @@ class Conversation:
         else:
             self.answered = [turn]
             self._finish(turn, outcome, merged=False)
+
+
+def _goes_on_with(
+    message: Message, names: set[str | None], ends_turn: Callable[[Message], bool]
+) -> bool:
+    """Whether this is output, and the running turn, which has these names, just goes on with it."""
+    if type(message) is UserMessage:
+        return not message.is_replay
+    if type(message) is AssistantMessage:
+        return message.user_message_uuid in names and not ends_turn(message)
+    if type(message) is StreamEvent:
+        return message.user_message_uuid in names
+    return type(message) is ToolProgressMessage
 
 
 def _prompts_of(result: ResultMessage) -> set[str]:

@@ -6,7 +6,7 @@ each event, and by the methods of the session. Whatever waits, waits for `change
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -407,13 +407,10 @@ class Core:
         notable = None if is_watched else self.conversation.add(events)
         if notable is None:
             return False
-        turn = self.conversation.current
-        for _, message in notable:
-            self._count(message, turn)
-            if self.watchdog is not None:
-                self.watchdog.note(message)
+        messages = [message for _, message in notable]
+        self._count(messages, self.conversation.current)
         if self.watchdog is not None:
-            self.watchdog.note(events[-1])
+            self.watchdog.note_all([*messages, events[-1]])
         self._look_around()
         return True
 
@@ -441,20 +438,22 @@ class Core:
         conversation = self.conversation
         if turn is None and not (conversation.answered or conversation.has_put_aside(message)):
             self._add_notice(message)
-        self._count(message, turn)
+        self._count((message,), turn)
         self._look_around()
 
-    def _count(self, message: Message, turn: AnyTurn | None) -> None:
-        """Note what else a message says."""
-        if type(message) is not ResultMessage:
-            self.ledger.note(message, turn and turn.key)
-            if self.budget.budgets:
-                self._check_budget(turn)
-        if self.tasks.note(message):
-            self.notify()
-        react = _REACTIONS.get(type(message))
-        if react is not None:
-            react(self, message)
+    def _count(self, messages: Sequence[Message], turn: AnyTurn | None) -> None:
+        """Note what else messages of one turn say."""
+        key = turn and turn.key
+        for message in messages:
+            if type(message) is not ResultMessage:
+                self.ledger.note(message, key)
+                if self.budget.budgets:
+                    self._check_budget(turn)
+            if self.tasks.note(message):
+                self.notify()
+            react = _REACTIONS.get(type(message))
+            if react is not None:
+                react(self, message)
 
     def _look_around(self) -> None:
         """Find out whether a turn may end, and whether the session is busy."""

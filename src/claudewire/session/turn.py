@@ -16,7 +16,6 @@ from collections.abc import (
     Callable,
     Coroutine,
     Generator,
-    Iterable,
     Sequence,
 )
 from enum import StrEnum
@@ -247,10 +246,9 @@ class _History:
         self.tidy_up()
         return self._settled + self._recent
 
-    def add(self, messages: Sequence[Message], notable: Iterable[tuple[int, Message]]) -> None:
-        """Add messages; `notable` has those that begin or complete one, with their index."""
+    def add(self, messages: Sequence[Message], notable: Sequence[tuple[int, Message]]) -> None:
+        """Add messages; `notable` has all but pieces of text of the main conversation."""
         first = len(self._recent)
-        self._recent += messages
         for index, message in notable:
             if isinstance(message, StreamEvent):
                 self._note_piece(message, first + index)
@@ -258,6 +256,13 @@ class _History:
                 agent = message.parent_tool_use_id
                 if agent not in self._started:  # nothing else will say that it is complete
                     self._complete[agent] = first + index
+        complete = self._complete.get(None, -1) - first + 1
+        if complete > 0 and len(self._complete) == 1:  # as long as there are no subagents
+            # Most messages are pieces that are needed no longer when they are added.
+            others = [it for index, it in notable if index < complete]
+            messages = [*others, *messages[complete:]]
+            self._complete[None] = first + len(others) - 1
+        self._recent += messages
         if len(self._recent) > self._most:
             self.tidy_up()
 
@@ -283,19 +288,11 @@ class _History:
         self._most = len(self._recent) + max(len(self._recent), PIECES)
 
     def _needed(self, end: int) -> list[Message]:
-        complete = self._complete
-        if len(complete) == 1:  # as long as there are no subagents, and half the time
-            (agent,) = complete
-            return [
-                message
-                for message in self._recent[:end]
-                if type(message) is not StreamEvent or message.parent_tool_use_id != agent
-            ]
         return [
             message
             for index, message in enumerate(self._recent[:end])
             if type(message) is not StreamEvent
-            or complete.get(message.parent_tool_use_id, -1) < index
+            or self._complete.get(message.parent_tool_use_id, -1) < index
         ]
 
 
@@ -548,7 +545,7 @@ class Turn(Generic[OutputT]):
             reading.put(message)
 
     def _push_all(self, messages: list[Message], notable: list[tuple[int, Message]]) -> None:
-        """Add messages; `notable` has what is more than a piece of text, with its index."""
+        """Add messages; `notable` is what `Conversation.add` returns."""
         if self._readings or self._unread.may_drop:
             for message in messages:
                 self._push(message)

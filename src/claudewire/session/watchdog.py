@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -102,6 +102,16 @@ class Watchdog:
         if update is not None and update(self, event):
             self.start_again()
 
+    def note_all(self, events: Iterable[Event]) -> None:
+        """Note events that have arrived together; the clock is read once."""
+        is_news = False
+        for event in events:
+            update = _UPDATES.get(type(event))
+            if update is not None and update(self, event):
+                is_news = True
+        if is_news:
+            self.start_again()
+
     # Each of these says whether something has changed.
 
     def _note_piece(self, piece: StreamEvent) -> bool:
@@ -109,10 +119,12 @@ class Watchdog:
         return not spoke
 
     def _note_assistant(self, message: AssistantMessage) -> bool:
-        before = (self._spoke, len(self._tools))
-        self._spoke = True
-        self._tools.update([it.id for it in message.content if type(it) is ToolUseBlock])
-        return before != (True, len(self._tools))
+        is_news, self._spoke = not self._spoke, True
+        for block in message.content:
+            if type(block) is ToolUseBlock and block.id not in self._tools:
+                self._tools.add(block.id)
+                is_news = True
+        return is_news
 
     def _note_user(self, message: UserMessage) -> bool:
         content = message.content
