@@ -20,7 +20,7 @@ from hypothesis import is_hypothesis_test, settings
 from tests.helpers.cancellation import open_files
 from tests.helpers.processes import PATIENCE
 from tests.helpers.real_clis import MIDDLE
-from tests.helpers.scheduling import Scheduler, one_at_a_time
+from tests.helpers.scheduling import Scheduler, one_first
 from tests.helpers.skips import CAGED, SkipCheck
 
 from claudewire.transport.platforms import child
@@ -160,12 +160,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Let the garbage collector leave alone what is collected: it is looked at again and again.
 
-    In a run of all tests, one worker collects after the other. The first compiles what nobody has
-    compiled yet, which takes longer than all else, and the others find it done.
+    In a run of all tests, one worker collects before the others. It compiles what nobody has
+    compiled yet, which takes longer than all else, and they find it done.
     """
     gc.disable()
     try:
-        with one_at_a_time(HERE) if session.config.getoption("measure_some") else nullcontext():
+        with one_first(HERE) if session.config.getoption("measure_some") else nullcontext():
             return (yield)
     finally:
         gc.collect()

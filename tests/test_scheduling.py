@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.helpers.scheduling import Scheduler, one_at_a_time
+from tests.helpers.scheduling import Scheduler, one_first
 
 
 class Worker:
@@ -85,11 +85,13 @@ def test_what_a_crashed_worker_has_not_done_is_given_to_the_others(
     assert {*left} <= {*other.done}
 
 
-def test_one_process_at_a_time_is_in_a_folder(tmp_path: Path) -> None:
+def test_one_worker_comes_first_and_all_others_at_the_same_time(tmp_path: Path) -> None:
     other = os.open(tmp_path, os.O_RDONLY)
     try:
-        with one_at_a_time(tmp_path), pytest.raises(BlockingIOError):
-            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with one_first(tmp_path), pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with one_first(tmp_path), one_first(tmp_path):  # neither waits
+            pass
     finally:
         os.close(other)

@@ -42,11 +42,14 @@ class Scheduler(LoadGroupScheduling):  # type: ignore[misc]
 
 
 @contextmanager
-def one_at_a_time(folder: Path) -> Iterator[None]:
-    """Wait until no other process is in this context, for the same folder."""
+def one_first(folder: Path) -> Iterator[None]:
+    """Let the first process be alone in this context; those that come meanwhile wait for it."""
     opened = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(opened, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(opened, fcntl.LOCK_SH)
         yield
     finally:
         os.close(opened)
