@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
+from typing import Any
+
 import anyio
 import pytest
 
@@ -93,3 +97,26 @@ async def test_a_wait_with_a_limit_can_be_cancelled() -> None:
             await anyio.wait_all_tasks_blocked()
             tasks.cancel_scope.cancel()
     assert came_back == []
+
+
+class FiniteLoop(asyncio.SelectorEventLoop):
+    """Refuses a timer that never ends, as the event loop uvloop does."""
+
+    def call_later(self, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+        assert math.isfinite(args[0])
+        return super().call_later(*args, **kwargs)
+
+
+def test_a_limit_without_an_end_needs_no_timer() -> None:
+    signal, values = Signal(), [1]
+
+    def change() -> None:
+        values.clear()
+        signal.notify()
+
+    async def wait() -> bool:
+        asyncio.get_running_loop().call_soon(change)
+        return await signal.until(lambda: not values, math.inf)
+
+    with asyncio.Runner(loop_factory=FiniteLoop) as runner:
+        assert runner.run(wait())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,7 @@ class Signal:
         Returns:
             whether it is true.
         """
-        if within is not None and not condition():
+        if within is not None and within < math.inf and not condition():
             await self._until(condition, within)
             return condition()
         while not condition():
