@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from typing import Any
+from collections.abc import Callable
+from contextvars import Context
+from typing import TypeVarTuple, Unpack
 
 import anyio
 import pytest
@@ -12,6 +14,8 @@ import pytest
 from claudewire.concurrency import Flag, Signal
 
 SOON = 10
+
+Ts = TypeVarTuple("Ts")
 
 
 @pytest.mark.anyio
@@ -102,9 +106,15 @@ async def test_a_wait_with_a_limit_can_be_cancelled() -> None:
 class FiniteLoop(asyncio.SelectorEventLoop):
     """Refuses a timer that never ends, as the event loop uvloop does."""
 
-    def call_later(self, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
-        assert math.isfinite(args[0])
-        return super().call_later(*args, **kwargs)
+    def call_later(
+        self,
+        delay: float,
+        callback: Callable[[Unpack[Ts]], object],
+        *args: Unpack[Ts],
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        assert math.isfinite(delay)
+        return super().call_later(delay, callback, *args, context=context)
 
 
 def test_a_limit_without_an_end_needs_no_timer() -> None:
