@@ -110,7 +110,7 @@ class FiniteLoop(asyncio.SelectorEventLoop):
         self,
         delay: float,
         callback: Callable[[Unpack[Ts]], object],
-        *args: Unpack[Ts],
+        *args: *Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         assert math.isfinite(delay)
