@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -10,8 +11,6 @@ import anyio
 import pytest
 
 from claudewire.concurrency import Alarm, Signal
-
-pytestmark = pytest.mark.anyio
 
 SOON = 10
 
@@ -28,6 +27,7 @@ async def running(ring: Callable[[], None]) -> AsyncIterator[Alarm]:
             tasks.cancel_scope.cancel()
 
 
+@pytest.mark.anyio
 async def test_an_alarm_rings_once_for_each_time() -> None:
     rang, signal = [], Signal()
 
@@ -43,6 +43,7 @@ async def test_an_alarm_rings_once_for_each_time() -> None:
         assert not await signal.until(lambda: len(rang) > 2, 0.005)
 
 
+@pytest.mark.anyio
 async def test_the_last_time_that_is_set_counts() -> None:
     rang, signal = [], Signal()
 
@@ -61,3 +62,19 @@ async def test_the_last_time_that_is_set_counts() -> None:
         alarm.set(anyio.current_time())
         alarm.stop()
         assert not await signal.until(lambda: len(rang) > 1, 0.005)
+
+
+def test_what_it_calls_can_use_anyio_also_where_a_program_does_not() -> None:
+    rang, ended = [], Signal()
+
+    def ring() -> None:
+        rang.append(type(anyio.CancelScope()).__module__)
+        ended.notify()
+
+    async def main() -> None:
+        alarm = Alarm(ring)
+        alarm.set(asyncio.get_running_loop().time())
+        await ended.until(lambda: bool(rang), SOON)
+
+    asyncio.run(main())  # and not with anyio, which remembers that it runs on asyncio
+    assert rang == ["anyio._backends._asyncio"]

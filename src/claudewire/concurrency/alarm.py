@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -48,7 +49,15 @@ class Alarm:
             self._timer.cancel()
             self._timer = None
         if self._loop is not None and at < math.inf:
-            self._timer = self._loop.call_at(at, self._ring)
+            self._timer = self._loop.call_at(at, self._ring_in_asyncio)
+
+    def _ring_in_asyncio(self) -> None:
+        library: Any = getattr(sys.modules.get("sniffio"), "thread_local", SimpleNamespace())
+        library.name = "asyncio"  # anyio finds it out by itself only in a task
+        try:
+            self._ring()
+        finally:
+            library.name = None
 
     def stop(self) -> None:
         """Do not ring, unless another time is set."""
