@@ -291,19 +291,19 @@ def test_a_table_is_shared_by_all_that_ask_at_the_same_time(
     shared.get(since=0.0)
     # Those who need a newer one wait a while, so that others can have the same.
     assert shared.due_in(since=0.5) == 0.0
-    assert shared.due_in(since=1.5) == 3.0
+    assert shared.due_in(since=1.5) == 5.5
     shared.get(since=0.5)
-    assert shared.due_in(since=1.5) == 3.5  # the more there are, the longer
+    assert shared.due_in(since=1.5) == 6.0  # the more there are, the longer
     for _ in range(100):
         shared.get(since=0.0)
     assert reads == [1.0]
-    assert shared.due_in(since=1.5) == 20.0
-    clock.now += 20.0
+    assert shared.due_in(since=1.5) == 30.0
+    clock.now += 30.0
     assert shared.due_in(since=1.5) == 0.0
-    for since in (1.5, 2.0, 3.5, 21.5):
+    for since in (1.5, 2.0, 3.5, 31.5):
         shared.get(since)
     shared.get()
-    assert reads == [1.0, 21.5, 22.0]
+    assert reads == [1.0, 31.5, 32.0]
 
 
 class Clock:

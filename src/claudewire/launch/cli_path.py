@@ -171,9 +171,10 @@ class _Search:
     # --- how it is run ---------------------------------------------------------------------------
 
     def _command(self, path: Path) -> tuple[str, ...]:
+        """Return how to run a file."""
         if path.suffix.lower() in _SCRIPTS:
             return (self._node(path), str(path))
-        if not _is_program(path):
+        if not os.access(path, os.X_OK):
             advice = f"Make it executable: chmod +x {path}"
             raise CLINotFoundError(f"{path} is not executable", advice=advice)
         return (str(path),)

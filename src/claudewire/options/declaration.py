@@ -7,16 +7,17 @@ and the `initialize` request follow from the declarations.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from .checks import Check, absolute, hidden_values
 
 __all__ = ["Declaration", "declarations", "option"]
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(Struct, frozen=True):
     """What is known about one option.
 
     Attributes:

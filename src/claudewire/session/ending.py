@@ -12,7 +12,9 @@ with something else. What it said it had begun with was answered by the last res
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..errors import Cause, Error, TurnError
 from ..wire import (
@@ -70,8 +72,7 @@ UNANNOUNCED: float = 5.0
 """The same for one that did not begin with `init`, as those of all real CLIs do: a stray line."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Ending:
+class Ending(Struct, frozen=True, eq=False):
     """The end of a turn, unless the CLI says more of it.
 
     Attributes:

@@ -178,7 +178,9 @@ class Watchdog:
 
     def _look(self) -> None:
         """Find out what the session waits for; a change, or any output, starts the clock again."""
-        what, heard = self._waits_for(), max(self._heard(), self._started)
+        link = self._core.link
+        last = -math.inf if link is None else link.last_received
+        what, heard = self._waits_for(), max(last, self._started)
         if what is not self._what:
             self._what = what
             self._limit = self._limits[what]
@@ -187,10 +189,6 @@ class Watchdog:
         elif heard > self._since:
             self._since = heard
             self._warned = False
-
-    def _heard(self) -> float:
-        link = self._core.link
-        return -math.inf if link is None else link.last_received
 
     def _waits_for(self) -> WaitingFor:
         core = self._core
@@ -247,7 +245,7 @@ class Watchdog:
 
     def _due(self) -> float:
         limit = self._limit
-        if math.isinf(limit):
+        if limit == math.inf:
             return limit
         if not self._warned:
             return self._since + limit
