@@ -239,6 +239,7 @@ FLOODS: dict[str, Flood] = {
     "a path of 4 KB": Flood(paths("/a" * 2000), {"policy": POLICY}),
     "permissions, a rule for each": Flood(permissions, {"policy": POLICY}),
     "permissions, async handler": Flood(permissions, {"on_permission": allow_soon}),
+    "permissions, plain function": Flood(permissions, {"on_permission": allow}),
     "permissions, no handler": Flood(permissions, {}),
     "permissions, all pending": Flood(permissions, {"person": "inbox"}),
     "permissions, all withdrawn": Flood(withdrawn, {"person": "inbox"}),

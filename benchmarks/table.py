@@ -358,6 +358,7 @@ FLOODS = [
     "a path of 200 KB",
     "permissions, a rule for each",
     "permissions, async handler",
+    "permissions, plain function",
     "permissions, no handler",
     "permissions, all pending",
     "permissions, all withdrawn",
