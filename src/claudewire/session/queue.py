@@ -132,6 +132,7 @@ class ItemQueue(Generic[ItemT]):
             if self._check is not None:
                 self._check()
             await self._arrived.wait()
+            self._left = _FAIRNESS
         return True
 
     def __aiter__(self) -> ItemQueue[ItemT]:
