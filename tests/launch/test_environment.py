@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import claudewire
-from claudewire.launch.environment import NEEDED, NOT_INHERITED, environment
+from claudewire.launch.environment import NEEDED, NOT_INHERITED, environment, variable
 from claudewire.options import Options
 
 LEFT_BEHIND = """
@@ -126,3 +126,17 @@ def test_the_base_is_left_alone() -> None:
     base = {"CLAUDECODE": "1", "A": "b"}
     made(base, env={"A": "c"})
     assert base == {"CLAUDECODE": "1", "A": "b"}
+
+
+@pytest.mark.parametrize("clean_env", [False, True])
+@pytest.mark.parametrize("env", [{}, {"HOME": "/other"}, {"HOME": None, "CLAUDECODE": "1"}])
+def test_one_variable_is_what_it_is_in_the_whole_environment(
+    env: dict[str, str | None], clean_env: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "CLAUDE_CONFIG_DIR", "CLAUDECODE"):
+        monkeypatch.setenv(name, f"/{name}")
+    monkeypatch.delenv("LOGNAME", raising=False)
+    given = Options(env=env, clean_env=clean_env)
+    whole = environment(given)
+    for name in ("HOME", "CLAUDE_CONFIG_DIR", "CLAUDECODE", "LOGNAME"):
+        assert variable(given, name) == whole.get(name)

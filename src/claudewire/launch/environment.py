@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from .._package import __version__
 from ..options import DECLARATIONS, Options, given_options
 
-__all__ = ["NEEDED", "NOT_INHERITED", "environment"]
+__all__ = ["NEEDED", "NOT_INHERITED", "environment", "variable"]
 
 NEEDED = (
     "HOME",
@@ -82,6 +82,14 @@ def environment(options: Options, base: Mapping[str, str] | None = None) -> dict
         else:
             variables[name] = value
     return variables
+
+
+def variable(options: Options, name: str) -> str | None:
+    """Return one variable of that environment, if it is not one that is set for the CLI."""
+    if name in options.env:
+        return options.env[name]
+    is_inherited = name in NEEDED if options.clean_env else name not in NOT_INHERITED
+    return os.environ.get(name) if is_inherited else None
 
 
 _decoded: tuple[dict[bytes, bytes], dict[str, str]] = ({}, {})

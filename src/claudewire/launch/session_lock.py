@@ -21,7 +21,7 @@ from ..errors import Cause, CLIError
 from ..options import Options
 from ..transport import Transport
 from .connect import SIMULATED, Connect
-from .environment import environment
+from .environment import variable
 
 __all__ = ["Claim", "SessionLock", "claim_for", "lock_holders", "place_of"]
 
@@ -338,5 +338,4 @@ def claim_for(options: Options, transport: Transport | Connect | None) -> Claim:
         return Claim(None)  # what is at its other end is unknown
     if transport is None and options.cli == SIMULATED:
         return Claim(place_of(options.env))
-    base = {name: os.environ[name] for name in _OF_THE_PLACE if name in os.environ}
-    return Claim(place_of(environment(options, base)))
+    return Claim(place_of({name: variable(options, name) for name in _OF_THE_PLACE}))
