@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import anyio
 import anyio.lowlevel
 import pytest
@@ -51,6 +53,24 @@ async def test_with_messages_unread_all_goes_on(count: int) -> None:
             await peer.say(saying.result(subtype="error_during_execution"))
         # and nothing is lost
         assert len([message async for message in turn]) == count + 1
+        assert session.unread == 0
+        await session.close()
+
+
+async def test_a_turn_that_nobody_holds_is_not_unread_although_its_end_was_waited_for() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        turn = session.send("go")
+        await peer.hear_prompt()
+        await peer.say(saying.text("word"), saying.state("idle"))  # before the result
+        await soon(lambda: session._core.conversation.ending is not None)
+        await peer.say(saying.result())
+        assert (await turn).ok
+        assert session.unread == 3
+        del turn
+        await anyio.wait_all_tasks_blocked()
+        gc.collect()
         assert session.unread == 0
         await session.close()
 

@@ -581,11 +581,15 @@ class Core:
             self.link.start_soon(partial(self._end_if_silent, ending))
 
     async def _end_if_silent(self, ending: Ending) -> None:
-        while self.conversation.ending is ending:
+        def is_off() -> bool:
+            return self.conversation.ending is not ending
+
+        while not is_off():
             spoken = self.conversation.spoken
-            await anyio.sleep(ending.within)
+            # Not a sleep: that would keep the turn, and what is unread of it, after its end.
+            await self.changed.until(is_off, ending.within)
             is_silent = self.conversation.spoken == spoken
-            if self.conversation.ending is ending and is_silent and self._may_end(ending):
+            if not is_off() and is_silent and self._may_end(ending):
                 self._end(ending)
 
     def _may_end(self, ending: Ending) -> bool:
