@@ -11,8 +11,8 @@ FOLDER = Path(__file__).resolve().parent.parent / "src" / "claudewire" / "cli" /
 
 
 def main() -> None:
-    for name in SCHEMAS:
-        text = json.dumps(schema_of(name), indent=2, ensure_ascii=False)
+    for name, printed in SCHEMAS.items():
+        text = json.dumps(schema_of(printed), indent=2, ensure_ascii=False)
         (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 

@@ -33,7 +33,7 @@ def check(name: str, value: Any) -> Any:
 def test_the_committed_schemas_are_those_of_the_types(name: str) -> None:
     """`python -m scripts.cli_schemas` writes them."""
     committed = (COMMITTED / f"{name}.json").read_text(encoding="utf-8")
-    assert json.loads(committed) == schema_of(name)
+    assert json.loads(committed) == schema_of(SCHEMAS[name])
 
 
 CASES: list[tuple[list[str], Exit, str]] = [

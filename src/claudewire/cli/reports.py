@@ -5,6 +5,7 @@ Fields are only ever added, and `version` is counted up if one changes its meani
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Literal
 
 import msgspec
@@ -182,7 +183,10 @@ SCHEMAS: dict[str, Any] = {"run": RunReport, "run-stream": Activity | RunReport}
 """What each of the files in `schemas/` describes: the output of `--json` and of `--stream-json`."""
 
 
-def schema_of(name: str) -> dict[str, Any]:
-    """Return the JSON Schema of what a command prints."""
-    schema: dict[str, Any] = msgspec.json.schema(SCHEMAS[name])
+def schema_of(printed: Any) -> dict[str, Any]:
+    """Return the JSON Schema of what a command prints, by its type."""
+    schema: dict[str, Any] = msgspec.json.schema(printed)
+    for part in schema["$defs"].values():
+        if "description" in part:  # from a docstring, which Python 3.13 does not indent any more
+            part["description"] = inspect.cleandoc(part["description"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -194,6 +194,11 @@ class Index:
             if database is not None:
                 database.close()
 
+    def __del__(self) -> None:
+        # Whoever reads some conversations need not close anything; Python 3.13 would warn.
+        with contextlib.suppress(AttributeError):  # it was never made
+            self.close()
+
     # --- the database ----------------------------------------------------------------------------
 
     def _with(self, work: Callable[[sqlite3.Connection], T]) -> T:

@@ -14,7 +14,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NotRequired, ParamSpec, Protocol, TypedDict, TypeVar
 from urllib.parse import quote, unquote
@@ -182,6 +182,10 @@ class SqliteStore(_ThreadedStore):
     def close(self) -> None:
         """Close the file."""
         with self._mutex:
+            self._database.close()
+
+    def __del__(self) -> None:
+        with suppress(AttributeError):  # the file could not be opened
             self._database.close()
 
     def _append(self, key: StoreKey, entries: list[StoredEntry]) -> None:

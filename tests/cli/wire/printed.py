@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import msgspec
-
 from claudewire.cli.doctor.report import DoctorReport
+from claudewire.cli.reports import schema_of
 from claudewire.cli.sessions.report import SearchReport, SessionsReport, TranscriptReport
 from claudewire.cli.wire.reports import DiffReport, LintReport, ShowReport
 
@@ -28,14 +27,12 @@ PRINTED = {
 """What each of them prints. `sessions archive` prints what `sessions list` does."""
 
 
-def schema_of(name: str) -> str:
+def text_of(name: str) -> str:
     """Make the schema of what a command prints."""
-    schema = msgspec.json.schema(PRINTED[name])
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return json.dumps({**head, **schema}, indent=2) + "\n"
+    return json.dumps(schema_of(PRINTED[name]), indent=2) + "\n"
 
 
 if __name__ == "__main__":
     SCHEMAS.mkdir(exist_ok=True)
     for name in PRINTED:
-        (SCHEMAS / f"{name}.json").write_text(schema_of(name), encoding="utf-8")
+        (SCHEMAS / f"{name}.json").write_text(text_of(name), encoding="utf-8")
