@@ -598,6 +598,13 @@ def test_only_so_many_tasks_of_a_list_are_looked_at(monkeypatch: pytest.MonkeyPa
     assert states(table(listed("a", "b", "c"))) == {"a": "running", "b": "running"}
 
 
+def test_nothing_is_kept_under_the_name_that_a_task_had_before() -> None:
+    tasks = table(whole(call("toolu_1")), started("task-1", tool_use_id="toolu_1"))
+    assert only(tasks).id == "task-1"
+    assert tasks.get("toolu_1") is only(tasks)
+    assert tasks._names_of == {"task-1": {"task-1", "toolu_1"}}
+
+
 def test_tasks_that_name_each_other_as_their_parents_end_with_the_turn() -> None:
     first = whole(call("a"), call("b"))
     tasks = table(first)

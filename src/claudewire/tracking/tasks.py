@@ -252,7 +252,11 @@ class TaskTracker(TaskTable):
 
     def _name(self, id: str, *names: str | None) -> None:
         for name in filter(None, names):
-            self._names_of.get(self._names.get(name, ""), set()).discard(name)
+            before = self._names.get(name, id)
+            if before != id:
+                self._names_of[before].discard(name)
+                if not self._names_of[before]:
+                    del self._names_of[before]
             self._names[name] = id
             self._names_of.setdefault(id, set()).add(name)
 
