@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from tests.helpers import messages as saying
 
-from claudewire.wire import Connection, Role, StreamEvent
+from claudewire.wire import Connection, ResultMessage, Role, StreamEvent
 
 
 @pytest.mark.parametrize("dialect", ["legacy", "session"])
@@ -42,3 +42,12 @@ def test_a_field_of_a_stream_event_is_beside_its_name_in_the_legacy_dialect(
     modern = json.loads(Connection(Role.CLI).send(event))
     assert modern["event"] == {"type": "something_new", name: value}
     assert json.loads(Connection(Role.CLI, dialect="legacy").send(event)) == line
+
+
+@pytest.mark.parametrize("milliseconds", [0, 1, 1.5, 999, 540688026953, 2**52 - 1])
+def test_a_duration_in_seconds_is_read_as_the_milliseconds_it_was(milliseconds: float) -> None:
+    cli, client = (Connection(role, dialect="session") for role in (Role.CLI, Role.CLIENT))
+    sent = ResultMessage(subtype="success", duration_ms=milliseconds)
+    (result,) = client.receive_data(cli.send(sent))
+    assert isinstance(result, ResultMessage)
+    assert result.duration_ms == milliseconds

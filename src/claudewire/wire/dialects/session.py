@@ -212,7 +212,7 @@ def _read_result(obj: Object) -> Object:
 def _milliseconds(seconds: float) -> float:
     exact = seconds * 1000
     # What was a whole number of milliseconds is one again, whatever the division did to it.
-    return round(exact) if abs(exact) < 2**52 and abs(exact - round(exact)) < 1e-6 else exact
+    return whole if abs(exact) < 2**63 and (whole := round(exact)) / 1000 == seconds else exact
 
 
 def _read_error(obj: Object) -> Object:
