@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -27,7 +27,7 @@ from tests.helpers.processes import (
     shell,
 )
 
-from claudewire.transport.platforms import Child, start
+from claudewire.transport.platforms import Child, marks, start
 from claudewire.transport.platforms import process_table as module
 from claudewire.transport.platforms.child import _exists
 from claudewire.transport.platforms.exit_watcher import PidfdWatcher, ThreadWatcher
@@ -43,6 +43,7 @@ from claudewire.transport.platforms.process_table import (
     has_proc,
     process_info,
     process_table,
+    read_proc,
 )
 
 pytestmark = pytest.mark.skipif(
@@ -200,6 +201,22 @@ def test_processes_that_are_older_than_this_one_are_read_once(
     assert os.getpid() in {*first} & {*second} & {*read}
 
 
+def test_children_that_run_are_not_read_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+
+    def read_file(pid: int, name: str, most: int) -> bytes:
+        read.append(pid)
+        return read_proc(pid, name, most)
+
+    with child("echo ready; exec cat") as one, child("sleep 1000 & echo ready; wait") as other:
+        [born] = group_of(other.pid) - {other.pid}
+        for user in (module, marks):
+            monkeypatch.setattr(user, "read_proc", read_file)
+        one.note_descendants()
+        assert born in read
+        assert other.pid not in read
+
+
 def test_a_number_that_an_older_process_had_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_elders", frozenset({(os.getpid(), 2)}))
     assert os.getpid() in process_table()
@@ -280,7 +297,7 @@ def test_a_table_is_shared_by_all_that_ask_at_the_same_time(
     clock = Clock()
     reads: list[float] = []
 
-    def read() -> Table:
+    def read(without: Container[int]) -> Table:
         reads.append(clock.now)
         clock.now += 0.5
         return {}
@@ -416,7 +433,7 @@ def test_programs_of_others_that_are_just_starting_do_not_hold_up_an_end(
     """On a busy machine there are some at any time, and always others."""
     numbers = count(10)
 
-    def busy_table() -> Table:
+    def busy_table(without: Container[int]) -> Table:
         blank = shows_nothing(monkeypatch, next(numbers))
         return {blank.pid: blank}
 

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import termios
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
 from pathlib import Path
 
 import anyio
@@ -576,8 +576,8 @@ async def test_those_that_are_closed_at_once_share_a_look_at_the_processes(
         reads: list[process_table.Table] = []
         read = process_table.process_table
 
-        def counted() -> process_table.Table:
-            reads.append(read())
+        def counted(without: Container[int]) -> process_table.Table:
+            reads.append(read(without))
             return reads[-1]
 
         monkeypatch.setattr(process_table, "process_table", counted)

@@ -103,7 +103,7 @@ class Child:
     def kill(self) -> None:
         """Kill the whole group, and descendants of the process that have left the group."""
         with self._lock:
-            table = _table.get()
+            table = _look()
             self._note_escaped(table)
             self._signal_group(signal.SIGKILL)
             for process in self._escaped_alive(table):
@@ -125,30 +125,33 @@ class Child:
         """
         with self._lock:
             if self.is_ours and not self.poll():
-                self._note_escaped(_table.get(since))
+                self._note_escaped(_look(since))
 
     def _note_escaped(self, table: Table) -> None:
         """Remember who has left the group, and who may have."""
         if not self.is_ours:
             return
-        family = [] if self.poll() else descendants(self.pid, table)
+        is_alive = not self.poll()
+        family = descendants(self.pid, table) if is_alive else []
         if self._has_proc:
-            since = self._when_started(table)
+            since = self._when_started()
             marked, unclear = find_marked(self._mark, table, since, guardian().groups)
             family += marked
-            self._note_unclear(unclear, may_be_more=bool(marked))
+            self._note_unclear(unclear, may_be_more=is_alive or bool(marked))
         for process in family:
             if self.pid not in (process.pid, process.group):
                 self._escaped[process.pid] = process
 
-    def _when_started(self, table: Table) -> str:
-        """Say when it was started. A table has it until it is reaped, so this must be known before.
+    def _when_started(self) -> str:
+        """Say when it was started. `/proc` has it until it is reaped: it must be known before.
 
         It is not asked for at once: of a process that is just becoming a program, that takes long.
         """
         if self._started is None:
-            entry = table.get(self.pid)
-            self._started = _LONG_AGO if entry is None else entry.started
+            try:
+                self._started = process_info(self.pid).started
+            except OSError:  # other code in this process has reaped it
+                self._started = _LONG_AGO
         return self._started
 
     def _note_unclear(self, unclear: frozenset[Key], *, may_be_more: bool) -> None:
@@ -177,9 +180,8 @@ class Child:
         with self._lock:
             if not self._released and self.is_ours and self.poll():
                 guardian().forget(self.pid)
-                if self._has_proc and self._started is None:
-                    with suppress(OSError):  # other code in this process has reaped it
-                        self._started = process_info(self.pid).started
+                if self._has_proc:
+                    self._when_started()
                 self._popen.wait()
                 self._released = True
 
@@ -195,7 +197,7 @@ class Child:
             has_group = not self._is_number_reused() and _exists(-self.pid)
             if not (has_group or self._escaped or self._has_proc):
                 return False
-            table = _table.get(since)
+            table = _look(since)
             self._note_escaped(table)
             if has_group and self._is_group_alive(table):
                 return True
@@ -250,6 +252,15 @@ class Child:
 _children: weakref.WeakSet[Child] = weakref.WeakSet()
 
 _table = SharedTable()
+
+
+def _look(since: float | None = None) -> Table:
+    """Return the processes of the system, but for our children that are not reaped yet.
+
+    Of those only their own descendants matter: nothing else can be in their place, and reading
+    each of them for each of the others took a twentieth of the time of a short session.
+    """
+    return _table.get(since, guardian().groups)
 
 
 def _non_blocking(pipe: IO[bytes] | None) -> IO[bytes]:

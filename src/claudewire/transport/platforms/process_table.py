@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -57,13 +57,16 @@ class ProcessInfo(NamedTuple):
 Table = Mapping[int, ProcessInfo]
 
 
-def process_table() -> Table:
+def process_table(without: Container[int] = ()) -> Table:
     """Return the processes by their ids; empty where that cannot be found out.
 
     Those that are older than this process may be left out. It is made anew each time: an older one
     would lack processes that were started since.
+
+    Args:
+        without: processes that may be left out, too, because all is known about them.
     """
-    lines = _from_proc() if has_proc() else _from_ps()
+    lines = _from_proc(without) if has_proc() else _from_ps()
     return {process.pid: process for process in lines}
 
 
@@ -85,12 +88,15 @@ class SharedTable:
         self._begun = self._ended = -math.inf
         self._used = 0
 
-    def get(self, since: float | None = None) -> Table:
-        """Return the processes as they were at `since`, a monotonic time, or later; now if None."""
+    def get(self, since: float | None = None, without: Container[int] = ()) -> Table:
+        """Return the processes as they were at `since`, a monotonic time, or later; now if None.
+
+        All have to name the same processes that may be left out: see `process_table`.
+        """
         with self._lock:
             begun = time.monotonic()
             if self._begun < (begun if since is None else since):
-                self._table, self._begun = process_table(), begun
+                self._table, self._begun = process_table(without), begun
                 self._ended, self._used = time.monotonic(), 0
             self._used += 1
             return self._table
@@ -142,7 +148,7 @@ the same inode to another process.
 """
 
 
-def _from_proc() -> Iterator[ProcessInfo]:
+def _from_proc(without: Container[int]) -> Iterator[ProcessInfo]:
     global _elders
     elders, our_start = [], _our_start()
     with os.scandir("/proc") as entries:
@@ -150,6 +156,8 @@ def _from_proc() -> Iterator[ProcessInfo]:
             if not entry.name.isdigit():
                 continue
             key = pid, inode = int(entry.name), entry.inode()
+            if pid in without:
+                continue
             if key not in _elders:
                 try:
                     process = process_info(pid)
