@@ -114,9 +114,9 @@ class _Search:
 
     def at(self, name: str, where: str = "") -> tuple[str, ...]:
         path = self._expanded(name)
-        if path.is_file():
+        if os.path.isfile(path):
             return self._command(path)
-        if path.is_dir():
+        if os.path.isdir(path):
             raise CLINotFoundError(f"{where} {path} is a directory".strip(), advice=_ADVICE)
         words = f"{where} there is no file" if where else "There is no file"
         raise CLINotFoundError(f"{words} {path}", advice=_ADVICE)
@@ -129,8 +129,10 @@ class _Search:
             raise self._missing(f"{words} `{name}`", split if " " in name else _ADVICE)
         return self._command(found)
 
-    def _expanded(self, name: str) -> Path:
+    def _expanded(self, name: str) -> str | Path:
         # Absolute, because the CLI may run in another directory than this process.
+        if name[0] == "/":
+            return name  # as nearly always when there are many sessions; a Path would take longer
         if name[0] != "~":
             return Path(name).absolute()
         home = self._home()
@@ -170,16 +172,16 @@ class _Search:
 
     # --- how it is run ---------------------------------------------------------------------------
 
-    def _command(self, path: Path) -> tuple[str, ...]:
+    def _command(self, path: str | Path) -> tuple[str, ...]:
         """Return how to run a file."""
-        if path.suffix.lower() in _SCRIPTS:
+        if os.path.splitext(path)[1].lower() in _SCRIPTS:
             return (self._node(path), str(path))
         if not os.access(path, os.X_OK):
             advice = f"Make it executable: chmod +x {path}"
             raise CLINotFoundError(f"{path} is not executable", advice=advice)
         return (str(path),)
 
-    def _node(self, script: Path) -> str:
+    def _node(self, script: str | Path) -> str:
         node = self._in_path("node")
         if node is None:
             raise CLINotFoundError(

@@ -455,7 +455,8 @@ class Options:
             value = DECLARATIONS[name].kept(name, given[name], remote=remote)
             object.__setattr__(self, name, value)
         check_together(self)
-        check_servers(given.get("agents", EMPTY), _server_names(self))
+        if self.agents:
+            check_servers(given["agents"], _server_names(self))
         if _has_rules(self):
             object.__setattr__(self, "policy", _policy_of_rules(self))
 

@@ -139,7 +139,7 @@ def _children_in(table: Table) -> dict[int, list[ProcessInfo]]:
     return children
 
 
-_elders: frozenset[tuple[int, int]] = frozenset()
+_elders: dict[str, int] = {}
 """The processes that are older than this one: their ids, and the inodes of their folders.
 
 They cannot be what this process has started, nor can they join a group of that. On most systems
@@ -150,24 +150,22 @@ the same inode to another process.
 
 def _from_proc(without: Container[int]) -> Iterator[ProcessInfo]:
     global _elders
-    elders, our_start = [], _our_start()
+    elders, our_start = {}, _our_start()
     with os.scandir("/proc") as entries:
         for entry in entries:
-            if not entry.name.isdigit():
-                continue
-            key = pid, inode = int(entry.name), entry.inode()
-            if pid in without:
-                continue
-            if key not in _elders:
+            name, inode = entry.name, entry.inode()
+            if _elders.get(name) != inode:
+                if not name.isdigit() or int(name) in without:
+                    continue
                 try:
-                    process = process_info(pid)
+                    process = process_info(int(name))
                 except OSError:  # it has exited in the meantime
                     continue
                 if inode == _NO_INODE or int(process.started) >= our_start:
                     yield process
                     continue
-            elders.append(key)
-    _elders = frozenset(elders)
+            elders[name] = inode
+    _elders = elders
 
 
 @cache
