@@ -308,9 +308,9 @@ def test_a_table_is_shared_by_all_that_ask_at_the_same_time(
     shared.get(since=0.0)
     # Those who need a newer one wait a while, so that others can have the same.
     assert shared.due_in(since=0.5) == 0.0
-    assert shared.due_in(since=1.5) == 5.5
+    assert shared.due_in(since=1.5) == 10.5
     shared.get(since=0.5)
-    assert shared.due_in(since=1.5) == 6.0  # the more there are, the longer
+    assert shared.due_in(since=1.5) == 11.0  # the more there are, the longer
     for _ in range(100):
         shared.get(since=0.0)
     assert reads == [1.0]

@@ -31,7 +31,7 @@ __all__ = [
 _PS_TIMEOUT = 5.0
 _NO_INODE = 1
 """What the kernel says instead of the number of an inode that it does not have."""
-_REST, _LONGEST_REST = 10, 60
+_REST, _LONGEST_REST = 20, 60
 """After the table was read, those who can wait do so for this many times as long as it took; the
 longer, the more have used it."""
 
