@@ -61,6 +61,7 @@ from claudewire.wire import (
     UnknownSystemMessage,
     Usage,
     UserMessage,
+    codec,
 )
 from claudewire.wire.connection import REMEMBERED
 from claudewire.wire.dialects import Dialect
@@ -390,6 +391,35 @@ def test_what_did_not_fit_is_told_by_whatever_was_made_of_the_line() -> None:
 
 def result(**fields: Any) -> dict[str, Any]:
     return {"type": "result", "subtype": "success", "is_error": False, "num_turns": 1, **fields}
+
+
+def test_an_opening_and_a_prompt_in_the_usual_form_take_one_typed_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    connection = client(Request(id="i", body=Initialize()))
+    for slow in ("decode_slowly", "_plain"):
+        monkeypatch.delattr(codec, slow)
+    opened = b'{"type":"control_response","response":{"subtype":"success","request_id":"i"}}\n'
+    (answer,) = connection.receive_data(opened)
+    assert isinstance(answer, Answer)
+    assert answer.line == opened[:-1]
+    assert answer.body == InitializeResult()
+    assert json.loads(connection.send(UserMessage.of("Hello"))) == {
+        "type": "user",
+        "session_id": "",
+        "message": {"role": "user", "content": "Hello"},
+        "parent_tool_use_id": None,
+    }
+
+
+@pytest.mark.parametrize("text", ["Hello", "half a pair: \ud83d"])
+def test_a_prompt_bears_the_id_of_the_session_however_it_is_written(text: str) -> None:
+    connection = client()
+    assert json.loads(connection.send(UserMessage.of(text)))["session_id"] == ""
+    hear(connection, result(session_id="s"))
+    assert json.loads(connection.send(UserMessage.of(text)))["session_id"] == "s"
+    of_another = UserMessage.of(text, session_id="other")
+    assert json.loads(connection.send(of_another))["session_id"] == "other"
 
 
 def test_a_conversation_may_end_when_nobody_waits() -> None:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 from functools import cache
 from math import isfinite
-from typing import Any, NamedTuple, Union, cast
+from typing import Any, NamedTuple, TypeVar, Union, cast
 
 import msgspec
 
@@ -21,6 +21,7 @@ from .fitting import UNFIT, explain, fit
 from .framing import HEAD
 from .states import Role
 from .types.base import UNKNOWN, Event, Message, Unknown, load, set_line, set_problems
+from .types.cli_requests import CanUseTool
 from .types.control import Cancel, Malformed, Noise, Request, Response
 from .types.host_requests import Initialize
 from .types.messages import (
@@ -39,12 +40,16 @@ __all__ = [
     "REFUSED",
     "Decoded",
     "decode",
+    "decode_answer",
     "decode_slowly",
     "encode",
     "encode_directly",
     "first_pass",
     "refine",
 ]
+
+
+_M = TypeVar("_M", bound=Message)
 
 
 class _AnySystem(Message, tag="system", kw_only=True):
@@ -88,7 +93,7 @@ def _decoder() -> Callable[[bytes], Message]:
 
 
 @cache
-def _system_decoder(message: type[SystemMessage]) -> Callable[[bytes], SystemMessage]:
+def _decoder_of(message: type[_M]) -> Callable[[bytes], _M]:
     return msgspec.json.Decoder(message).decode
 
 
@@ -111,27 +116,37 @@ def decode(line: bytes, find: Find = _nothing) -> Decoded:
         return decode_slowly(line, find)
 
 
+def decode_answer(line: bytes, find: Find) -> Decoded:
+    """Read a line that looks like an answer, without the decoder for all kinds of lines."""
+    try:
+        return refine(_decoder_of(Response)(line), line, find)
+    except REFUSED:
+        return decode_slowly(line, find)
+
+
 def refine(message: Message, line: bytes, find: Find = _nothing) -> Decoded:
     """Finish what the first pass began. May raise what the first pass may raise."""
     if isinstance(message, _AnySystem):
         kind = SYSTEM.get(message.subtype)
         if kind is None:
             return decode_slowly(line, find)
-        message = _system_decoder(kind)(line)
-    elif may_mean_otherwise(message):
+        message = _decoder_of(kind)(line)
+    elif may_mean_otherwise(message, find):
         return decode_slowly(line, find)
     set_line(message, line)
     return Decoded(message, MODERN)
 
 
-def may_mean_otherwise(message: Message) -> bool:
+def may_mean_otherwise(message: Message, find: Find) -> bool:
     """Whether a line that fits the modern types may still have been written in another dialect."""
     if isinstance(message, ResultMessage):
         usage = message.usage
         return message.num_turns is None or usage is None or usage.input_tokens is None
     if isinstance(message, Request):
         return isinstance(message.body, Initialize)
-    return isinstance(message, Response | SessionCreatedMessage)
+    if isinstance(message, Response):  # the answers to questions may be keyed by their index
+        return isinstance(find(message.response.request_id), CanUseTool)
+    return isinstance(message, SessionCreatedMessage)
 
 
 def decode_slowly(line: bytes, find: Find = _nothing) -> Decoded:
@@ -237,9 +252,10 @@ def encode(message: Message, dialect: Dialect, context: WriteContext) -> bytes:
         LocalProtocolError: it holds something that JSON cannot say.
     """
     try:
-        is_direct = dialect is MODERN and not _needs_a_look(message, context)
-        if is_direct and (data := encode_directly(message)):
-            return data
+        if dialect is MODERN:
+            message = _complete(message, context)
+            if not _needs_a_look(message) and (data := encode_directly(message)):
+                return data
         obj = _plain(message)
         data = _dump(obj if isinstance(message, Unknown) else dialect.write(obj, context))
     except _UNWRITABLE as error:
@@ -247,12 +263,18 @@ def encode(message: Message, dialect: Dialect, context: WriteContext) -> bytes:
     return _one_line(data)
 
 
-def _needs_a_look(message: Message, context: WriteContext) -> bool:
+def _needs_a_look(message: Message) -> bool:
     """Whether a message is not written in the modern form just as it is."""
-    if isinstance(message, Unknown) or (isinstance(message, Request) and not message.id):
-        return True
-    # A prompt bears the id of the session.
-    return isinstance(message, UserMessage) and context.sender is Role.CLIENT
+    return isinstance(message, Unknown) or (isinstance(message, Request) and not message.id)
+
+
+def _complete(message: Message, context: WriteContext) -> Message:
+    """Fill in what the modern form of a prompt always has: the id of the session."""
+    if context.sender is not Role.CLIENT or not isinstance(message, UserMessage):
+        return message
+    if message.session_id is not None:
+        return message
+    return msgspec.structs.replace(message, session_id=context.session_id)
 
 
 def encode_directly(message: Message) -> bytes:

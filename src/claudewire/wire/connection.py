@@ -150,8 +150,7 @@ class Connection:
 
     def _receive_line(self, line: bytes | Oversize, events: list[Event]) -> None:
         # The first two are looked at here because most of the time neither holds.
-        if (self._asked or self._state[_CLIENT] is _NEW) and self._is_read_slowly(line):
-            self._receive_refused(line, events)
+        if (self._asked or self._state[_CLIENT] is _NEW) and self._receive_apart(line, events):
             return
         try:
             message = codec.first_pass(line)  # type: ignore[arg-type]
@@ -162,9 +161,8 @@ class Connection:
 
     def _receive_lines(self, lines: list[bytes | Oversize], events: list[Event]) -> None:
         """Decode as many lines as will go in one run, then see to the one that stopped it."""
-        while lines and self._is_read_slowly(lines[0]):
-            # It would be read again slowly anyway, and the first one needs no other decoder.
-            self._receive_refused(lines.pop(0), events)
+        while lines and self._receive_apart(lines[0], events):
+            del lines[0]
         rest, start = iter(lines), 0
         while start < len(lines):
             messages: list[Message] = []
@@ -178,12 +176,17 @@ class Connection:
                 self._receive_refused(lines[end], events)
             start = end + 1
 
-    def _is_read_slowly(self, line: bytes | Oversize) -> bool:
-        is_new = self._state[_CLIENT] is _NEW
-        if not (is_new or self._asked) or isinstance(line, Oversize):
+    def _receive_apart(self, line: bytes | Oversize, events: list[Event]) -> bool:
+        """Receive what opens a conversation, if it is that: it needs no decoder for all lines."""
+        if isinstance(line, Oversize):
             return False
-        is_answer = bool(self._asked) and line.startswith(b'{"type":"control_response"')
-        return is_answer or (is_new and b'"initialize"' in line)
+        if self._asked and line.startswith(b'{"type":"control_response"'):
+            self._receive(codec.decode_answer(line, self._find), events)
+        elif self._state[_CLIENT] is _NEW and b'"initialize"' in line:
+            self._receive(codec.decode_slowly(line, self._find), events)
+        else:
+            return False
+        return True
 
     def _receive_messages(
         self, messages: list[Message], lines: list[bytes], events: list[Event]

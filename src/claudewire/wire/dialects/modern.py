@@ -5,7 +5,6 @@ Reading it means filling in what some speakers leave out, so that the types can 
 
 from __future__ import annotations
 
-from ..states import Role
 from .base import Dialect, Find, Object, WriteContext
 from .rules import RULES
 
@@ -36,8 +35,6 @@ def _read(obj: Object, find: Find) -> Object:
 
 
 def _write(obj: Object, context: WriteContext) -> Object:
-    if obj.get("type") == "user" and context.sender is Role.CLIENT:
-        return {**obj, "session_id": obj.get("session_id", context.session_id)}
     if obj.get("request_id") == "":  # a request that came without an id has none
         return {key: value for key, value in obj.items() if key != "request_id"}
     return obj
