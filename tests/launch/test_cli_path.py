@@ -79,6 +79,14 @@ def test_a_name_is_looked_up_in_the_path_that_the_cli_will_have(tmp_path: Path) 
     assert find_cli("claude-beta", env(tmp_path)) == (str(second),)
 
 
+def test_a_folder_of_the_path_that_may_not_be_looked_into_is_passed_over(tmp_path: Path) -> None:
+    """Its name is too long, since root may look into every folder."""
+    claude = program(tmp_path / "one" / "claude")
+    variables = env(tmp_path, PATH=f"/{'x' * 300}:{tmp_path / 'one'}")
+    assert find_cli("claude", variables) == (str(claude),)
+    assert find_cli(None, {**variables, "HOME": f"/{'x' * 300}"}) == (str(claude),)
+
+
 def test_a_folder_of_the_path_may_be_relative(tmp_path: Path) -> None:
     claude = program(tmp_path / "here" / "claude")
     assert find_cli("claude", {"PATH": "here"}) == (str(claude),)

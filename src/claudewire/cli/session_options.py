@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -199,7 +200,7 @@ def _files(path: Path) -> Iterator[Path]:
     """Yield the file of each recording. One that is there is not replaced."""
     yield path
     numbered = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
-    yield from (file for file in numbered if not file.exists())
+    yield from (file for file in numbered if not os.path.exists(file))
 
 
 async def _recorded(options: Options, files: Iterator[Path], launch: Launch) -> Any:

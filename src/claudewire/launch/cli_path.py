@@ -196,4 +196,5 @@ class _Search:
 
 
 def _is_program(path: Path) -> bool:
-    return path.is_file() and (path.suffix in _SCRIPTS or os.access(path, os.X_OK))
+    # Unlike `Path.is_file`, this is False for a folder in PATH that may not be looked into.
+    return os.path.isfile(path) and (path.suffix in _SCRIPTS or os.access(path, os.X_OK))

@@ -51,7 +51,7 @@ def explained(
     error: Exception, argv: Sequence[str], env: Mapping[str, str], cwd: Path | None
 ) -> Error:
     """Turn the system's error into one that says what to do."""
-    if cwd is not None and not cwd.is_dir():
+    if cwd is not None and not os.path.isdir(cwd):
         return OptionsError(f"The working directory {cwd} does not exist, or is not a directory")
     if not isinstance(error, OSError):
         return OptionsError(f"The command cannot be started: {error}")

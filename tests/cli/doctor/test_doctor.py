@@ -135,6 +135,13 @@ def test_a_configuration_that_cannot_be_written_is_a_problem(
     assert "CLAUDE_CONFIG_DIR" in check.advice
 
 
+def test_a_configuration_that_may_not_be_looked_for_is_no_error(place: Surroundings) -> None:
+    """Its name is too long, since root may look into every folder."""
+    other = Surroundings({**place.env, "CLAUDE_CONFIG_DIR": f"/{'x' * 300}/y"}, place.cwd)
+    assert other.configuration().facts["config"] == f"/{'x' * 300}/y"
+    assert other.login().name == "login"
+
+
 def test_a_disk_that_is_almost_full_is_a_warning(
     place: Surroundings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -232,16 +232,16 @@ class Surroundings:
     def configuration(self) -> Check:
         """Look whether the CLI can write where it has to."""
         folder, checked = self.config, self.config
-        while not checked.exists():
+        while not os.path.exists(checked):  # which is False if it may not be looked for
             checked = checked.parent
         facts = {"config": str(folder), "state": str(self.state)}
         advice = f"Make it yours (chown, chmod), or set CLAUDE_CONFIG_DIR. It is {folder}."
-        if not os.access(checked, os.W_OK | os.X_OK) or not checked.is_dir():
+        if not os.access(checked, os.W_OK | os.X_OK) or not os.path.isdir(checked):
             message = f"{checked} cannot be written, so the CLI fails or hangs without a word"
             return Check(
                 name="config", status="problem", message=message, advice=advice, facts=facts
             )
-        if self.state.exists() and not os.access(self.state, os.R_OK | os.W_OK):
+        if os.path.exists(self.state) and not os.access(self.state, os.R_OK | os.W_OK):
             message = f"{self.state} cannot be read and written"
             return Check(
                 name="config", status="problem", message=message, advice=advice, facts=facts
@@ -256,7 +256,7 @@ class Surroundings:
                 advice="Free some space: a transcript that cannot be written is lost.",
                 facts=facts,
             )
-        words = "" if folder.exists() else ", which does not exist yet"
+        words = "" if os.path.exists(folder) else ", which does not exist yet"
         message = f"{folder}{words}, can be written"
         return Check(name="config", status="ok", message=message, facts=facts)
 
@@ -266,7 +266,7 @@ class Surroundings:
         helpers = [it.scope for it in self.settings if it.data.get("apiKeyHelper")]
         found = [f"the variable {name}" for name in names]
         found += [f"apiKeyHelper of the {scope} settings" for scope in helpers]
-        if (self.config / ".credentials.json").exists():
+        if os.path.exists(self.config / ".credentials.json"):
             found.append("a login of `claude`")
         facts = {"variables": names, "helpers": helpers}
         if found:

@@ -124,7 +124,7 @@ def _create(output: str | None) -> tuple[Path, int]:
     """Create the file that a recording goes to. Only its owner can read it."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
     wanted = Path(output or f"recording-{stamp}.jsonl")
-    if wanted.is_dir() or (output or "").endswith("/"):
+    if os.path.isdir(wanted) or (output or "").endswith("/"):
         wanted = wanted / f"{stamp}-{os.getpid()}.jsonl"
     try:
         wanted.parent.mkdir(parents=True, exist_ok=True)

@@ -49,7 +49,7 @@ def write_script(path: str, words: Sequence[str]) -> None:
     """
     mark = "# Made by claudewire."
     target = Path(path)
-    if target.exists() and mark not in target.read_text("utf-8", "replace"):
+    if os.path.exists(target) and mark not in target.read_text("utf-8", "replace"):
         raise CommandError(
             f"{path} exists and was not made by this command, so it stays as it is.",
             advice="Name a file that does not exist.",
