@@ -44,19 +44,22 @@ class Capabilities:
     Attributes:
         info: its answer to `initialize`.
         init: how it described itself in its last turn.
+        version: which version it is; empty if it has not said so.
         resembles: which of the measured versions it is most like, or is, once that was tried.
     """
 
     def __init__(self) -> None:
         self.info: InitializeResult | None = None
         self.init: InitMessage | None = None
+        self.version: tuple[int, ...] = ()
         self.resembles: tuple[int, ...] = ()
 
-    @property
-    def version(self) -> tuple[int, ...]:
-        """Which version it is; empty if it has not said so."""
+    def learn(self, info: InitializeResult | None, init: InitMessage | None) -> None:
+        """Note what it says of itself."""
+        self.info = info or self.info
+        self.init = init or self.init
         told = (it.claude_code_version for it in (self.info, self.init) if it is not None)
-        return parse_version(next(filter(None, told), None))
+        self.version = parse_version(next(filter(None, told), None))
 
     @property
     def is_silent(self) -> bool:

@@ -274,8 +274,7 @@ class Core:
         self, *, info: InitializeResult | None = None, init: InitMessage | None = None
     ) -> None:
         """Note what the CLI says of itself."""
-        self.capabilities.info = info or self.capabilities.info
-        self.capabilities.init = init or self.capabilities.init
+        self.capabilities.learn(info, init)
         self.conversation.names_prompts = self.capabilities.names_prompts
         if self.link is not None:
             self.link.may_withdraw = self.capabilities.takes_cancel
