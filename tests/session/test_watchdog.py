@@ -24,10 +24,10 @@ from tests.helpers.sessions import SOME_CLI, echo, opened, options, soon
 from claudewire.errors import TurnStalled
 from claudewire.options import Patience, Timeouts, WaitingFor
 from claudewire.people import PermissionRequest, PermissionResult
-from claudewire.session import Session, Stall, Subscription
+from claudewire.session import Session, Stall, Subscription, Waiting
 from claudewire.testing import Chat, SimulatedCLI
 from claudewire.transport import Launch, Transport
-from claudewire.wire import Cancel, CanUseTool, GetSettings, Interrupt
+from claudewire.wire import Answer, Cancel, CanUseTool, Connection, GetSettings, Interrupt, Role
 
 FOREVER = 10_000.0
 LIMITS = Patience(first_token=100, next_token=200, tool=300, person=None, answer=400)
@@ -279,6 +279,71 @@ def test_signs_of_life_are_no_silence() -> None:
         await turn
         await anyio.sleep(5000)  # nobody waits for anything
         assert not stalls(events)
+        await session.close()
+
+    clock.run(test)
+
+
+def test_what_was_answered_long_ago_does_not_count_for_the_next_prompt(clock: Clock) -> None:
+    async def decide(request: PermissionRequest) -> PermissionResult:
+        await anyio.sleep(1)
+        return request.allow()
+
+    async def test() -> None:
+        peer = Peer()
+        patience = replace(LIMITS, action="interrupt", grace=1)
+        session = await watched(peer, clock, on_permission=decide, patience=patience)
+        # A task in the background asks while there is no turn, and says nothing more.
+        await peer.ask(CanUseTool("Bash", {}, tool_use_id="toolu_1"))
+        await peer.hear(Answer)
+        await anyio.sleep(1000)
+        events, began = session.events(), anyio.current_time()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.request, GetSettings())
+            request = await peer.hear_request(GetSettings)
+            await anyio.sleep(399)
+            assert session.waiting == Waiting(WaitingFor.ANSWER, began)
+            began = anyio.current_time()
+            turn = session.send("hello")
+            assert session.waiting == Waiting(WaitingFor.FIRST_TOKEN, began)
+            await anyio.sleep(99)
+            await peer.answer(request)
+        await peer.say(saying.result())
+        await turn
+        assert not stalls(events)
+        await session.close()
+
+    clock.run(test)
+
+
+def test_what_arrives_at_the_last_moment_is_no_silence(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the end of the time and the task that tells it, something is read."""
+
+    async def test() -> None:
+        peer = Peer()
+        session = await watched(peer, clock)
+        events = session.events()
+        turn = session.send("hello")
+        link = session._core.link
+        assert link is not None
+        start_soon = link.start_soon
+
+        def start_and_read(function: Any) -> None:
+            start_soon(function)
+            link._take_data(Connection(Role.CLI).send(saying.delta()))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(link, "start_soon", start_and_read)
+            await anyio.sleep(101)
+        assert not stalls(events)
+        assert session.waiting is not None
+        assert session.waiting.what is WaitingFor.NEXT_TOKEN
+        stall = await next_stall(events)
+        assert (stall.waiting_for, stall.seconds) == (WaitingFor.NEXT_TOKEN, 200)
+        await peer.say(saying.result())
+        await turn
         await session.close()
 
     clock.run(test)

@@ -182,9 +182,10 @@ class Watchdog:
         last = -math.inf if link is None else link.last_received
         what, heard = self._waits_for(), max(last, self._started)
         if what is not self._what:
+            is_noted = self._started == heard and (self._what, what) not in _NOT_NOTED
+            self._since = heard if is_noted else self._now()
             self._what = what
             self._limit = self._limits[what]
-            self._since = heard if self._started == heard else self._now()
             self._warned = False
         elif heard > self._since:
             self._since = heard
@@ -254,10 +255,12 @@ class Watchdog:
         return self._since + limit + self._patience.grace
 
     async def _bark(self) -> None:
-        if not self._warned:
+        self._look()  # again: something may have happened before this task could begin
+        is_due = self._due() <= self._now() and not self._is_stopped
+        if is_due and not self._warned:
             self._warned = True
             self._warn()
-        elif self._patience.action != "warn":
+        elif is_due and self._patience.action != "warn":
             await self._act()
         self._wake()
 
@@ -307,6 +310,14 @@ class Watchdog:
 def _limits_of(patience: Patience) -> Mapping[WaitingFor, float]:
     return {what: patience.limit(what) for what in WaitingFor}
 
+
+_NOT_NOTED = frozenset(
+    (before, what)
+    for before in (WaitingFor.START, WaitingFor.NOTHING, WaitingFor.ANSWER)
+    for what in (WaitingFor.FIRST_TOKEN, WaitingFor.ANSWER)
+)
+"""What the application begins, and not the CLI or a handler: that is looked at at once, and what
+was noted last may have been long ago."""
 
 _FOR_A_PERSON = frozenset({CanUseTool, Elicitation, RequestUserDialog})
 
