@@ -182,6 +182,14 @@ def test_we_are_in_the_table() -> None:
     assert (us.parent, us.group, us.is_dead) == (os.getppid(), os.getpgid(0), False)
 
 
+def test_the_table_may_be_that_of_another_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There, the number by which we know ourselves is nobody's, or that of another process."""
+    us = os.getpid()
+    module._our_start.cache_clear()
+    monkeypatch.setattr(os, "getpid", lambda: 2**30)
+    assert us in process_table()
+
+
 def test_processes_that_are_older_than_this_one_are_read_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -511,6 +511,20 @@ async def test_one_that_is_stopped_ends_all_the_same() -> None:
     assert process.returncode == -signal.SIGTERM
 
 
+async def test_what_is_left_is_killed_in_time_however_long_others_would_share_a_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Child, "look_in", lambda child, since: 2.0 * PATIENCE)
+    script = shell("setsid sleep 1000 & echo $!; cat >&2")
+    async with running(script, kill_after=PATIENCE) as process:
+        [runaway] = await numbers(process)
+        with killed_in_the_end(runaway):
+            await process.send_eof()
+            await process.wait()
+            await process.aclose()
+            assert not is_alive(runaway)
+
+
 async def test_one_that_has_left_the_group_dies_with_the_process_that_started_it(
     watcher: str,
 ) -> None:

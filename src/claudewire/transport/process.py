@@ -35,6 +35,8 @@ log: logging.Logger = logging.getLogger("claudewire.transport")
 
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.001, 0.05
 """Seconds between two checks of a process group that is ending."""
+_FOR_OTHERS = 0.5
+"""Seconds that a process waits at most to share a table with others: it has its own time limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +216,7 @@ class ProcessTransport:
 
     async def _note_descendants(self) -> None:
         since = time.monotonic()
-        await _pause(self._child.look_in(since))
+        await _pause(min(self._child.look_in(since), _FOR_OTHERS))
         self._child.note_descendants(since)
 
     async def receive(self) -> bytes:
@@ -348,7 +350,8 @@ class ProcessTransport:
         self._child.release()
         since, pause = time.monotonic(), _SHORTEST_PAUSE
         deadline = since + self._kill_after
-        await _pause(min(self._child.look_in(since), self._kill_after))
+        # Not for all of the time: what is left is killed only after the first look.
+        await _pause(min(self._child.look_in(since), _FOR_OTHERS, self._kill_after / 2))
         while self._child.is_left(since):
             if time.monotonic() >= deadline:
                 return False

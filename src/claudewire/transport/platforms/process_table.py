@@ -170,7 +170,8 @@ def _from_proc(without: Container[int]) -> Iterator[ProcessInfo]:
 
 @cache
 def _our_start() -> int:
-    return int(process_info(os.getpid()).started)
+    # Not by `getpid`: `/proc` may be that of another namespace, where our number is another.
+    return int(process_info(int(os.readlink("/proc/self"))).started)
 
 
 def process_info(pid: int) -> ProcessInfo:
