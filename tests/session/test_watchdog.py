@@ -7,8 +7,10 @@ turn that is to stall uses, so that a slow machine stalls no other.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
@@ -205,6 +207,34 @@ def test_without_patience_nobody_watches(clock: Clock) -> None:
 
 
 # --- what it says ---------------------------------------------------------------------------------
+
+
+def test_what_the_watchdog_does_is_done_for_the_session_and_not_for_who_sent_the_prompt(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    sender: ContextVar[str] = ContextVar("sender", default="nobody")
+    seen: list[tuple[str, str]] = []
+
+    def note(record: logging.LogRecord) -> bool:
+        if "Nothing happened" in record.getMessage():
+            seen.append((vars(record).get("session", "no session"), sender.get()))
+        return True
+
+    async def test() -> None:
+        peer = Peer()
+        session = await watched(peer, clock, name="reviewer")
+        events = session.events()
+        sender.set("somebody")
+        turn = session.send("hello")
+        await peer.hear_prompt()
+        await next_stall(events)
+        await peer.say(saying.result())
+        assert (await turn).ok
+        await session.close()
+
+    caplog.handler.addFilter(note)
+    clock.run(test)
+    assert seen == [("reviewer", "nobody")]
 
 
 @pytest.mark.parametrize(

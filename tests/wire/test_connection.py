@@ -594,6 +594,13 @@ def test_one_bad_line_is_one_event_and_the_next_line_arrives() -> None:
     assert isinstance(deep, Noise)
 
 
+def test_a_first_line_that_is_too_long_is_one_event_and_the_next_line_arrives() -> None:
+    connection = Connection(Role.CLIENT, max_line=200)
+    oversize, alive = connection.receive_data(b"x" * 201 + b'\n{"type":"keep_alive"}\n')
+    assert isinstance(oversize, Oversize)
+    assert alive == KeepAlive()
+
+
 def test_a_busy_cli_is_read_just_the_same() -> None:
     connection = client()
     connection.send(UserMessage.of("go"))

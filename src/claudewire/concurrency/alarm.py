@@ -53,11 +53,12 @@ class Alarm:
 
     def _ring_in_asyncio(self) -> None:
         library: Any = getattr(sys.modules.get("sniffio"), "thread_local", SimpleNamespace())
+        before = getattr(library, "name", None)
         library.name = "asyncio"  # anyio finds it out by itself only in a task
         try:
             self._ring()
         finally:
-            library.name = None
+            library.name = before
 
     def stop(self) -> None:
         """Do not ring, unless another time is set."""

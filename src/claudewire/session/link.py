@@ -16,6 +16,7 @@ import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from contextvars import Context, copy_context
 from functools import partial
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -192,6 +193,7 @@ class Link:
         self._unserved: deque[Request] = EMPTY
         self._served_now = 0
         self._tasks: TaskSet | None = None
+        self._context: Context  # of its task
         self._extra: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._progress = Signal()
 
@@ -228,7 +230,8 @@ class Link:
         if self._tasks is None:
             self._extra.append(function)
         else:
-            self._tasks.start_soon(self._run_beside, function)
+            # Not with the variables of whoever calls this: with the timer of a watchdog, anybody.
+            self._context.run(self._tasks.start_soon, self._run_beside, function)
 
     async def _run_beside(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
         try:
@@ -348,6 +351,7 @@ class Link:
 
     async def _run(self) -> None:
         session_name.set(lambda: self.name)
+        self._context = copy_context()
         try:
             try:
                 await self._converse()
