@@ -63,7 +63,9 @@ class Measured:
         ours, against = self.rounds.get(row.ours), self.rounds.get(row.against)
         if not ours or not against:
             return None
-        return Spread.of([one / other for one, other in zip(ours, against, strict=True)])
+        # Time in user mode is counted in ticks of the clock, so very little of it may be none.
+        ratios = [one / other for one, other in zip(ours, against, strict=True) if other]
+        return Spread.of(ratios) if ratios else None
 
     def verdict(self, row: Row) -> str:
         """Whether the ratio is what is demanded."""

@@ -162,7 +162,7 @@ def _start() -> Group:
         "The processor's time in user mode from the start of Python until a session with the fake "
         "CLI is open, with compiled modules."
     )
-    return Group("start", "The start", about, 15, runs, [row])
+    return Group("start", "The start", about, 25, runs, [row])
 
 
 def _command() -> Group:

@@ -57,6 +57,13 @@ def test_what_could_not_be_measured_is_not_judged() -> None:
     assert (found.verdict(row), found.holds, found.ratio(row)) == ("not measured", True, None)
 
 
+def test_a_round_with_too_little_time_to_be_counted_has_no_ratio() -> None:
+    found, row = measured((1, 0), (1, 2))
+    assert found.ratio(row) == Spread.of([0.5])
+    found, row = measured((1, 0))
+    assert found.ratio(row) is None
+
+
 def test_a_run_that_failed_in_one_round_is_left_out_of_all() -> None:
     found, row = measured((1, 2), (1, 2))
     found.forget("theirs")
