@@ -186,6 +186,18 @@ def test_the_scripted_api_is_inside(cage: Cage) -> None:
     assert len(cage.api_requests()) == 2
 
 
+def test_a_request_that_is_just_being_written_down_is_not_among_the_requests_yet(
+    cage: Cage,
+) -> None:
+    python(cage, ASK)
+    path = cage.folder / REQUESTS
+    line = path.read_bytes()
+    path.write_bytes(line + line[:-20])
+    assert [request.prompt for request in cage.turns] == ["hi"]
+    path.write_bytes(line + line)
+    assert [request.prompt for request in cage.turns] == ["hi", "hi"]
+
+
 @pytest.mark.unmeasured
 def test_the_script_may_be_a_file(tmp_path: Path) -> None:
     path = tmp_path / "script.toml"

@@ -134,7 +134,7 @@ class Cage:
         if self._folder is None:
             return self._requests
         try:
-            lines = (self._folder / REQUESTS).read_bytes().splitlines()
+            *lines, _being_written = (self._folder / REQUESTS).read_bytes().split(b"\n")
         except FileNotFoundError:
             return []
         return [msgspec.json.decode(line, type=APIRequest) for line in lines]
