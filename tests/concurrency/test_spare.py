@@ -144,7 +144,7 @@ async def test_it_may_cancel_its_own_task(waits: bool) -> None:
             finally:
                 seen.append("ended")
 
-    assert await begun(spare, cancel()) is not waits
+    assert not await begun(spare, cancel())
     assert not await outside_of_tasks(lambda: spare.is_free)
     await ended(spare)
     assert seen == (["ended"] if waits else [])

@@ -13,6 +13,7 @@ import anyio.lowlevel
 import pytest
 from tests.helpers import messages as saying
 from tests.helpers.peer import SOON, Peer
+from tests.helpers.programs import ASKS
 from tests.helpers.sessions import SOME_CLI, echo, options, soon
 
 from claudewire.errors import CLIError, Error, SessionClosed, TurnError
@@ -130,6 +131,24 @@ async def test_a_session_that_was_closed_lives_again() -> None:
         assert (await session.send("again")).ok
         await session.close()
     assert session.state == "closed"
+
+
+def test_handlers_decide_also_in_the_event_loop_of_a_restart(anyio_backend: str) -> None:
+    session = Session(options(cli=ASKS, on_permission=lambda request: request.allow()))
+
+    async def begin() -> None:
+        with anyio.fail_after(SOON):
+            await session.start()
+            assert (await session.send("may you?")).text == "allow"
+
+    async def go_on() -> None:
+        with anyio.fail_after(SOON):
+            await session.restart(resume=False)
+            assert (await session.send("may you?")).text == "allow"
+            await session.close()
+
+    anyio.run(begin, backend=anyio_backend)  # its end is that of the session
+    anyio.run(go_on, backend=anyio_backend)
 
 
 async def test_after_a_restart_unsolicited_turns_are_awaited_again() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import os
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -190,6 +193,53 @@ async def test_a_handler_that_raises_before_it_waits_is_answered_with_no(
     async with hosting(serve) as host:
         await host.ask("a", "b", "bad", "c")
     assert "The request bad of the CLI could not be answered" in caplog.text
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # trio has no such call
+@pytest.mark.parametrize("waits", [False, True])
+async def test_a_handler_whose_task_the_application_cancels_is_answered_with_no(
+    waits: bool,
+) -> None:
+    async def serve(request: Request) -> Any:
+        task = asyncio.current_task()
+        assert task is not None
+        if request.id.startswith("bad"):
+            if waits:
+                asyncio.get_running_loop().call_soon(task.cancel)
+            else:
+                task.cancel()
+            await anyio.sleep(SOON)
+        return ALLOWED
+
+    async with hosting(serve) as host:
+        await host.ask("bad-1", "a", "bad-2", "bad-3", "b")
+    assert host.answers == ["bad-1", "a", "bad-2", "bad-3", "b"]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("factory", [None, "eager_task_factory"])
+async def test_tasks_that_have_ended_are_not_kept(factory: str | None) -> None:
+    asyncio.get_running_loop().set_task_factory(getattr(asyncio, str(factory), None))  # from 3.12
+    tasks: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
+
+    async def serve(request: Request) -> Any:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        if request.id.startswith("early"):
+            host.link.reply(request, ALLOWED)
+        elif request.id.startswith("cancelled"):
+            task.cancel()
+        return ALLOWED
+
+    ids = [f"{how}-{number}" for number in range(5) for how in ("early", "cancelled", "late")]
+    async with hosting(serve) as host:
+        host.put(b"".join(host.line(asking(id)) for id in ["a", "b", "c"]))
+        await host.until_answered("c")
+        await host.ask(*ids)
+        await anyio.wait_all_tasks_blocked()
+        gc.collect()
+        assert len(tasks) <= 1  # it waits for the next one
 
 
 async def test_each_handler_has_context_variables_of_its_own() -> None:

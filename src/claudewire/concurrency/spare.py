@@ -61,14 +61,15 @@ class SpareTask:
         It must raise nothing but its cancellation.
 
         Returns:
-            whether it has ended; otherwise this task goes on with it, and is no longer a spare one.
+            whether it has ended, and another can begin here. Otherwise this task, which goes on
+            with it if it has not ended, is no longer a spare one.
         """
         context = copy_context()  # as for a task of its own
         _enter_task(self._loop, self.task)
         try:
             waits_for = context.run(coroutine.send, None)
         except (StopIteration, asyncio.CancelledError):
-            return True
+            return not (self._wake.done() or self.scope.cancel_called)  # it may cancel the task
         finally:
             _leave_task(self._loop, self.task)
         self._begun = _Begun(context, coroutine, waits_for)

@@ -727,6 +727,9 @@ class Link:
                 self._reply(request, answer)
         except BaseException as error:
             if ends_the_caller(error):
+                if not (self._is_cancelled(scope) or isinstance(error, GeneratorExit)):
+                    # The application has cancelled this task, in which its handler ran.
+                    self._reply(request, self._responder.refusal(request))
                 raise
             with suppress(BaseException):  # a logging handler may raise anything
                 self._owner.failed(error)

@@ -142,6 +142,9 @@ class RequestHandlers:
             link: leads to the CLI.
             older: the options that it reads from the command line instead.
         """
+        # Who has decided before may have done so in another event loop.
+        for name in ("_people", "_handlers"):
+            vars(self).pop(name, None)
         names = self.servers.open(link)
         hooks = {} if self._hooks is None else self._hooks.config()
         return initialize_request(options, hooks=hooks, sdk_mcp_servers=names, older=older)

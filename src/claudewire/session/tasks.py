@@ -34,6 +34,7 @@ class TaskSet:
         self._numbers = count()
         self._unstarted: dict[int, Coroutine[Any, Any, None]] = {}
         self._detached: dict[object, object] = {}
+        """Those outside of the task group, by their scopes: an event loop may not keep them."""
         self._start = task_starter(NAME)
         self._spare: SpareTask | None = None
         self._new_scope = scope_type()
@@ -61,14 +62,16 @@ class TaskSet:
         It must raise nothing but its cancellation, and calls `ended` at its end.
         """
         self._count += 1
+        self._detached[scope] = None  # until it has ended, which it may have at once
         spare = self._spare
         if spare is None or spare.scope is not scope:
-            self._detached[scope] = self._start(_run_in(scope, coroutine))
-        elif spare.begin(coroutine) and not scope.cancel_called:
+            task = self._start(_run_in(scope, coroutine))
+        elif spare.begin(coroutine):
             return  # it is used again
         else:
-            self._detached[scope] = spare.task
-            self._spare = None
+            task, self._spare = spare.task, None
+        if scope in self._detached:
+            self._detached[scope] = task
         if self._spare is None and not self.is_cancelled:
             self._spare = spare_task(NAME)
 
