@@ -13,7 +13,7 @@ import anyio.to_thread
 import pytest
 import sniffio
 
-from claudewire.concurrency import threads
+from claudewire.concurrency import ThreadCall, run_soon, thread_starter, threads
 from claudewire.concurrency.threads import run_in_thread
 
 pytestmark = pytest.mark.anyio
@@ -100,6 +100,23 @@ async def test_a_call_can_call_back_into_the_event_loop() -> None:
         return a + b
 
     assert await run_in_thread(partial(anyio.from_thread.run, add, 2, 3)) == 5
+
+
+async def test_if_the_system_has_no_more_threads_that_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def refuse(*given: object, **options: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched, anyio.fail_after(SOON):
+        patched.setattr(anyio.to_thread, "run_sync", refuse)
+        with pytest.raises(RuntimeError, match="new thread"):
+            await run_in_thread(here)
+        call = ThreadCall(here, thread_starter(), run_soon())
+        assert not call.ends_within(0)
+        with pytest.raises(RuntimeError, match="new thread"):
+            await call.wait()
+    assert await run_in_thread(here) is not here()
 
 
 async def test_a_caller_that_is_cancelled_does_not_wait() -> None:

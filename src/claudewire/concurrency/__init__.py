@@ -37,7 +37,7 @@ from .functions import (
     is_async_function,
 )
 from .signal import Flag, Signal
-from .threads import ThreadCall, thread_starter
+from .threads import StartThread, ThreadCall, thread_starter
 
 if TYPE_CHECKING:
     from .spare import SpareTask
@@ -54,6 +54,7 @@ __all__ = [
     "RunSoon",
     "Signal",
     "SpareTask",
+    "StartThread",
     "ThreadCall",
     "TookTooLong",
     "as_exception",

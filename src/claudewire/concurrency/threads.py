@@ -42,28 +42,45 @@ async def run_in_thread(
         function: may use `anyio.from_thread`, but `check_cancelled` sees no cancellation of this
             call: the thread belongs to all of them. It must raise nothing.
         limiter: limits how many calls run at once.
+
+    Raises:
+        RuntimeError: no thread can be started.
     """
     borrower = object()
     if limiter is not None:
         await _acquire(limiter, borrower)
     try:
         ended = anyio.Event()
-        call = _Call(_plain_context(), function, partial(run_soon(), ended.set))
+        errors: list[Exception] = []
+
+        def fail(error: Exception) -> None:
+            errors.append(error)
+            ended.set()
+
+        call = _Call(_plain_context(), function, partial(run_soon(), ended.set), fail)
         _threads().start(call)
         await ended.wait()
+        if errors:
+            raise errors[0]
         return call.returned
     finally:
         if limiter is not None:
             limiter.release_on_behalf_of(borrower)
 
 
-def thread_starter() -> Callable[[Callable[[], Any]], None]:
+_Fail = Callable[[Exception], object]
+"""Is called in the event loop, with the reason, if no thread can be started."""
+
+StartThread = Callable[[Callable[[], Any], _Fail], None]
+
+
+def thread_starter() -> StartThread:
     """Return a function that calls others in the threads of this event loop, and waits for none.
 
     What it calls must raise nothing.
     """
     start = _threads().start
-    return lambda function: start(_Call(_plain_context(), function, _nothing))
+    return lambda function, fail: start(_Call(_plain_context(), function, _nothing, fail))
 
 
 def _nothing() -> None:
@@ -83,24 +100,20 @@ class ThreadCall(Generic[T]):
         seconds: how long it took.
     """
 
-    __slots__ = ("_ended", "_event", "_first", "_function", "_soon", "result", "seconds")
+    __slots__ = ("_ended", "_error", "_event", "_first", "_function", "_soon", "result", "seconds")
 
-    def __init__(
-        self,
-        function: Callable[[], T],
-        start: Callable[[Callable[[], Any]], None],
-        soon: RunSoon,
-    ) -> None:
+    def __init__(self, function: Callable[[], T], start: StartThread, soon: RunSoon) -> None:
         self.result: T
         self.seconds: float = math.inf
         self._function = function
         self._soon = soon
         self._event: anyio.Event | None = None
+        self._error: Exception | None = None
         self._first = [True]
         """Taken by the thread when it has ended, or by the event loop if it no longer waits."""
         self._ended = Lock()
         self._ended.acquire()
-        start(self._run)
+        start(self._run, self._fail)
 
     def _run(self) -> None:
         began = perf_counter()
@@ -128,10 +141,21 @@ class ThreadCall(Generic[T]):
         self._event = None
         return True
 
+    def _fail(self, error: Exception) -> None:
+        assert self._event is not None  # the event loop has waited before
+        self._error = error
+        self._event.set()
+
     async def wait(self) -> None:
-        """Wait until it has ended, in a task, if it has not ended before."""
+        """Wait until it has ended, in a task, if it has not ended before.
+
+        Raises:
+            RuntimeError: no thread can be started.
+        """
         if self._event is not None:
             await self._event.wait()
+        if self._error is not None:
+            raise self._error
 
 
 async def _acquire(limiter: anyio.CapacityLimiter, borrower: object) -> None:
@@ -152,14 +176,15 @@ def _plain_context() -> Context:
 
 
 class _Call:
-    __slots__ = ("_context", "_done", "_function", "returned")
+    __slots__ = ("_context", "_done", "_function", "fail", "returned")
 
     def __init__(
-        self, context: Context, function: Callable[[], Any], done: Callable[[], None]
+        self, context: Context, function: Callable[[], Any], done: Callable[[], None], fail: _Fail
     ) -> None:
         self._context = context
         self._function = function
         self._done = done
+        self.fail = fail
         self.returned: Any = None
 
     def run(self) -> None:
@@ -186,14 +211,16 @@ class _Threads:
             jobs = self._ready.pop()
         except IndexError:
             jobs = SimpleQueue()
-            run_detached(partial(self._host, jobs), "claudewire thread")
+            run_detached(partial(self._host, jobs, call.fail), "claudewire thread")
         jobs.put(partial(self._run, call, jobs))
 
-    async def _host(self, jobs: _Jobs) -> None:
+    async def _host(self, jobs: _Jobs, fail: _Fail) -> None:
         try:
             await anyio.to_thread.run_sync(
                 self._work, jobs, abandon_on_cancel=True, limiter=self._limiter
             )
+        except Exception as error:  # the system has no more threads
+            fail(error)
         finally:
             jobs.put(None)  # the event loop ends
 

@@ -23,6 +23,7 @@ import msgspec
 from ..concurrency import (
     DetachedCall,
     RunSoon,
+    StartThread,
     ThreadCall,
     compute_in_thread,
     ends_the_caller,
@@ -278,7 +279,7 @@ class Decider:
         self._capabilities = capabilities
         self._form = form
         self._reply = reply
-        self._start: Callable[[Callable[[], Any]], None] | None = None
+        self._start: StartThread | None = None
         self._are_quick = True
         """Whether the plain function that was called last took no longer than a moment."""
         self._open: dict[str, _Open] = {}
