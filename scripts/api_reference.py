@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any, NamedTuple, TypeVar, get_overloads
 
 import claudewire
+from claudewire.wire import Record
 
 HEAD = """\
 # API reference
@@ -257,7 +258,7 @@ def class_entry(name: str, thing: type[Any]) -> str:
     parts.append(f"{prose(doc)}\n")
     if issubclass(thing, enum.Enum):
         parts.append(values(thing))
-    elif is_dataclass(thing) and not re.search("(Args|Attributes):", thing.__doc__ or ""):
+    elif fields_of(thing) and not re.search("(Args|Attributes):", thing.__doc__ or ""):
         parts.append(described_fields(thing))
     found = [*members(thing)]
     parts += [method(member) for member in found if not member.inherited]
@@ -292,8 +293,17 @@ def made_by(thing: type[Any]) -> str:
             for node in class_node(base).body:
                 if isinstance(node, ast.FunctionDef) and node.name == "__init__":
                     return signature(node, names_of(base), called=thing.__name__)
-    has_fields = hasattr(thing, "_fields") or (is_dataclass(thing) and not is_long(thing))
-    return dataclass_call(thing) if has_fields else ""
+    return dataclass_call(thing) if fields_of(thing) and not is_long(thing) else ""
+
+
+def fields_of(thing: type[Any]) -> tuple[str, ...]:
+    """The fields of a class that the page shows; docs/protocol.md has those of records."""
+    if is_dataclass(thing):
+        return tuple(field.name for field in fields(thing))
+    if issubclass(thing, Record):
+        return ()
+    names: Any = getattr(thing, "_fields", None) or getattr(thing, "__struct_fields__", ())
+    return tuple(getattr(thing, "_declarations", names))
 
 
 def is_called(thing: type[Any]) -> bool:
@@ -303,7 +313,7 @@ def is_called(thing: type[Any]) -> bool:
 
 def is_long(thing: type[Any]) -> bool:
     """Whether a class has a table of its fields, with their defaults."""
-    return len(fields(thing)) > MANY_FIELDS
+    return len(fields_of(thing)) > MANY_FIELDS
 
 
 def dataclass_call(thing: type[Any]) -> str:
@@ -415,11 +425,12 @@ def described(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
 def described_fields(thing: type[Any]) -> str:
     """Make tables of the fields of a class and its bases, with the headings of its source."""
     rows: list[str] = []
+    names = fields_of(thing)
     for base in reversed(ours(thing)):
         lines = textwrap.dedent(inspect.getsource(base)).splitlines()
         told = dict(described(class_node(base)))
         for node in class_node(base).body:
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) in names:
                 above = lines[node.lineno - 3] if node.lineno > 2 else ""
                 if heading := re.match(r"\s*# --- (.*?) -+$", above):
                     rows += [
@@ -428,7 +439,7 @@ def described_fields(thing: type[Any]) -> str:
                         "",
                         *FIELDS_HEAD,
                     ]
-                rows.append(field_row(node, told[node.target.id], names_of(base)))
+                rows.append(field_row(node, told[ast.unparse(node.target)], names_of(base)))
     table = rows if rows and not rows[0].startswith("|") else [*FIELDS_HEAD, *rows]
     return "\n".join(table).strip() + "\n" if rows else ""
 

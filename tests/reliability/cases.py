@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+
+from msgspec.structs import replace
 
 from claudewire.options import Patience, Timeouts
 from claudewire.simulator.faults import FAULTS

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from textwrap import dedent
 
 import anyio
 import pytest
+from msgspec.structs import replace
 from tests.helpers.clock import simulated_time
 
 from claudewire.errors import Cause, CLIError, SessionClosed

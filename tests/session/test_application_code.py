@@ -21,13 +21,13 @@ import annotated_types
 import anyio
 import anyio.lowlevel
 import pytest
+from msgspec import structs
 from tests.helpers.peer import SOON, Through
 from tests.helpers.sessions import QUICK
 
 from claudewire import Error, Hook, Inbox, Price, Session, Tool, sync
 from claudewire.errors import SessionFailed, TurnError
-from claudewire.options import Options
-from claudewire.options.options import OptionsWithoutOutput
+from claudewire.options import Options, OptionsWithoutOutput
 from claudewire.people import Clock, PermissionRequest, PermissionResult
 from claudewire.policy import Decision
 from claudewire.sync.portal import portal
@@ -539,7 +539,7 @@ def test_a_transport_that_never_closes_does_not_keep_its_session_open(
     backend: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:
-        timeouts = dataclasses.replace(QUICK, terminate=0.01, kill=0.01)
+        timeouts = structs.replace(QUICK, terminate=0.01, kill=0.01)
         session = Session(Options(timeouts=timeouts), transport=NeverClosed(SimulatedCLI()))
         await session.start()
         await session.close()

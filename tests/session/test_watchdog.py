@@ -11,13 +11,13 @@ import logging
 import math
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Any
 
 import anyio
 import anyio.lowlevel
 import pytest
 import trio.testing
+from msgspec.structs import replace
 from tests.helpers import messages as saying
 from tests.helpers.clock import options as clock_options
 from tests.helpers.peer import SOON, Peer

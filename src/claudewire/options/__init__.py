@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
-from .agents import Agent, AgentMemory, AgentMode, AgentServer, check_agents
+from typing import TYPE_CHECKING
+
+from .._package import lazy_exports
 from .checks import seconds, whole_number
 from .frozen import thaw
 from .limits import Patience, Timeouts, Unread, WaitingFor
@@ -14,8 +16,6 @@ from .options import (
     DECLARATIONS,
     TOOLS_SERVER,
     Options,
-    OptionsDict,
-    OptionsWithoutOutput,
     check_options,
     configured_servers,
     given_options,
@@ -42,6 +42,10 @@ from .types import (
     ThinkingDisplay,
 )
 from .versions import MEASURED, may_ignore, unsupported
+
+if TYPE_CHECKING:
+    from .agents import Agent, AgentMemory, AgentMode, AgentServer, check_agents
+    from .keywords import OptionsDict, OptionsWithoutOutput
 
 __all__ = [
     "CLI",
@@ -87,3 +91,12 @@ __all__ = [
     "unsupported",
     "whole_number",
 ]
+
+if not TYPE_CHECKING:  # most sessions define no agents, and only type checkers read the keywords
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            ".agents": "Agent AgentMemory AgentMode AgentServer check_agents",
+            ".keywords": "OptionsDict OptionsWithoutOutput",
+        },
+    )

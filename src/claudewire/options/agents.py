@@ -22,18 +22,19 @@ import msgspec
 from ..errors import Cause, CLIError, OptionsError
 from ..wire import AgentDefinition, InitializeResult
 from .checks import (
+    Check,
     boolean,
     either,
     items,
     literal,
     mcp_servers,
+    optional,
     quoted,
     string,
     strings,
     struct,
     whole_number,
 )
-from .declaration import declarations, option
 from .frozen import freeze, thaw
 from .types import Effort, McpServer, NamedServer
 
@@ -60,6 +61,27 @@ def _mcp_servers(name: str, value: object) -> None:
             mcp_servers(name, item)
         else:
             string(f"a server in {name}", getattr(item, "name", item))
+
+
+_CHECKS: dict[str, Check] = {
+    "tools": strings,
+    "disallowed_tools": strings,
+    "model": string,
+    "mcp_servers": _mcp_servers,
+    "skills": strings,
+    "initial_prompt": string,
+    "max_turns": whole_number(1),
+    "background": boolean,
+    "memory": literal(AgentMemory),
+    "effort": either(int, whole_number(1), literal(Effort)),
+    "permission_mode": literal(AgentMode),
+    "omit_claude_md": boolean,
+    "auto_compact_window": whole_number(1),
+    "critical_reminder": string,
+    "observer": string,
+    "observer_message": string,
+}
+"""What each field must be, if it is given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,28 +115,28 @@ class Agent:
 
     description: str
     prompt: str
-    tools: Sequence[str] | None = option(None, strings)
-    disallowed_tools: Sequence[str] | None = option(None, strings)
-    model: str | None = option(None, string)
-    mcp_servers: Sequence[AgentServer] | None = option(None, _mcp_servers)
-    skills: Sequence[str] | None = option(None, strings)
-    initial_prompt: str | None = option(None, string)
-    max_turns: int | None = option(None, whole_number(1))
-    background: bool | None = option(None, boolean)
-    memory: AgentMemory | None = option(None, literal(AgentMemory))
-    effort: Effort | int | None = option(None, either(int, whole_number(1), literal(Effort)))
-    permission_mode: AgentMode | None = option(None, literal(AgentMode))
-    omit_claude_md: bool | None = option(None, boolean)
-    auto_compact_window: int | None = option(None, whole_number(1))
-    critical_reminder: str | None = option(None, string)
-    observer: str | None = option(None, string)
-    observer_message: str | None = option(None, string)
+    tools: Sequence[str] | None = None
+    disallowed_tools: Sequence[str] | None = None
+    model: str | None = None
+    mcp_servers: Sequence[AgentServer] | None = None
+    skills: Sequence[str] | None = None
+    initial_prompt: str | None = None
+    max_turns: int | None = None
+    background: bool | None = None
+    memory: AgentMemory | None = None
+    effort: Effort | int | None = None
+    permission_mode: AgentMode | None = None
+    omit_claude_md: bool | None = None
+    auto_compact_window: int | None = None
+    critical_reminder: str | None = None
+    observer: str | None = None
+    observer_message: str | None = None
 
     def __post_init__(self) -> None:
         string("Agent.description", self.description)
         string("Agent.prompt", self.prompt)
-        for name, declared in declarations(Agent).items():
-            declared.kept(f"Agent.{name}", getattr(self, name))
+        for name, check in _CHECKS.items():
+            optional(check)(f"Agent.{name}", getattr(self, name))
         both = {*(self.tools or ())} & {*(self.disallowed_tools or ())}
         if both:
             raise OptionsError(f"An agent cannot have {min(both)} both allowed and disallowed")

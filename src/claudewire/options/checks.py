@@ -25,6 +25,7 @@ from .frozen import EMPTY, FrozenMap, freeze, thaw
 __all__ = [
     "Check",
     "absolute",
+    "agents",
     "answer_form",
     "autocompact",
     "boolean",
@@ -573,6 +574,13 @@ def plugin(name: str, value: Any) -> PluginConfig:
         raise OptionsError(f"{name}: there are only local plugins, not {quoted(config.type)}")
     path(name, config.path)
     return config
+
+
+def agents(name: str, value: Any) -> FrozenMap[str, Any]:
+    """Take subagents by name, in any of their forms."""
+    from .agents import agent_definition
+
+    return mapping_of(agent_definition)(name, value)  # type: ignore[no-any-return]
 
 
 # --- what the CLI never sees ---------------------------------------------------------------------

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Literal
+
+from msgspec import Struct
 
 from .checks import choice, optional, seconds, whole_number
 
 __all__ = ["Patience", "Timeouts", "Unread", "WaitingFor"]
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(Struct, frozen=True):
     """How long things may take, in seconds.
 
     Every step of starting, stopping and asking the CLI has a limit.
@@ -37,8 +37,8 @@ class Timeouts:
     drain: float = 2.0
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            seconds(f"timeouts.{field.name}", getattr(self, field.name))
+        for name in self.__struct_fields__:
+            seconds(f"timeouts.{name}", getattr(self, name))
 
 
 class WaitingFor(StrEnum):
@@ -53,8 +53,7 @@ class WaitingFor(StrEnum):
     ANSWER = "an answer"
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
+class Patience(Struct, frozen=True):
     """How long each kind of silence may last before it is a stall, in seconds; None is forever.
 
     Attributes:
@@ -92,8 +91,7 @@ class Patience:
         return math.inf if limit is None else limit
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(Struct, frozen=True):
     """What happens to messages that the application does not read. The reader never waits.
 
     Attributes:

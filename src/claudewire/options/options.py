@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from ..errors import OptionsError
 from ..wire import AUTO, DIALECTS, MAX_LINE, AgentDefinition, PermissionMode
 from . import checks
-from .agents import Agent, agent_definition, check_servers
 from .checks import boolean, list_of, literal, string, strings, whole_number
 from .conflicts import check_together
-from .declaration import Declaration, declarations, option
+from .declaration import Declaration, Declared, option
 from .frozen import EMPTY, thaw
-from .hints import unknown_option
 from .limits import Patience, Timeouts, Unread
 from .types import (
     CLI,
@@ -52,13 +49,13 @@ if TYPE_CHECKING:
     from ..policy import DecisionRecord
     from ..tools import AnyTool, ToolServer
     from ..tracking import Budget, Price
+    from .agents import Agent
+    from .keywords import OptionsDict
 
 __all__ = [
     "DECLARATIONS",
     "TOOLS_SERVER",
     "Options",
-    "OptionsDict",
-    "OptionsWithoutOutput",
     "check_options",
     "configured_servers",
     "given_options",
@@ -73,8 +70,7 @@ _SHOWN = 60
 """Characters of a long string that `repr` shows: enough to recognise it."""
 
 
-@dataclass(frozen=True, init=False)
-class Options:
+class Options(Declared):
     """What a session can be asked for. What is not given is left to the CLI.
 
     Options are checked when they are made, and cannot be changed afterwards: lists and mappings
@@ -255,7 +251,7 @@ class Options:
     """The agent that is the main one."""
     agents: Mapping[str, Agent | AgentDefinition | JSONObject] = option(
         EMPTY,
-        checks.mapping_of(agent_definition),
+        checks.agents,
         initialize=True,
         flags=("--agents",),
         is_secret=True,
@@ -448,6 +444,8 @@ class Options:
         given: dict[str, Any] = {**options}
         for name in given:
             if name not in DECLARATIONS:
+                from .hints import unknown_option
+
                 raise OptionsError(unknown_option(name, DECLARATIONS))
         remote = given.get("remote") is True
         # Only what is given is kept here: the defaults are attributes of the class.
@@ -456,6 +454,8 @@ class Options:
             object.__setattr__(self, name, value)
         check_together(self)
         if self.agents:
+            from .agents import check_servers
+
             check_servers(given["agents"], _server_names(self))
         if _has_rules(self):
             object.__setattr__(self, "policy", _policy_of_rules(self))
@@ -516,7 +516,7 @@ def check_options(options: object) -> Options:
     return given
 
 
-DECLARATIONS: dict[str, Declaration] = declarations(Options)
+DECLARATIONS: dict[str, Declaration] = Options._declarations
 """Every option, by its name."""
 
 _BY_FLAG = {flag: name for name, it in reversed(DECLARATIONS.items()) for flag in it.all_flags}
@@ -602,131 +602,3 @@ def _load(path: Path, table: str) -> Mapping[str, Any]:
         if not isinstance(found, dict):
             raise OptionsError(f"there is no table [{table}]")
     return found  # type: ignore[no-any-return]
-
-
-# --- for type checkers ---------------------------------------------------------------------------
-
-
-class OptionsWithoutOutput(TypedDict, total=False):
-    """The fields of `Options` but for `output`."""
-
-    cli: CLI | None
-    remote: bool
-    cwd: StrPath | None
-    add_dirs: Sequence[StrPath]
-    worktree: str | bool
-    project_config_root: StrPath | None
-    env: Mapping[str, str | None]
-    clean_env: bool
-    client_app: str | None
-    extra_args: Mapping[str, str | Sequence[str] | None]
-
-    model: str | None
-    fallback_model: str | Sequence[str] | None
-    effort: Effort | None
-    thinking: Thinking | None
-    thinking_display: ThinkingDisplay | None
-    max_turns: int | None
-    max_budget_usd: float | None
-    task_budget: int | None
-    autocompact: AutoCompact | None
-    advisor: str | None
-    betas: Sequence[str]
-
-    system_prompt: str | os.PathLike[str] | Sequence[str] | None
-    append_system_prompt: str | os.PathLike[str] | None
-    append_subagent_system_prompt: str | os.PathLike[str] | None
-    exclude_dynamic_sections: bool
-    system_prompt_snapshot: bool | None
-    plan_mode_instructions: str | None
-    json_schema: JSONObject | None
-    verbatim_prompts: bool
-
-    builtin_tools: Sequence[str] | Literal["default"] | None
-    allowed_tools: Sequence[str]
-    disallowed_tools: Sequence[str]
-    permission_mode: PermissionMode | None
-    allow_dangerously_skip_permissions: bool
-    permission_prompts: PermissionPrompts | None
-    tool_aliases: Mapping[str, str]
-    question_preview_format: PreviewFormat | None
-
-    mcp_servers: McpServers
-    mcp_config: Sequence[StrPath]
-    strict_mcp_config: bool
-    agent: str | None
-    agents: Mapping[str, Agent | AgentDefinition | JSONObject]
-    plugins: Sequence[Plugin]
-    plugin_urls: Sequence[str]
-    plugin_delivery: PluginDelivery
-    skills: Sequence[str] | Literal["all"] | None
-    disable_slash_commands: bool
-
-    setting_sources: Sequence[SettingSource] | None
-    settings: JSONObject | StrPath | None
-    managed_settings: JSONObject | None
-    sandbox: SandboxSettings | JSONObject | None
-    bare: bool
-    safe_mode: bool
-    restricted: bool
-
-    resume: str | None
-    continue_conversation: bool
-    fork_session: bool
-    session_id: str | None
-    resume_session_at: str | None
-    resume_drops_turn: str | None
-    persist_session: bool
-    session_mirror: bool
-    title: str | None
-    enable_file_checkpointing: bool
-
-    include_partial_messages: bool
-    include_hook_events: bool
-    forward_subagent_text: bool
-    replay_user_messages: bool
-    prompt_suggestions: bool
-    agent_progress_summaries: bool
-    per_task_stop_affordance: bool
-    supported_dialog_kinds: Sequence[str]
-    enable_auth_status: bool
-    debug: bool | str
-    debug_file: StrPath | None
-
-    tools: Sequence[AnyTool | Callable[..., Any] | ToolServer]
-    hooks: Hooks | Mapping[str, Any] | None
-    allow: Sequence[str]
-    ask: Sequence[str]
-    deny: Sequence[str]
-    on_permission: PermissionHandler | None
-    on_question: QuestionHandler | None
-    on_plan: PlanHandler | None
-    on_elicitation: ElicitationHandler | None
-    on_dialog: DialogHandler | None
-    person: Person | Literal["inbox"] | None
-    policy: PolicyLike | None
-    inbox: Inbox | None
-    decide_within: float | None
-    tell_errors: bool
-    answer_form: AnswerForm | None
-    audit: Callable[[DecisionRecord], object] | None
-    audit_contents: bool
-    accept_shadowed: bool
-    repairs: int
-    budgets: Sequence[Budget]
-    prices: Mapping[str, Price]
-    patience: Patience | None
-    timeouts: Timeouts
-    unread: Unread
-    name: str | None
-    on_stderr: Callable[[str], object] | None
-    shared: bool
-    dialect: str
-    handshake: bool
-    max_line: int
-
-
-class OptionsDict(OptionsWithoutOutput, total=False):
-    """The fields of `Options`, for `**options: Unpack[OptionsDict]`."""
-
-    output: Any

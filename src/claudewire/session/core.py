@@ -31,7 +31,7 @@ from ..errors import (
 )
 from ..launch import Claim, Connect, claim_for
 from ..options import Options
-from ..tracking import Alert, BudgetWatch, SharedBudget, TaskTracker, UsageTracker
+from ..tracking import TaskTracker, UsageTracker
 from ..transport import Transport
 from ..wire import (
     Answer,
@@ -80,6 +80,7 @@ from .queue import ItemQueue, check_thread
 from .turn import AnyTurn, UnreadCount
 
 if TYPE_CHECKING:
+    from ..tracking import Alert, BudgetWatch
     from .watchdog import Watchdog
 
 __all__ = ["Core", "again"]
@@ -142,7 +143,7 @@ class Core:
         self.subscriptions: Subscriptions[Event | SessionEvent] = Subscriptions(self.check_thread)
         self.tasks: TaskTracker = TaskTracker()
         self.ledger: UsageTracker = UsageTracker(prices=options.prices)
-        self.budget: BudgetWatch = BudgetWatch(options.budgets)
+        self.budget: BudgetWatch | None = _watch_of(options)
         self._watched: Ending | None = None
         self._holding_back = 0
         self.notes: Notes = Notes()
@@ -187,7 +188,7 @@ class Core:
         assert self.link is not None
         while self.link.is_open and (turn := self.conversation.take()) is not None:
             assert turn.prompt is not None
-            if (refusal := self.budget.refusal()) is not None:
+            if self.budget is not None and (refusal := self.budget.refusal()) is not None:
                 self.conversation.drop(turn, BudgetExceeded(refusal, advice=OTHER_BUDGET))
                 continue
             try:
@@ -195,7 +196,8 @@ class Core:
                 self.link.post(turn.prompt)
             except Exception as error:  # a field of the message may be anything
                 self.conversation.drop(turn, _unsendable(error))
-        self.budget.count(self.ledger, len(self.conversation.sent))
+        if self.budget is not None:
+            self.budget.count(self.ledger, len(self.conversation.sent))
         state = SessionState.BUSY if self.conversation.is_busy else SessionState.READY
         if state is self.state:
             self.notify()
@@ -312,7 +314,7 @@ class Core:
     def attach(self, link: Link) -> None:
         """Start to use a link; or end it, if the session was closed meanwhile."""
         self.link = link
-        if self.budget.is_shared:
+        if self.budget is not None and self.budget.is_shared:
             self.budget.join(partial(run_soon(), self._shared_budget_changed))
         link.start()
         if self.state is not SessionState.STARTING:
@@ -402,7 +404,7 @@ class Core:
 
     def received_output(self, events: list[Any]) -> bool:
         """Sort events all at once, if they are output that can only belong to the running turn."""
-        is_watched = self.subscriptions or self.budget.budgets  # then each one counts
+        is_watched = self.subscriptions or self.budget is not None  # then each one counts
         notable = None if is_watched else self.conversation.add(events)
         if notable is None:
             return False
@@ -446,7 +448,7 @@ class Core:
         for message in messages:
             if type(message) is not ResultMessage:
                 self.ledger.note(message, key)
-                if self.budget.budgets:
+                if self.budget is not None:
                     self._check_budget(turn)
             if self.tasks.note(message):
                 self.notify()
@@ -466,8 +468,10 @@ class Core:
         Raises:
             BudgetExceeded: one is.
         """
-        if self.spent is None and (alert := self.budget.exhausted(self.ledger)) is not None:
-            self.spent = BudgetExceeded(str(alert), advice=OTHER_BUDGET)
+        if self.spent is None and self.budget is not None:
+            alert = self.budget.exhausted(self.ledger)
+            if alert is not None:
+                self.spent = BudgetExceeded(str(alert), advice=OTHER_BUDGET)
         if self.spent is not None:
             raise self.spent.with_traceback(None)  # or it would grow with each call
 
@@ -477,6 +481,8 @@ class Core:
             self._check_budget(self.conversation.active)
 
     def _check_budget(self, turn: AnyTurn | None) -> None:
+        if self.budget is None:
+            return
         self.budget.count(self.ledger, len(self.conversation.sent))
         for alert in self.budget.check(self.ledger, turn=turn and turn.key):
             log.warning("%s", alert)
@@ -487,6 +493,8 @@ class Core:
     def _enforce(self, alert: Alert, turn: AnyTurn | None) -> None:
         """Stop the running turn; if the session's budget is used up, drop the held turns too."""
         if alert.budget.per == "session":
+            from ..tracking import SharedBudget
+
             is_shared = isinstance(alert.budget, SharedBudget)
             advice = OTHER_BUDGET if is_shared else NEW_BUDGET
             self.spent = error = BudgetExceeded(str(alert), advice=advice)
@@ -656,11 +664,13 @@ class Core:
             self.restarting = False  # it was closed in the middle of a restart
         error = self.failure or self._reason()
         self.conversation.drop_sent(error)
-        self.budget.count(self.ledger, 0)
+        if self.budget is not None:
+            self.budget.count(self.ledger, 0)
         if self.restarting:
             self._start_over()
             return
-        self.budget.leave()
+        if self.budget is not None:
+            self.budget.leave()
         self.claim.release()
         self._end_all(error)
 
@@ -736,6 +746,14 @@ class Core:
 def again(error: Error) -> Error:
     """Prepare an error to be raised once more: its traceback would grow with each time."""
     return error.with_traceback(None)
+
+
+def _watch_of(options: Options) -> BudgetWatch | None:
+    if not options.budgets:
+        return None
+    from ..tracking import BudgetWatch
+
+    return BudgetWatch(options.budgets)
 
 
 def _unsendable(error: Exception) -> Error:

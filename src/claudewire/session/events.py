@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from .queue import ItemQueue
 
@@ -45,43 +46,36 @@ class SessionState(StrEnum):
     FAILED = "failed"
 
 
-class SessionEvent:
+class SessionEvent(Struct, frozen=True):
     """The base class of a session's own events, beside those of the wire."""
 
-    __slots__ = ()
 
-
-@dataclass(frozen=True, slots=True)
-class StateChanged(SessionEvent):
+class StateChanged(SessionEvent, frozen=True):
     """The session goes over from one state to another."""
 
     old: SessionState
     new: SessionState
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadLimitReached(SessionEvent):
+class UnreadLimitReached(SessionEvent, frozen=True):
     """This many messages are unread; see `Unread`, which sets the limit."""
 
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetAlert(SessionEvent):
+class BudgetAlert(SessionEvent, frozen=True):
     """A budget is nearly used up, or exceeded."""
 
     alert: Alert
 
 
-@dataclass(frozen=True, slots=True)
-class TurnStarted(SessionEvent):
+class TurnStarted(SessionEvent, frozen=True):
     """The CLI has begun a turn by itself."""
 
     turn: Turn[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class StderrOutput(SessionEvent):
+class StderrOutput(SessionEvent, frozen=True):
     """The CLI wrote to stderr."""
 
     text: str

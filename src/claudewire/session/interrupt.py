@@ -5,11 +5,12 @@ from __future__ import annotations
 import signal
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import anyio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..concurrency import run_to_completion
 from ..errors import (
@@ -47,8 +48,7 @@ Outcome = Literal["stopped", "withdrawn", "was_over", "not_stopped", "nothing_ru
 itself; it goes on; or there was none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Escalation:
+class Escalation(Struct, frozen=True):
     """What to do, step after step, with a CLI that does not stop.
 
     Each step has `step_timeout` seconds: ask again, ask it to end the session, send SIGINT. At last
@@ -63,8 +63,7 @@ class Escalation:
     restart: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class InterruptReceipt:
+class InterruptReceipt(Struct, frozen=True):
     """What an interrupt did.
 
     Attributes:

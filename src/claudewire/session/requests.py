@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from ..launch import initialize_request
-from ..options import Options, check_agents, given_options
+from ..options import Options, given_options
 from ..wire import (
     AUTO,
     MODERN,
@@ -157,7 +157,10 @@ class RequestHandlers:
         """
         if self._hooks is not None:
             self._hooks.check(info)
-        check_agents(self._core.options.agents, info)
+        if self._core.options.agents:
+            from ..options import check_agents
+
+            check_agents(self._core.options.agents, info)
 
     # --- serving ---------------------------------------------------------------------------------
 

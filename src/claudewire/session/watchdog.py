@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from msgspec import Struct
 
 from ..concurrency import Alarm, clock, ends_the_caller, run_detached
 from ..errors import Evidence, SessionClosed, TurnStalled
@@ -48,16 +48,14 @@ MAY_STOP: float = 5.0
 one that works answers an interrupt at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """What a session waits for, and since when by the clock of the event loop."""
 
     what: WaitingFor
     since: float
 
 
-@dataclass(frozen=True, slots=True)
-class Stall(SessionEvent):
+class Stall(SessionEvent, frozen=True):
     """Nothing has happened for longer than `Patience` allows.
 
     Attributes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from ..errors import SessionClosed
 from ..session import (
@@ -223,15 +224,13 @@ class TurnReader:
         return Reader(self._portal, self._reader._queue, Assembler().note, timeout)
 
 
-@dataclass(frozen=True, slots=True)
-class TurnStarted(SessionEvent):
+class TurnStarted(SessionEvent, frozen=True):
     """The CLI has begun a turn by itself."""
 
     turn: Turn[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class InterruptReceipt:
+class InterruptReceipt(Struct, frozen=True):
     """What an interrupt did; see `claudewire.session.InterruptReceipt`."""
 
     acknowledged: bool

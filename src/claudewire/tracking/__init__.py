@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .._package import lazy_exports
-from .budgets import Alert, Budget, BudgetWatch, Level, Metric, SharedBudget
 from .ledger import Ledger, Models, UsageTracker
 from .quota import ContextWindow, RateLimit, Retry
 from .tasks import BackgroundTask, TaskTable, TaskTracker
@@ -18,6 +17,7 @@ from .totals import Price, PriceTable, Totals, check_amount
 if TYPE_CHECKING:
     from .assembler import Assembler
     from .blocks import BlockChange, LiveBlock
+    from .budgets import Alert, Budget, BudgetWatch, Level, Metric, SharedBudget
 
 __all__ = [
     "Alert",
@@ -46,5 +46,10 @@ __all__ = [
 
 if not TYPE_CHECKING:  # a session is opened without them
     __getattr__, __dir__ = lazy_exports(
-        __name__, {".assembler": "Assembler", ".blocks": "BlockChange LiveBlock"}
+        __name__,
+        {
+            ".assembler": "Assembler",
+            ".blocks": "BlockChange LiveBlock",
+            ".budgets": "Alert Budget BudgetWatch Level Metric SharedBudget",
+        },
     )

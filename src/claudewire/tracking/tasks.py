@@ -10,9 +10,11 @@ reported in one of several ways; a subagent of an older CLI, only by the tool ca
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ..wire import (
     AssistantMessage,
@@ -62,8 +64,7 @@ ENDED = "ended"
 """The status of a task that has ended, if nothing else is known of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class BackgroundTask:
+class BackgroundTask(Struct, frozen=True):
     """Something that runs, or ran, beside the conversation.
 
     Attributes:

@@ -134,7 +134,14 @@ def check_amount(name: str, value: object, *, least: str = "0 or more") -> None:
 
 
 class Price(Struct, frozen=True, gc=False):
-    """What a million tokens of a model cost, in dollars."""
+    """What a million tokens of a model cost, in dollars.
+
+    Attributes:
+        input: tokens that the model reads for the first time.
+        output: tokens that it writes.
+        cache_read: tokens that are read from the cache.
+        cache_creation: tokens that are written to the cache.
+    """
 
     input: float
     output: float
