@@ -31,7 +31,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -176,12 +175,12 @@ def _prompts(options: Options, files: PrivateFiles, older: Collection[str]) -> I
         declared = DECLARATIONS[name]
         if declared.place == "prompt" and isinstance(prompt, tuple) and name in older:
             prompt = "\n\n".join(prompt)
-        if declared.place != "prompt" or not isinstance(prompt, str | Path):
+        if declared.place != "prompt" or not isinstance(prompt, str | os.PathLike):
             continue  # there is none, or it has several blocks
         in_file, in_words = declared.flags
         where = _places_of(options, name, older)
         if Place.FILE in where:
-            place = prompt if isinstance(prompt, Path) else files.write(f"{name}.txt", prompt)
+            place = files.write(f"{name}.txt", prompt) if isinstance(prompt, str) else prompt
             yield f"{in_file}={place}"
         elif Place.WORDS in where or name == "append_subagent_system_prompt":
             # `initialize` has no field for the prompt of subagents.
@@ -231,7 +230,8 @@ def _with_sandbox(options: Options) -> str | dict[str, Any] | None:
 
 def _load(path: str) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(Path(path).read_bytes(), type=dict[str, Any])
+        with open(path, "rb") as file:
+            return msgspec.json.decode(file.read(), type=dict[str, Any])
     except (OSError, msgspec.DecodeError) as error:
         raise OptionsError(f"settings: {path!r} is not a file of settings: {error}") from error
 
@@ -280,7 +280,7 @@ def _check_places(options: Options) -> None:
 def _places(value: Any, kind: str) -> Iterator[str]:
     """Return the paths that an option holds."""
     for each in value if isinstance(value, tuple) else [value]:
-        if isinstance(each, Path | PluginConfig):
+        if isinstance(each, os.PathLike | PluginConfig):
             yield str(each.path if isinstance(each, PluginConfig) else each)
         elif isinstance(each, str) and kind != "prompt":
             yield os.path.dirname(each) if kind == "new file" else each

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from ..errors import CLINotFoundError, OptionsError
 from ..wire import parse_version
@@ -129,72 +128,83 @@ class _Search:
             raise self._missing(f"{words} `{name}`", split if " " in name else _ADVICE)
         return self._command(found)
 
-    def _expanded(self, name: str) -> str | Path:
+    def _expanded(self, name: str) -> str:
         # Absolute, because the CLI may run in another directory than this process.
-        if name[0] == "/":
-            return name  # as nearly always when there are many sessions; a Path would take longer
         if name[0] != "~":
-            return Path(name).absolute()
-        home = self._home()
-        if name[1:2] in ("", "/", os.sep) and home is not None:
-            return Path(f"{home}{name[1:]}").absolute()
-        return Path(name).expanduser().absolute()
+            return _absolute(name)
+        home = self._env.get("HOME")
+        if name[1:2] in ("", "/", os.sep) and home:
+            return _absolute(f"{home}{name[1:]}")
+        return _absolute(os.path.expanduser(name))
 
     # --- where it may be -------------------------------------------------------------------------
 
-    def _in_path(self, name: str) -> Path | None:
+    def _in_path(self, name: str) -> str | None:
         entries = [entry for entry in self._env.get("PATH", "").split(os.pathsep) if entry]
         self._looked.append(f"PATH: {os.pathsep.join(entries) or 'empty'}")
-        return self._first((Path(entry).absolute() for entry in entries), name, note=False)
+        return self._first(map(_absolute, entries), name, note=False)
 
-    def _first(self, folders: Iterable[Path], name: str, *, note: bool = True) -> Path | None:
+    def _first(self, folders: Iterable[str], name: str, *, note: bool = True) -> str | None:
         for folder in folders:
             if note:
-                self._looked.append(str(folder))
-            if _is_program(folder / name):
-                return folder / name
+                self._looked.append(folder)
+            if _is_program(path := os.path.join(folder, name)):
+                return path
         return None
 
-    def _home(self) -> Path | None:
-        home = self._env.get("HOME")
-        return Path(home) if home else None
-
-    def _usual(self) -> Iterator[Path]:
+    def _usual(self) -> Iterator[str]:
         for name in ("NPM_CONFIG_PREFIX", "npm_config_prefix"):
             if self._env.get(name):
-                yield Path(self._env[name], "bin")
-        if (home := self._home()) is not None:
-            yield from (home / folder for folder in _HOMES)
-            nodes = home.glob(".nvm/versions/node/*/bin")
-            yield from sorted(nodes, key=lambda it: parse_version(it.parent.name), reverse=True)
-        yield from map(Path, _SYSTEM)
-        yield Path("node_modules", ".bin").absolute()
+                yield os.path.join(self._env[name], "bin")
+        if home := self._env.get("HOME"):
+            yield from (os.path.join(home, folder) for folder in _HOMES)
+            yield from _of_nvm(home)
+        yield from _SYSTEM
+        yield _absolute("node_modules/.bin")
 
     # --- how it is run ---------------------------------------------------------------------------
 
-    def _command(self, path: str | Path) -> tuple[str, ...]:
+    def _command(self, path: str) -> tuple[str, ...]:
         """Return how to run a file."""
         if os.path.splitext(path)[1].lower() in _SCRIPTS:
-            return (self._node(path), str(path))
+            return (self._node(path), path)
         if not os.access(path, os.X_OK):
             advice = f"Make it executable: chmod +x {path}"
             raise CLINotFoundError(f"{path} is not executable", advice=advice)
-        return (str(path),)
+        return (path,)
 
-    def _node(self, script: str | Path) -> str:
+    def _node(self, script: str) -> str:
         node = self._in_path("node")
         if node is None:
             raise CLINotFoundError(
                 f"{script} needs Node.js, and there is no `node` in PATH",
                 advice="Install Node.js, or say the whole command: cli=[node, script].",
             )
-        return str(node)
+        return node
 
     def _missing(self, message: str, advice: str = _ADVICE) -> CLINotFoundError:
         places = "\n".join(f"  {place}" for place in self._looked)
         return CLINotFoundError(f"{message}. Searched:\n{places}", advice=advice)
 
 
-def _is_program(path: Path) -> bool:
+# Paths are strings here: to load `pathlib` takes 2 ms, and a session whose CLI is given needs none.
+
+
+def _absolute(path: str) -> str:
+    return path if path[0] == "/" else os.path.join(os.getcwd(), path.removeprefix("./"))
+
+
+def _of_nvm(home: str) -> list[str]:
+    """The folders of all versions of Node.js that nvm has installed, the newest first."""
+    versions = os.path.join(home, ".nvm", "versions", "node")
+    try:
+        names = os.listdir(versions)
+    except OSError:
+        return []
+    return [os.path.join(versions, it, "bin") for it in sorted(names, key=parse_version)[::-1]]
+
+
+def _is_program(path: str) -> bool:
     # Unlike `Path.is_file`, this is False for a folder in PATH that may not be looked into.
-    return os.path.isfile(path) and (path.suffix in _SCRIPTS or os.access(path, os.X_OK))
+    is_script = os.path.splitext(path)[1] in _SCRIPTS
+    return os.path.isfile(path) and (is_script or os.access(path, os.X_OK))

@@ -9,10 +9,10 @@ import weakref
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
+from msgspec import Struct
 
 from ..concurrency import check_function, function_name
 from ..errors import CLINotFoundError, OptionsError
@@ -23,6 +23,9 @@ from .argv import arguments, check_length
 from .cli_path import find_cli, names_path
 from .environment import environment
 from .private_files import PrivateFiles
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "SIMULATED",
@@ -42,7 +45,7 @@ Connect = Callable[[Launch], Transport | Awaitable[Transport]]
 """Starts a CLI somewhere: in a container, on another machine. A function, async or not."""
 
 
-class Connected(NamedTuple):
+class Connected(Struct, frozen=True):
     """A CLI that can be talked to, and how it was started."""
 
     transport: Transport
@@ -222,8 +225,15 @@ def launch_of(options: Options, *, is_here: bool = True, older: Collection[str] 
     except BaseException:
         files.delete()
         raise
-    cwd = None if options.cwd is None else Path(options.cwd)
-    return Launch(argv, env, cwd, (files.delete,))
+    return Launch(argv, env, _cwd(options), (files.delete,))
+
+
+def _cwd(options: Options) -> Path | None:
+    if options.cwd is None:
+        return None
+    from pathlib import Path  # it takes 2 ms to load
+
+    return Path(options.cwd)
 
 
 def _find_or_name(options: Options, env: Mapping[str, str]) -> tuple[str, ...]:
@@ -278,6 +288,5 @@ def _configure(
     with PrivateFiles() as files:
         argv = ("claude", *arguments(options, files, older=older))
         env = {name: value for name, value in options.env.items() if value is not None}
-        cwd = None if options.cwd is None else Path(options.cwd)
-        configurable.configure(Launch(argv, env, cwd))
+        configurable.configure(Launch(argv, env, _cwd(options)))
     return argv

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
-from pathlib import Path
+from os import PathLike
 from typing import Any
 
 from ..errors import OptionsError
@@ -102,10 +102,10 @@ def _prompts(options: Options) -> dict[str, Any]:
     where = places(options)
     if isinstance(options.system_prompt, tuple):
         prompts["system_prompt"] = list(options.system_prompt)
-    if Place.INITIALIZE in where and isinstance(options.system_prompt, str | Path):
+    if Place.INITIALIZE in where and isinstance(options.system_prompt, str | PathLike):
         prompts["system_prompt"] = text_of_prompt(options.system_prompt)
     # Not in two places, or it would be added twice.
-    if where == {Place.INITIALIZE} and isinstance(options.append_system_prompt, str | Path):
+    if where == {Place.INITIALIZE} and isinstance(options.append_system_prompt, str | PathLike):
         prompts["append_system_prompt"] = text_of_prompt(options.append_system_prompt)
     return prompts
 
@@ -116,7 +116,7 @@ def _servers(options: Options) -> dict[str, Any]:
     return configured_servers(options) if here else {}
 
 
-def text_of_prompt(prompt: str | Path) -> str:
+def text_of_prompt(prompt: str | PathLike[str]) -> str:
     """Return a prompt as a string.
 
     Raises:
@@ -125,7 +125,8 @@ def text_of_prompt(prompt: str | Path) -> str:
     if isinstance(prompt, str):
         return prompt
     try:
-        return prompt.read_text(encoding="utf-8")
+        with open(prompt, encoding="utf-8") as file:
+            return file.read()
     except (OSError, ValueError) as error:
         raise OptionsError(
             f"The system prompt in {str(prompt)!r} cannot be read: {error}"

@@ -13,14 +13,16 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
 from ..errors import OptionsError
 from ..wire import PluginConfig
 from .frozen import EMPTY, FrozenMap, freeze, thaw
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "Check",
@@ -83,11 +85,12 @@ __all__ = [
 
 Check = Callable[[str, Any], Any]
 
-_RULE = re.compile(r"[^\s,()]+(\(.*\))?", re.DOTALL)
-_NAME = re.compile(r"[^\s,]+")
-_TOOL = re.compile(r"[^\s,()]+")
-_SKILL = re.compile(r"[A-Za-z0-9][\w.:-]*", re.ASCII)
-_FLAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
+# They are compiled when they are first used: most sessions need none.
+_RULE = r"(?s)[^\s,()]+(\(.*\))?"
+_NAME = r"[^\s,]+"
+_TOOL = r"[^\s,()]+"
+_SKILL = r"(?a)[A-Za-z0-9][\w.:-]*"
+_FLAG = r"[A-Za-z0-9][A-Za-z0-9-]*"
 
 _QUOTED = 80
 """Characters of a wrong value that are quoted: enough to find it."""
@@ -310,11 +313,17 @@ def prompt(name: str, value: Any) -> str | Path:
         if list(value) != ["file"]:
             advice = "the CLI's own prompt is kept if you give append_system_prompt alone"
             raise OptionsError(f"{name} must be a string or a Path, not {quoted(value)}; {advice}")
-        return Path(absolute(path(f"{name}.file", value["file"])))
+        return _file(f"{name}.file", value["file"])
     if isinstance(value, os.PathLike):
-        return Path(absolute(path(name, value)))
+        return _file(name, value)
     is_blank = isinstance(value, str) and not value.strip()
     return value if is_blank else string(name, value)
+
+
+def _file(name: str, value: Any) -> Path:
+    from pathlib import Path  # it takes 2 ms to load
+
+    return Path(absolute(path(name, value)))
 
 
 # --- objects -------------------------------------------------------------------------------------
@@ -411,7 +420,7 @@ def _rule(name: str, rule: str) -> str:
     an opening bracket and the *first* closing one. What is left of the rule then allows something
     else than was meant.
     """
-    if not _RULE.fullmatch(rule):
+    if not re.fullmatch(_RULE, rule):
         form = "a tool's name, or a name and brackets such as Bash(git status:*)"
         raise OptionsError(f"{name}: the rule {quoted(rule)} is not {form}")
     inside = False
@@ -441,11 +450,11 @@ def skills(name: str, value: Any) -> Any:
     return value if isinstance(value, str) and value == "all" else check(name, value)
 
 
-def _matching(pattern: re.Pattern[str], problem: str) -> Check:
+def _matching(pattern: str, problem: str) -> Check:
     def check(name: str, value: Any) -> Any:
         found = strings(name, value)
         for each in found:
-            if not pattern.fullmatch(each):
+            if not re.fullmatch(pattern, each):
                 raise OptionsError(f"{name}: {quoted(each)} {problem}")
         return found
 
@@ -486,7 +495,7 @@ def extra_arguments(name: str, value: Any) -> Any:
     """Take flags without their dashes, and their values."""
     extra = mapping_of(_extra_value)(name, value)
     for key in extra:
-        if not _FLAG.fullmatch(key):
+        if not re.fullmatch(_FLAG, key):
             form = "written without its dashes and without a value: {'flag': 'value'}"
             raise OptionsError(f"{name}: {_name(key)!r} is not a flag; it is {form}")
     return extra

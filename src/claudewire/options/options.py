@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from ..errors import OptionsError
@@ -496,7 +495,7 @@ class Options(Declared):
             OptionsError: the file cannot be read, has no such table, or the options make no sense.
         """
         try:
-            return cls.from_mapping(_load(Path(path), table))
+            return cls.from_mapping(_load(path, table))
         except OptionsError as error:
             raise OptionsError(f"{os.fspath(path)}: {error}") from error
 
@@ -590,11 +589,12 @@ def _server_names(options: Options) -> list[str]:
 # --- files ---------------------------------------------------------------------------------------
 
 
-def _load(path: Path, table: str) -> Mapping[str, Any]:
+def _load(path: StrPath, table: str) -> Mapping[str, Any]:
     import tomllib
 
     try:
-        found: Any = tomllib.loads(path.read_text(encoding="utf-8"))
+        with open(path, "rb") as file:
+            found: Any = tomllib.load(file)
     except (OSError, ValueError) as error:
         raise OptionsError(f"cannot be read: {error}") from error
     for part in table.split(".") if table else ():

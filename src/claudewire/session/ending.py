@@ -137,8 +137,7 @@ def failed(turn: AnyTurn, message: ErrorMessage | SystemErrorMessage) -> Ending:
     return Ending(turn, error, AFTER_ERROR)
 
 
-_END = re.compile(rb'"type"\s*:\s*"(result|error)"')
-
+_END = rb'"type"\s*:\s*"(result|error)"'
 
 TAIL = 4096
 """Bytes at the end of a line in which its type is looked for: most have it at the beginning."""
@@ -146,7 +145,7 @@ TAIL = 4096
 
 def _looks_like_an_end(event: Malformed | Noise | Oversize) -> bool:
     parts = (event.head, event.line[-TAIL:] if event.line.startswith(b"{") else b"")
-    return any(_END.search(part) for part in parts)
+    return any(re.search(_END, part) for part in parts)
 
 
 def unreadable(turn: AnyTurn, event: Malformed | Noise | Oversize) -> Ending | None:

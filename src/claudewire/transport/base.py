@@ -8,10 +8,11 @@ one that records another.
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import anyio
 import anyio.lowlevel
+from msgspec import Struct
 
 from ..concurrency import Signal
 from ..errors import TransportClosed
@@ -106,7 +107,7 @@ class _ExitStatus:
         return self._status
 
 
-class _Half(NamedTuple):
+class _Half(Struct, frozen=True):
     """All that one side sends to the other."""
 
     output: _Pipe

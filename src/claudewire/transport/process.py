@@ -18,8 +18,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import anyio
 import anyio.lowlevel
@@ -28,6 +27,9 @@ from ..concurrency import Flag, in_trio
 from ..errors import Cause, CLIError, Evidence
 from .pipes import PipeReader, PipeWriter, Readiness
 from .platforms import Child, start
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["Configurable", "Launch", "ProcessTransport", "check_platform", "spawn"]
 

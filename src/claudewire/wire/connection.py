@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Mapping, Set
 from itertools import repeat
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -50,11 +50,9 @@ REMEMBERED = 1024
 to a request that was never sent."""
 
 
-class _Form(NamedTuple):
-    """How a request of the peer that waits for our answer was written, if not in the usual way."""
-
-    dialect: Dialect
-    wire_id: str
+_Form = tuple[Dialect, str]
+"""How a request of the peer that waits for our answer was written, if not in the usual way: the
+dialect, and the id as it was on the wire."""
 
 
 class Connection:
@@ -252,7 +250,7 @@ class Connection:
             self._move(self._peer, Kind.INITIALIZE)
         self._owed[request.id] = request
         if dialect is not MODERN or not wire_id:
-            self._forms[request.id] = _Form(dialect, wire_id)
+            self._forms[request.id] = dialect, wire_id
         return request
 
     def _receive_response(self, frame: Response, events: list[Event]) -> None:

@@ -34,8 +34,9 @@ MOST_REPAIRS = 100
 """A line with more faults than this was not written by anything we know."""
 
 _TAGS = ("type", "subtype", "behavior", "hook_event_name", "hookEventName", "kind")
-_STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
-_MISSING = re.compile(r"Object missing required field `(\w+)`")
+# They are compiled when they are first used: most lines fit.
+_STEP = r"\.([^.\[]+)|\[(\d+|\.\.\.)\]"
+_MISSING = r"Object missing required field `(\w+)`"
 
 
 def explain(error: Exception) -> tuple[str, str]:
@@ -126,7 +127,7 @@ def _walk(root: Any, path: str) -> list[tuple[Any, Any]]:
     """The containers and keys on the way to `path`, as far as it is told."""
     trail: list[tuple[Any, Any]] = []
     here = root
-    for name, index in _STEP.findall(path):
+    for name, index in re.findall(_STEP, path):
         key = name or (int(index) if index.isdigit() else None)
         try:
             below = here[key]
@@ -138,7 +139,7 @@ def _walk(root: Any, path: str) -> list[tuple[Any, Any]]:
 
 
 def _missing_tag(reason: str) -> str | None:
-    missing = _MISSING.match(reason)
+    missing = re.match(_MISSING, reason)
     return missing[1] if missing and missing[1] in _TAGS else None
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from .base import Dialect, Find, Object, WriteContext
 from .envelope import ENVELOPE
 from .legacy import LEGACY
@@ -60,5 +62,5 @@ def _merged(one: Any, other: Any) -> Any:
     return other
 
 
-OPENING: Final = MODERN._replace(write=_write_opening)
+OPENING: Final = replace(MODERN, write=_write_opening)
 """What `AUTO` speaks until the peer has been heard: only `initialize` differs from `MODERN`."""

@@ -11,7 +11,9 @@ What a peer writes is not to be trusted: `recognises` and `read` must take any J
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from ..states import Role
 from ..types.cli_requests import RequestBody
@@ -25,7 +27,7 @@ Find = Callable[[str], RequestBody[Any] | None]
 """Gives the body of the reader's own request with that id, if it waits for an answer."""
 
 
-class WriteContext(NamedTuple):
+class WriteContext(Struct, frozen=True):
     """What `write` may need to know besides the object."""
 
     sender: Role
@@ -36,7 +38,7 @@ class WriteContext(NamedTuple):
     """The id of the session, as far as the CLI has told it."""
 
 
-class Dialect(NamedTuple):
+class Dialect(Struct, frozen=True):
     """One documented form of the protocol."""
 
     name: str

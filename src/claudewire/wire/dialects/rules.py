@@ -6,7 +6,9 @@ The table at the end has one row for each dialect; docs/protocol.md, section 8.4
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from msgspec import Struct
 
 from ..types.base import Message
 from ..types.messages import AssistantMessage, ResultMessage
@@ -29,7 +31,7 @@ def _is_result_or_stop(message: Message) -> bool:
     return message.parent_tool_use_id is None and reason is not None and reason not in _GOES_ON
 
 
-class Rules(NamedTuple):
+class Rules(Struct, frozen=True):
     """How a conversation goes in a dialect."""
 
     opens_with_initialize: bool = True
