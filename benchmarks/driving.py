@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 Figures = dict[str, float]
 """What was measured, in seconds or bytes."""
 
 Work = Callable[..., Figures]
+
+WARM_UP = 50
+"""Sessions that are open at once before anything is measured: what is done for the first time (the
+interpreter specialises what runs often, buffers grow) is then done."""
 
 
 def main(works: dict[str, Work]) -> None:
@@ -48,3 +55,20 @@ def resident() -> int:
 
 def growing(before: int, after: int, count: int) -> Figures:
     return {"each": (after - before) / count, "whole": after}
+
+
+async def time_of_many(
+    session: Callable[[], Coroutine[Any, Any, None]], sessions: int, times: int
+) -> Figures:
+    """The processor's time of each of so many sessions at once; the median of several times."""
+
+    async def all_at_once(count: int) -> float:
+        used = time.process_time()
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(count):
+                tasks.create_task(session())
+        return (time.process_time() - used) / count
+
+    await all_at_once(min(sessions, WARM_UP))
+    took = sorted([await all_at_once(sessions) for _ in range(times)])
+    return {"each": took[len(took) // 2]}

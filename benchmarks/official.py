@@ -17,7 +17,15 @@ from claude_agent_sdk import (  # type: ignore[import-not-found]
     tool,
 )
 
-from benchmarks.driving import Figures, growing, main, per_call, resident, round_trips
+from benchmarks.driving import (
+    Figures,
+    growing,
+    main,
+    per_call,
+    resident,
+    round_trips,
+    time_of_many,
+)
 
 
 @tool("add", "Add two numbers", {"a": int, "b": int})  # type: ignore[untyped-decorator]
@@ -74,24 +82,14 @@ def tools(cli: str, count: int, at_once: int) -> Figures:
     return per_call(asyncio.run(session()), count)
 
 
-def many(cli: str, sessions: int) -> Figures:
+def many(cli: str, sessions: int, times: int) -> Figures:
     """The processor's time of sessions that are all open at once, and ask for 20 permissions."""
 
     async def session() -> None:
         async with opened(cli, can_use_tool=allow) as client:
             await turn(client, "permissions 20")
 
-    async def all_of_them() -> None:
-        await session()
-        used = time.process_time()
-        async with asyncio.TaskGroup() as tasks:
-            for _ in range(sessions):
-                tasks.create_task(session())
-        took.append(time.process_time() - used)
-
-    took: list[float] = []
-    asyncio.run(all_of_them())
-    return {"each": took[0] / sessions}
+    return asyncio.run(time_of_many(session, sessions, times))
 
 
 def memory(cli: str, sessions: int) -> Figures:

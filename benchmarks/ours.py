@@ -14,7 +14,7 @@ import anyio
 
 import claudewire
 
-from .driving import Figures, growing, main, per_call, resident, round_trips
+from .driving import Figures, growing, main, per_call, resident, round_trips, time_of_many
 
 # What a part of the library costs is not to be in other figures, so each work loads its own.
 
@@ -143,22 +143,14 @@ def tools(cli: str, count: int, at_once: int) -> Figures:
 # --- many sessions -------------------------------------------------------------------------------
 
 
-def many(cli: str, sessions: int) -> Figures:
+def many(cli: str, sessions: int, times: int) -> Figures:
     """The processor's time of sessions that are all open at once, and ask for 20 permissions."""
 
     async def session() -> None:
         async with claudewire.open(cli=cli, on_permission=allow) as claude:
             await claude.send("permissions 20")
 
-    async def all_of_them() -> float:
-        await session()
-        used = time.process_time()
-        async with anyio.create_task_group() as tasks:
-            for _ in range(sessions):
-                tasks.start_soon(session)
-        return time.process_time() - used
-
-    return {"each": anyio.run(all_of_them) / sessions}
+    return anyio.run(time_of_many, session, sessions, times)
 
 
 def memory(cli: str, sessions: int) -> Figures:
