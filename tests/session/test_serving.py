@@ -19,6 +19,7 @@ import pytest
 from tests.helpers import messages as saying
 
 from claudewire.concurrency import Signal
+from claudewire.errors import EvidenceLog
 from claudewire.session.link import Link
 from claudewire.session.requests import refusal
 from claudewire.transport import Launch, ProcessTransport
@@ -136,6 +137,49 @@ def asking(id: str) -> Request:
 
 
 ALLOWED = PermissionResultAllow({"command": "ls"})
+
+
+async def allow(request: Request) -> Any:
+    return ALLOWED
+
+
+async def test_with_asyncio_a_link_that_serves_nothing_has_one_task(anyio_backend: str) -> None:
+    if anyio_backend == "trio":
+        return  # which needs tasks to read
+    before = asyncio.all_tasks()
+    async with hosting(allow) as host:
+        host.put(b"nothing\n")
+        with anyio.fail_after(SOON):
+            await host.changed.wait()
+        names = [task.get_name() for task in asyncio.all_tasks() - before]
+    assert names == ["claudewire link"]
+
+
+async def test_after_very_much_at_once_the_rest_is_read_too() -> None:
+    ids = [f"request-{number}" for number in range(50)]  # more than one round has time for
+    async with hosting(allow) as host:
+        host.put(b"".join(host.line(asking(id)) for id in ids))
+        for id in ids:
+            await host.until_answered(id)
+        await host.ask("one", "more")
+
+
+async def test_what_is_raised_while_something_is_read_ends_the_link(
+    monkeypatch: pytest.MonkeyPatch, anyio_backend: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    transport = await spawn(Launch(("/bin/cat",), dict(os.environ), Path.cwd()))
+    host = Host(transport, allow)
+    monkeypatch.setattr(EvidenceLog, "note_received", fail)
+    host.link.start()
+    host.put(b"nothing\n")
+    with anyio.fail_after(SOON):
+        await host.link.finished.wait()
+    failures = [host.link.failure] if anyio_backend == "trio" else host.failures
+    assert {type(it) for it in failures} == {ZeroDivisionError}
+    assert not transport.is_alive
 
 
 async def test_handlers_that_wait_and_such_that_do_not_are_served_one_after_the_other() -> None:

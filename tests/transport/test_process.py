@@ -396,6 +396,30 @@ async def test_an_error_of_the_function_ends_the_handing_over() -> None:
         assert await process.receive() == b"more"
 
 
+async def test_without_a_task_all_is_handed_over_until_an_error_and_then_by_one(
+    anyio_backend: str,
+) -> None:
+    chunks, ends = Chunks(), list[BaseException | None]()
+
+    def take(data: bytes) -> None:
+        chunks.take(data)
+        if data == b" enough":
+            raise ZeroDivisionError
+
+    async with running(shell("exec cat")) as process:
+        is_pumped = process.pump_without_task(take, ends.append)
+        assert is_pumped is (anyio_backend == "asyncio")
+        if is_pumped:
+            await process.send(b"hello")
+            await chunks.until(b"hello")
+            await process.send(b" enough")
+            await chunks.until(b"hello enough")
+            assert [type(error) for error in ends] == [ZeroDivisionError]
+        await process.send(b"more")
+        await process.send_eof()
+        assert await pumped(process) == b"more"
+
+
 async def test_what_a_full_pipe_does_not_take_is_not_sent_at_once() -> None:
     async with running(DEAF) as process:
         assert await line(process) == b"ready"

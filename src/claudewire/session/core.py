@@ -73,9 +73,10 @@ from .events import (
     UnreadLimitReached,
 )
 from .interrupt import interrupt, interrupt_turn
-from .link import Link, name_of
+from .link import Link
 from .log import log
 from .notes import Notes, is_command
+from .pending_request import name_of
 from .queue import ItemQueue, check_thread
 from .turn import AnyTurn, UnreadCount
 

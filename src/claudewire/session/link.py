@@ -1,9 +1,10 @@
 """A transport with the protocol on it: reads, writes, asks, serves, and knows when it is over.
 
 Everything runs in one task of its own with a task group inside: a reader, a writer if a transport
-does not take all at once, and a task for each request of the CLI that is being served. Stderr and
-the exit of a process need tasks only with trio. A caller cannot stop the reader or the end: it
-leaves something to be written and waits for an event.
+does not take all at once, and a task for each request of the CLI that is being served. With asyncio
+and a process, a task reads only after very much has arrived at once, and neither stderr nor the
+exit needs one. A caller cannot stop the reader or the end: it leaves something to be written and
+waits for an event.
 
 The reader hands each event to a function that must not wait, so nothing that an application does or
 fails to do can delay the next line. If very much arrives at once, it is handled in several rounds
@@ -30,10 +31,8 @@ from ..errors import (
     CLIError,
     Evidence,
     EvidenceLog,
-    RequestError,
     RequestTimeout,
     TransportClosed,
-    UnsupportedRequest,
 )
 from ..options import Timeouts
 from ..transport import ProcessTransport, Transport
@@ -51,10 +50,10 @@ from ..wire import (
     State,
     StreamEvent,
     ToolProgressMessage,
-    UnknownRequest,
     UserMessage,
 )
 from .log import log, session_name
+from .pending_request import PendingRequest, name_of
 from .queue import EMPTY
 from .tasks import TaskSet
 from .wire_logger import WireLogger, is_wire_logged
@@ -62,12 +61,9 @@ from .wire_logger import WireLogger, is_wire_logged
 if TYPE_CHECKING:
     from .link_owner import LinkOwner, Responder
 
-__all__ = ["Link", "name_of"]
+__all__ = ["Link"]
 
 AnswerT = TypeVar("AnswerT")
-
-UNSUPPORTED = "unsupported_request"
-"""The CLI's code for a request that it does not know."""
 
 ENDED = "the session with the CLI ended before a decision was made"
 
@@ -106,28 +102,6 @@ MOST_OPEN = 50_000
 
 class _TooMany(Exception):
     """More has arrived than is to be handled in one round of the event loop."""
-
-
-def name_of(body: object) -> str:
-    """Return the subtype of a request."""
-    if isinstance(body, UnknownRequest):
-        return str(body.raw.get("subtype"))
-    return str(type(cast("Any", body)).__struct_config__.tag)
-
-
-class _PendingRequest:
-    """A request to the CLI that waits for its answer; None if there will be none."""
-
-    __slots__ = ("answer", "settled")
-
-    def __init__(self) -> None:
-        self.settled: Flag = Flag()
-        self.answer: Answer | Failure | None = None
-
-    def settle(self, answer: Answer | Failure | None) -> None:
-        """Set the answer and wake the caller."""
-        self.answer = answer
-        self.settled.set()
 
 
 class Link:
@@ -188,7 +162,7 @@ class Link:
         self._written = Signal()
         self._unwritten = 0
         self._unhandled: list[Event] = []
-        self._pending: dict[str, _PendingRequest] = {}
+        self._pending: dict[str, PendingRequest] = {}
         self._serving: dict[str, anyio.CancelScope] = {}
         self._unserved: deque[Request] = EMPTY
         self._served_now = 0
@@ -271,7 +245,7 @@ class Link:
         if not self.is_open:
             raise TransportClosed(f"The CLI has exited and cannot answer {name!r}")
         request = self.connection.new_request(cast("Body", body))
-        pending = self._pending[request.id] = _PendingRequest()
+        pending = self._pending[request.id] = PendingRequest()
         try:
             self.post(request)
             self._owner.asked()
@@ -286,19 +260,7 @@ class Link:
             del self._pending[request.id]
             if request.id in self.connection.asked:
                 self._withdraw(request)
-        return cast("AnswerT", self._body_of(pending.answer, name))
-
-    def _body_of(self, answer: Answer | Failure | None, name: str) -> Any:
-        if isinstance(answer, Answer):
-            return answer.body
-        if answer is None:
-            raise TransportClosed(f"The CLI has exited without an answer to {name!r}")
-        is_unknown = answer.code == UNSUPPORTED or answer.error.startswith("Unsupported control")
-        kind = UnsupportedRequest if is_unknown else RequestError
-        text = f"This CLI does not know {name!r}" if is_unknown else f"The CLI refused {name!r}"
-        raise kind(
-            f"{text}: {answer.error}", request=name, code=answer.code, evidence=self.evidence()
-        )
+        return cast("AnswerT", pending.body(name, self.evidence))
 
     def _withdraw(self, request: Request) -> None:
         if self.may_withdraw and self.is_open:
@@ -358,6 +320,7 @@ class Link:
             finally:
                 if self._tasks is not None:
                     self._tasks.close()
+                    self._tasks = None
         except GeneratorExit:  # the event loop has ended, and nothing can be waited for
             self._never_ran()
             raise
@@ -377,8 +340,11 @@ class Link:
     async def _converse(self) -> None:
         async with anyio.create_task_group() as group:
             self._tasks = tasks = TaskSet(group)
-            tasks.start_soon(self._read)
             process = self._process
+            if process is None or not process.pump_without_task(
+                self._take_data, self._stopped_reading
+            ):
+                tasks.start_soon(self._read)
             if process is None or not process.watch(
                 self._hear, self._note_exit, self._owner.failed
             ):
@@ -449,18 +415,25 @@ class Link:
     async def _aclose(self) -> None:
         if self._is_transport_closed:
             return
-        limits = self._timeouts
-        seconds = limits.terminate + 2 * limits.kill + limits.drain  # a process takes less
         try:
-            with anyio.move_on_after(seconds, shield=True) as scope:
-                await self._transport.aclose()
-            self._is_transport_closed = not scope.cancelled_caught
-            if scope.cancelled_caught:
-                log.warning("The transport did not close within %g s", seconds)
+            if self._process is not None:  # which has limits of its own, and is not cancelled
+                await self._process.aclose()
+                self._is_transport_closed = True
+            else:
+                await self._aclose_in_time()
         except BaseException as error:
             if ends_the_caller(error):
                 raise
             log.exception("The transport could not be closed")
+
+    async def _aclose_in_time(self) -> None:
+        limits = self._timeouts
+        seconds = limits.terminate + 2 * limits.kill + limits.drain
+        with anyio.move_on_after(seconds, shield=True) as scope:
+            await self._transport.aclose()
+        self._is_transport_closed = not scope.cancelled_caught
+        if scope.cancelled_caught:
+            log.warning("The transport did not close within %g s", seconds)
 
     def _never_ran(self) -> None:
         """Clean up when the event loop has ended before the task could begin."""
@@ -542,17 +515,37 @@ class Link:
 
     # --- reading ---------------------------------------------------------------------------------
 
+    def _stopped_reading(self, error: BaseException | None) -> None:
+        """Note that what arrives is read no longer, in no task; go on in one if it was too much."""
+        if isinstance(error, _TooMany):
+            if self._tasks is not None:
+                self._tasks.start_soon(self._read)
+                return
+        elif error is not None:
+            self._owner.failed(error)
+        try:
+            self._end_reading()
+        except BaseException as failure:  # no task is there to raise it
+            self._owner.failed(failure)
+
     async def _read(self) -> None:
         try:
-            while not await self._read_on():
+            is_over = False
+            while not is_over:
                 while self._unhandled:
                     await anyio.lowlevel.checkpoint()
                     self._unhandled = self._handle(self._unhandled)
+                is_over = await self._read_on()
         finally:
+            self._end_reading()
+
+    def _end_reading(self) -> None:
+        try:
             if self.connection.their_state is not State.ENDED:
                 self._take(self.connection.receive_data(b""), 0)
             while self._unhandled:
                 self._unhandled = self._handle(self._unhandled)
+        finally:
             self._output_ended = True
             self._progress.notify()
 
@@ -589,7 +582,8 @@ class Link:
         """Handle as many events as one round of the event loop has time for; return the others."""
         if len(events) == 1 and type(events[0]) not in OUTPUT:  # as with most requests
             self._handle_one(events[0])
-            self._serve_next(at_once=True)
+            if self._unserved:
+                self._serve_next(at_once=True)
             return []
         if len(events) <= OUTPUT_AT_ONCE and self._is_handed_over(events):
             return []

@@ -31,9 +31,10 @@ from ..wire import (
     Request,
     RequestUserDialog,
 )
-from .link import Link, name_of
+from .link import Link
 from .log import log
 from .mcp_servers import Servers
+from .pending_request import name_of
 
 if TYPE_CHECKING:
     from ..hooks import Hooks

@@ -6,7 +6,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from types import SimpleNamespace
 from typing import IO, Any, Protocol
 
@@ -157,7 +157,9 @@ class PipeReader:
         self._readable = Readiness(file, anyio.wait_readable)
         self._kept: list[bytes] = []
         self._room = MOST_KEPT
-        self._ended = self._is_pumped = False
+        self._ended = False
+        self._taker: Callable[[bytes], None] | None = None
+        """What all that arrives is handed to."""
 
     async def receive(self) -> bytes:
         """Wait for some bytes; `b""` at the end. None are lost if it is cancelled."""
@@ -172,14 +174,13 @@ class PipeReader:
 
     async def pump(self, take: Callable[[bytes], None]) -> None:
         """Hand all that arrives to a function, which must not wait, until the end."""
-        hand_over = partial(self._hand_over, take)
-        self._is_pumped = True
+        self._taker = take
         try:
-            if hand_over():
-                await self._readable.watch(hand_over)
-                hand_over()  # what was left when it was closed
+            if self._hand_over():
+                await self._readable.watch(self._hand_over)
+                self._hand_over()  # what was left when it was closed
         finally:
-            self._is_pumped = False
+            self._taker = None
 
     def pump_without_task(
         self, take: Callable[[bytes], None], ended: Callable[[BaseException | None], object]
@@ -190,22 +191,23 @@ class PipeReader:
             take: is called with all that arrives.
             ended: is called at the end, with what `take` has raised.
         """
-        hand_over = partial(self._hand_over, take)
 
         def stopped(error: BaseException | None) -> None:
-            self._is_pumped = False
             try:
                 if error is None:
-                    hand_over()  # what was left when it was closed
+                    self._hand_over()  # what was left when it was closed
             except BaseException as raised:
                 error = raised
+            self._taker = None
             ended(error)
 
-        self._is_pumped = True
-        self._readable.watch_without_task(hand_over, stopped)
+        self._taker = take
+        self._readable.watch_without_task(self._hand_over, stopped)
 
-    def _hand_over(self, take: Callable[[bytes], None]) -> bool:
+    def _hand_over(self) -> bool:
         """Hand over what is there; say whether more may come."""
+        take = self._taker
+        assert take is not None
         while self._kept:
             take(self._kept.pop(0))
         if data := self._take():
@@ -214,7 +216,7 @@ class PipeReader:
 
     async def drain(self) -> None:
         """Read until the end, and keep it to be received later."""
-        while self._is_pumped or self._drain_now():
+        while self._taker is not None or self._drain_now():
             await self._readable.wait()
 
     def _drain_now(self) -> bool:

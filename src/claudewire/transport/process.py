@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import anyio
 import anyio.lowlevel
 
-from ..concurrency import Flag, in_trio
+from ..concurrency import Flag, in_trio, scope_type
 from ..errors import Cause, CLIError, Evidence
 from .pipes import PipeReader, PipeWriter, Readiness
 from .platforms import Child, start
@@ -237,6 +237,23 @@ class ProcessTransport:
         """
         await self._stdout.pump(take)
 
+    def pump_without_task(
+        self, take: Callable[[bytes], None], ended: Callable[[BaseException | None], object]
+    ) -> bool:
+        """Do the same without a task that waits.
+
+        Args:
+            take: see `pump`.
+            ended: is called at the end, with what `take` has raised; then `pump` can go on.
+
+        Returns:
+            False in trio, which needs the task.
+        """
+        if in_trio():
+            return False
+        self._stdout.pump_without_task(take, ended)
+        return True
+
     async def receive_stderr(self) -> bytes:
         """Wait for some bytes of stderr; `b""` when there will be no more."""
         return await self._stderr.receive()
@@ -310,7 +327,7 @@ class ProcessTransport:
         Raises:
             CLIError: a process could not be killed. All else has been done.
         """
-        with anyio.CancelScope(shield=True):
+        with scope_type()(shield=True):
             if self._is_closing:
                 await self._closed.wait()
                 return
