@@ -49,6 +49,12 @@ class EvidenceLog:
             events: what its lines mean.
             size: how many bytes arrived, if that is known.
         """
+        if len(events) == 1 and not self._uncut:  # as with most requests, for whose answer it waits
+            line = events[0].line
+            self._received.append((line[:_KEPT], len(line)))
+            if len(self._received) > LINES:
+                del self._received[0]
+            return
         if size is not None and size <= LINES * _KEPT and len(events) > LINES:
             # More output follows nearly always, so they are cut when that is needed. Only the first
             # line can be longer than what arrived, and it is not among these.
@@ -64,7 +70,8 @@ class EvidenceLog:
     def note_sent(self, data: bytes) -> None:
         """Note a line that was sent."""
         self._sent.append((data[:_KEPT], len(data)))
-        del self._sent[:-LINES]
+        if len(self._sent) > LINES:
+            del self._sent[0]
 
     def note_stderr(self, data: bytes) -> str:
         """Note what the CLI wrote to stderr; return it as text."""

@@ -74,7 +74,7 @@ def environment(options: Options, base: Mapping[str, str] | None = None) -> dict
         options: what the CLI is asked for.
         base: what it would inherit; this process's own environment unless given.
     """
-    variables = _inherited(options, _own_variables() if base is None else base)
+    variables = _inherited(options, base)
     variables |= _set_for_cli(options)
     for name, value in options.env.items():
         if value is None:
@@ -93,30 +93,32 @@ def variable(options: Options, name: str) -> str | None:
 
 
 _decoded: tuple[dict[bytes, bytes], dict[str, str]] = ({}, {})
-"""The environment of this process as it was last, and the same as strings."""
+"""The environment of this process as it was last, and what is passed on of it, as strings."""
 
 
-def _own_variables() -> dict[str, str]:
-    """Return the environment of this process.
+def _inherited(options: Options, base: Mapping[str, str] | None) -> dict[str, str]:
+    if options.clean_env:
+        base = os.environ if base is None else base
+        return {name: base[name] for name in NEEDED if name in base}
+    return _passed_on() if base is None else _without_others(base)
+
+
+def _passed_on() -> dict[str, str]:
+    """Return what is passed on of the environment of this process.
 
     To decode each variable anew for each of many sessions would take a twentieth of their time.
     """
     global _decoded
     raw: dict[bytes, bytes] | None = getattr(os.environ, "_data", None)  # of CPython's class
     if raw is None:
-        return dict(os.environ)
+        return _without_others(os.environ)
     if raw != _decoded[0]:
-        _decoded = {**raw}, dict(os.environ)
-    return _decoded[1]
+        _decoded = {**raw}, _without_others(os.environ)
+    return {**_decoded[1]}
 
 
-def _inherited(options: Options, base: Mapping[str, str]) -> dict[str, str]:
-    if options.clean_env:
-        return {name: base[name] for name in NEEDED if name in base}
-    variables = dict(base)
-    for name in NOT_INHERITED:
-        variables.pop(name, None)
-    return variables
+def _without_others(base: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in base.items() if name not in NOT_INHERITED}
 
 
 def _set_for_cli(options: Options) -> dict[str, str]:

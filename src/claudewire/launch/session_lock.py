@@ -16,6 +16,7 @@ import threading
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 
 from ..errors import Cause, CLIError
 from ..options import Options
@@ -115,7 +116,13 @@ def _in_use(session_id: str, owner: int | None) -> CLIError:
 
 
 def _path() -> str:
-    cache = os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    # By the variables that it depends on, so that it is worked out once for many sessions.
+    return _path_in(os.environ.get("XDG_CACHE_HOME") or "~/.cache", os.environ.get("HOME"))
+
+
+@lru_cache(maxsize=4)
+def _path_in(folder: str, home: str | None) -> str:
+    cache = os.path.expanduser(folder)
     if cache.startswith("~"):
         raise RuntimeError("There is no home directory, and so no place for locks")
     return os.path.join(cache, "claudewire", "locks", "conversations")

@@ -283,8 +283,19 @@ class Decider:
         self._are_quick = True
         """Whether the plain function that was called last took no longer than a moment."""
         self._open: dict[str, _Open] = {}
-        self._limiter = anyio.CapacityLimiter(MAX_THREADS)
-        self._computing = anyio.CapacityLimiter(1)
+
+    # Most sessions never need them.
+
+    @cached_property
+    def _limiter(self) -> anyio.CapacityLimiter:
+        return anyio.CapacityLimiter(MAX_THREADS)
+
+    def _threads(self) -> anyio.CapacityLimiter:
+        return self._limiter
+
+    @cached_property
+    def _computing(self) -> anyio.CapacityLimiter:
+        return anyio.CapacityLimiter(1)
 
     @property
     def inbox(self) -> Inbox:
@@ -505,7 +516,7 @@ class Decider:
                 await people.inbox.ask(request, deadline=people.deadline)
             else:
                 self._let_others_answer(opened)
-                run = run_handler(handler, request, self._limiter, people.tell_errors)
+                run = run_handler(handler, request, self._threads, people.tell_errors)
                 await (run if people.deadline is None else self._bounded(run, request))
         finally:
             self._end(opened)

@@ -72,14 +72,15 @@ def _takes_one_argument(handler: object) -> bool:
 async def run_handler(
     handler: Handler,
     request: Pending[AnswerT],
-    limiter: anyio.CapacityLimiter | None = None,
+    limiter: Callable[[], anyio.CapacityLimiter] | None = None,
     tell_errors: bool = False,
     name: str | None = None,
 ) -> None:
     """Let a handler answer a request, which has an answer in any case when this returns.
 
-    With `tell_errors` the model is told which exception the handler raised. Its message may contain
-    something that the model should not know.
+    `limiter` returns what limits the threads of plain functions. With `tell_errors` the model is
+    told which exception the handler raised. Its message may contain something that the model should
+    not know.
     """
     name = name or function_name(handler)
     try:
@@ -88,7 +89,8 @@ async def run_handler(
             if is_async_function(handler):  # without a coroutine in between: the CLI waits
                 returned = await handler(request)
             else:
-                returned = await call_function(handler, request, limiter=limiter)
+                threads = None if limiter is None else limiter()
+                returned = await call_function(handler, request, limiter=threads)
         finally:
             decided_here.reset(token)
         _settle(request, returned, name)

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import anyio
 
+from ..concurrency import scope_type
 from ..errors import (
     Error,
     OptionsError,
@@ -138,7 +139,7 @@ class Session(Generic[OutputT]):
         if not core.is_dead:
             core.check_thread()
         core.close(now=now)
-        with anyio.CancelScope(shield=True):
+        with scope_type()(shield=True):
             await core.changed.until(lambda: core.is_dead)
 
     async def restart(self, *, resume: bool = True) -> None:

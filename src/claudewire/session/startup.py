@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from ..concurrency import ends_the_caller
+from ..concurrency import ends_the_caller, scope_type
 from ..errors import (
     Cause,
     CLIError,
@@ -155,7 +155,7 @@ def _too_old(lost: Sequence[str], since: Mapping[str, str], link: Link) -> CLIEr
 async def _open_link(
     core: Core, handlers: RequestHandlers, options: Options, *, older: Collection[str] = ()
 ) -> None:
-    with anyio.CancelScope() as core.opening:
+    with scope_type()() as core.opening:
         connected = await open_transport(options, core.transport, older=older)
         link = Link(
             connected.transport,

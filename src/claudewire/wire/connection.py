@@ -382,7 +382,8 @@ class Connection:
         self._forms.pop(answer.id, None)
         if self.role is not _CLIENT:
             self._strike(dropped_prompts(request, answer))
-        self._move(self.role, kind)
+        if kind is not _ANSWER:
+            self._move(self.role, kind)
         return data
 
     def _send_cancel(self, cancel: Cancel) -> bytes:
