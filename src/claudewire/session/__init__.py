@@ -23,10 +23,10 @@ from .events import (
     UnreadLimitReached,
 )
 from .interrupt import Escalation, InterruptReceipt, Outcome, Queued
+from .pending_request import DEFAULT, Timeout
 from .queue import ItemQueue
 from .reply import OutputT, Reply
 from .session import Priority, Session, TasksAtEnd, check_tasks
-from .timeout import DEFAULT, Timeout
 from .turn import AnyTurn, TextPieces, Turn, TurnReader, TurnState
 
 if TYPE_CHECKING:

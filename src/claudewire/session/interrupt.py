@@ -24,7 +24,7 @@ from ..errors import (
     UnsupportedRequest,
 )
 from ..wire import CancelAsyncMessage, EndSession, Interrupt, ResultMessage
-from .timeout import DEFAULT, Timeout
+from .pending_request import DEFAULT, Timeout
 from .turn import AnyTurn, TurnState
 
 if TYPE_CHECKING:

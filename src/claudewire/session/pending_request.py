@@ -1,18 +1,30 @@
-"""A request to the CLI, from when it is sent until it is answered, or never will be."""
+"""A request to the CLI that waits for its answer, and for how long it can be told to wait."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from enum import Enum
+from typing import Any, Final, Literal, cast
 
 from ..concurrency import Flag
 from ..errors import Evidence, RequestError, TransportClosed, UnsupportedRequest
 from ..wire import Answer, Failure, UnknownRequest
 
-__all__ = ["PendingRequest", "name_of"]
+__all__ = ["DEFAULT", "PendingRequest", "Timeout", "name_of"]
 
 UNSUPPORTED = "unsupported_request"
 """The CLI's code for a request that it does not know."""
+
+
+class _Default(Enum):
+    DEFAULT = "default"
+
+
+DEFAULT: Final = _Default.DEFAULT
+"""The timeout that the session was opened with."""
+
+Timeout = float | None | Literal[_Default.DEFAULT]
+"""Seconds, None to wait without limit, or `DEFAULT`."""
 
 
 def name_of(body: object) -> str:

@@ -59,10 +59,10 @@ from .interrupt import (
     withdraw,
 )
 from .log import log
+from .pending_request import DEFAULT, Timeout
 from .reply import OutputT, Reply
 from .requests import RequestHandlers
 from .startup import options_to_resume, start_cli
-from .timeout import DEFAULT, Timeout
 from .turn import AnyTurn, Turn
 
 if TYPE_CHECKING:

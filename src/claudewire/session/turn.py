@@ -36,9 +36,9 @@ from ..wire import (
     UserMessage,
 )
 from .log import log
+from .pending_request import DEFAULT, Timeout
 from .queue import ItemQueue, check_thread
 from .reply import OutputT, Reply
-from .timeout import DEFAULT, Timeout
 
 if TYPE_CHECKING:
     from ..options import Unread
