@@ -188,6 +188,31 @@ async def test_forms() -> None:
     assert "https://example.invalid" in script.words
 
 
+async def test_a_form_says_how_each_field_is_filled_in() -> None:
+    choice = {"enum": ["s", "l"]}
+    properties = {
+        "word": {"type": "string"},
+        "price": {"type": "number"},
+        "count": {"type": "integer"},
+        "sure": {"type": "boolean"},
+        "size": {"type": "string", **choice},
+        "sizes": {"type": "array", "items": choice},
+        "more": {"type": "object"},
+    }
+    request = ElicitationRequest(form({"type": "object", "properties": properties}))
+    _, script = await answered(request, "y", *([""] * len(properties)))
+    end = " Enter to leave it out"
+    assert [it.removesuffix(end) for it in script.shown if it.endswith(end)] == [
+        "text",
+        "a number",
+        "a whole number",
+        "y or n",
+        "the number of one",
+        "the numbers of some",
+        "JSON",
+    ]
+
+
 async def test_dialogs() -> None:
     answer, script = await answered(DialogRequest(dialog("trust", {"path": "x"})), "{", "1")
     assert answer == DialogCompleted(1)

@@ -65,6 +65,30 @@ def test_code_is_highlighted_unless_it_is_too_wide_or_too_long() -> None:
     assert many[-1] == bar + "return 1"
 
 
+def test_every_kind_of_code_that_stands_out_has_its_style() -> None:
+    python = "```python\nclass A: # why\n  def f(): return '' + 1\n```\n"
+    diff = "```diff\n@@ -1 +1 @@\n-old\n+new\n```"
+    bar = "\x1b[2m│\x1b[0m "
+    assert render_markdown(python + diff, 40, COLOURED) == [
+        f"{bar}\x1b[35mclass\x1b[0m \x1b[1mA\x1b[0m: \x1b[2m# why\x1b[0m",
+        f"{bar}  \x1b[35mdef\x1b[0m \x1b[1mf\x1b[0m(): \x1b[35mreturn\x1b[0m "
+        "\x1b[32m'\x1b[0m\x1b[32m'\x1b[0m + \x1b[36m1\x1b[0m",
+        f"{bar}\x1b[36m@@ -1 +1 @@\x1b[0m",
+        f"{bar}\x1b[31m-old\x1b[0m",
+        f"{bar}\x1b[32m+new\x1b[0m",
+    ]
+
+
+def test_every_form_that_stands_out_has_its_style() -> None:
+    text = "# Title\n\n**strong** _em_ ~~gone~~ `code` [label](url)"
+    assert render_markdown(text, 60, COLOURED) == [
+        "\x1b[1;36mTitle\x1b[0m",
+        "",
+        "\x1b[1mstrong\x1b[0m \x1b[3mem\x1b[0m \x1b[9mgone\x1b[0m \x1b[36mcode\x1b[0m "
+        "\x1b[4mlabel\x1b[0m \x1b[2m(url)\x1b[0m",
+    ]
+
+
 def test_what_is_still_growing_is_shown_as_it_looks_now() -> None:
     stream = MarkdownStream(40, PLAIN)
     assert stream.feed("| a | b |\n| - | - |\n") == []

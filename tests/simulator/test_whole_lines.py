@@ -1,4 +1,4 @@
-"""What the simulated CLI writes, whole lines of it: no field is lost or changed unnoticed.
+"""What the simulated CLI writes and keeps, whole lines of it: no field is lost or changed unnoticed.
 
 `whole_lines.json` has the lines. After a change on purpose, write it anew and read the difference:
     scripts/env python -m tests.simulator.test_whole_lines
@@ -25,11 +25,14 @@ from claudewire.wire import (
     CanUseTool,
     Elicitation,
     ElicitationResult,
+    HookCallback,
     HookMatcher,
     HookOutput,
     Initialize,
     McpMessage,
     PermissionResultDeny,
+    StopHookInput,
+    UserPromptSubmitHookInput,
 )
 
 KEPT = Path(__file__).with_name("whole_lines.json")
@@ -42,6 +45,9 @@ VARYING = [
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z"), "<time>"),
     (re.compile(r'("\w*(?:_ms|Ms|pid|seconds|end_time)": )[\d.]+'), r"\1<number>"),
     (re.compile(r"duration_ms: \d+"), "duration_ms: <number>"),
+    (re.compile(r'("(?:totalDuration|startTime)": )\d+'), r"\1<number>"),
+    (re.compile(r"(Total duration \(\w+\): +)[^\\]+"), r"\1<time>"),
+    (re.compile(r"/projects/[\w-]+/"), "/projects/<project>/"),
 ]
 
 
@@ -96,6 +102,42 @@ async def turn_with_hooks(cwd: Path) -> list[Any]:
     return [event.raw for event in talk.heard[1:]]
 
 
+def blocks_once(body: HookCallback) -> HookOutput:
+    """Keep the agent from stopping the first time, and one prompt from the agent."""
+    given = body.input
+    if isinstance(given, StopHookInput) and not given.stop_hook_active:
+        return HookOutput(decision="block", reason="Not yet.")
+    if isinstance(given, UserPromptSubmitHookInput) and given.prompt == "Never mind.":
+        return HookOutput(decision="block", reason="Not this.")
+    return HookOutput()
+
+
+async def transcripts(cwd: Path) -> list[Any]:
+    """Return what is kept of a conversation with everything, and of its subagents."""
+
+    async def play(chat: Chat) -> None:
+        await (everything if chat.text == "Do all." else scene)(chat)
+
+    env = {"CLAUDE_CONFIG_DIR": str(cwd / "config")}
+    serve: dict[type, Handler] = {
+        CanUseTool: allow,
+        McpMessage: calculator,
+        HookCallback: blocks_once,
+        Elicitation: lambda body: ElicitationResult("accept", {"which": 1}),
+    }
+    talk = Talk(SimulatedCLI(play, cwd=cwd, env=env), serve)
+    hooks = {event: [HookMatcher(["hook_0"])] for event in ("Stop", "UserPromptSubmit")}
+    await talk.initialize(hooks=hooks, sdk_mcp_servers=["calc"])
+    await talk.turn("Do all.")
+    await talk.until_result()
+    for prompt in ("/cost", "/help me", "/compact", "Never mind."):
+        await talk.turn(prompt)
+    await talk.end()
+    files = sorted((cwd / "config" / "projects").rglob("*.jsonl"), key=lambda it: len(it.parts))
+    kept = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in kept]
+
+
 async def ending(end: Callable[[Chat], Any], cwd: Path) -> Any:
     async def play(chat: Chat) -> None:
         ended = end(chat)
@@ -109,7 +151,7 @@ async def ending(end: Callable[[Chat], Any], cwd: Path) -> Any:
 
 
 async def lines(cwd: Path) -> dict[str, Any]:
-    """Return what a CLI says in turns, and what it answers to each request."""
+    """Return what a CLI says in turns, what it answers to each request, and what it keeps."""
     written: dict[str, Any] = {}
     for body in ANSWERED:
         talk = Talk(SimulatedCLI(scene, cwd=cwd))
@@ -121,6 +163,7 @@ async def lines(cwd: Path) -> dict[str, Any]:
     written["a turn with everything"] = await turn_with_hooks(cwd)
     for name, end in ENDINGS.items():
         written[f"a turn that ends with {name}"] = await ending(end, cwd)
+    written["transcripts"] = await transcripts(cwd)
     return written
 
 

@@ -335,14 +335,14 @@ _TOKENS = (
 
 def _highlighted(source: str, lexer: object, paint: Paint) -> str:
     """Highlight the last line of a source: what came before it can change what it means."""
-    last: list[str] = []
-    for token, text in lexer.get_tokens(source):  # type: ignore[attr-defined]
+    lines: list[list[str]] = [[]]
+    # With the end of the line: without it, the lexer of diffs does not know what a line is.
+    for token, text in lexer.get_tokens(f"{source}\n"):  # type: ignore[attr-defined]
         style = next((how for name, how in _TOKENS if str(token).startswith(name)), "")
-        *_, tail = parts = text.split("\n")
-        if len(parts) > 1:
-            last = []
-        last.append(paint(style, safe(tail.expandtabs(4))))
-    return "".join(last)
+        first, *more = (paint(style, safe(part.expandtabs(4))) for part in text.split("\n"))
+        lines[-1].append(first)
+        lines += [[part] for part in more]
+    return "".join(lines[-2])
 
 
 def render_markdown(text: str, width: int, paint: Paint) -> Sequence[str]:
