@@ -177,6 +177,7 @@ class _File:
         self.name = path.relative_to(source).as_posix()
         self.data = path.read_bytes()
         self.lines = self.data.splitlines(keepends=True)
+        self.starts = [0, *itertools.accumulate(map(len, self.lines))]
         self.tree = ast.parse(self.data)
         self.needed = set(map(_needed_call, ast.walk(self.tree)))
 
@@ -196,7 +197,7 @@ class _File:
         start = self._offset(node.lineno, node.col_offset)
         end = self._offset(last, node.end_col_offset or 0)
         changed = self.data[:start] + edit.text.encode() + self.data[end:]
-        rest = sum(map(len, self.lines[last:]))
+        rest = len(self.data) - self.starts[last]
         before = b"".join(self.lines[first:last])
         after = changed[self._offset(first + 1, 0) : len(changed) - rest]
         function = ".".join(place.names) or "the module"
@@ -204,7 +205,7 @@ class _File:
         return Mutation(identity, first + 1, place.runs, place.body, place.imported, changed)
 
     def _offset(self, line: int, column: int) -> int:
-        return sum(map(len, self.lines[: line - 1])) + column
+        return self.starts[line - 1] + column
 
 
 def _needed_call(node: ast.AST) -> ast.AST | None:

@@ -113,7 +113,7 @@ ANSWERED: list[Body] = [
     SetModel("haiku"),
     SetMaxThinkingTokens(1000),
     RenameSession("title"),
-    GenerateSessionTitle("a long description"),
+    GenerateSessionTitle("a description that is too long for a title, " * 2),
     GetContextUsage(),
     GetSessionCost(),
     GetUsage(),

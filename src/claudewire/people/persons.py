@@ -75,7 +75,6 @@ def policy_then(policy: PolicyLike, person: Person) -> Person:
             return PermissionResultAllow()
         return await call_function(person, request)
 
-    decide.__qualname__ = "policy_then"
     return decide
 
 
