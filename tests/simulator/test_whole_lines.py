@@ -19,7 +19,7 @@ import pytest
 from tests.helpers.talk import Handler, Talk, allow, calculator, hooks_say
 from tests.simulator.test_requests import ANSWERED
 
-from claudewire.simulator import Chat, SimulatedCLI
+from claudewire.simulator import Chat, Scenario, SimulatedCLI
 from claudewire.wire import (
     HOOK_EVENTS,
     CanUseTool,
@@ -41,10 +41,10 @@ VARYING = [
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}"), "<uuid>"),
     (re.compile(r"\b(msg|req|toolu)_\w{10,}"), r"<\1>"),
     (re.compile(r"\ba[0-9a-f]{16}\b"), "<agent>"),
-    (re.compile(r'("(?:run_id|task_id)": ")[0-9a-f-]{8,18}"'), r'\1<id>"'),
+    (re.compile(r'("(?:run_id|runId|task_id)": ")[0-9a-f-]{8,18}"'), r'\1<id>"'),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z"), "<time>"),
     (re.compile(r'("\w*(?:_ms|Ms|pid|seconds|end_time)": )[\d.]+'), r"\1<number>"),
-    (re.compile(r"duration_ms: \d+"), "duration_ms: <number>"),
+    (re.compile(r"(duration_ms(?:: |>))\d+"), r"\1<number>"),
     (re.compile(r'("(?:totalDuration|startTime)": )\d+'), r"\1<number>"),
     (re.compile(r"(Total duration \(\w+\): +)[^\\]+"), r"\1<time>"),
     (re.compile(r"/projects/[\w-]+/"), "/projects/<project>/"),
@@ -115,8 +115,13 @@ def blocks_once(body: HookCallback) -> HookOutput:
 async def transcripts(cwd: Path) -> list[Any]:
     """Return what is kept of a conversation with everything, and of its subagents."""
 
+    async def delegate(chat: Chat) -> None:
+        await chat.subagent("Explore", "Look around", scene, background=True)
+
+    scenarios: dict[str, Scenario] = {"Do all.": everything, "Delegate.": delegate}
+
     async def play(chat: Chat) -> None:
-        await (everything if chat.text == "Do all." else scene)(chat)
+        await scenarios.get(chat.text, scene)(chat)
 
     env = {"CLAUDE_CONFIG_DIR": str(cwd / "config")}
     serve: dict[type, Handler] = {
@@ -128,12 +133,14 @@ async def transcripts(cwd: Path) -> list[Any]:
     talk = Talk(SimulatedCLI(play, cwd=cwd, env=env), serve)
     hooks = {event: [HookMatcher(["hook_0"])] for event in ("Stop", "UserPromptSubmit")}
     await talk.initialize(hooks=hooks, sdk_mcp_servers=["calc"])
-    await talk.turn("Do all.")
-    await talk.until_result()
+    for prompt in scenarios:
+        await talk.turn(prompt)
+        await talk.until_result()  # of the turn that what has finished begins
     for prompt in ("/cost", "/help me", "/compact", "Never mind."):
         await talk.turn(prompt)
     await talk.end()
-    files = sorted((cwd / "config" / "projects").rglob("*.jsonl"), key=lambda it: len(it.parts))
+    found = (cwd / "config" / "projects").rglob("*.jsonl")
+    files = sorted(found, key=lambda it: (len(it.parts), it.stat().st_mtime_ns))
     kept = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
     return [json.loads(line) for line in kept]
 

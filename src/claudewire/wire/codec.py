@@ -52,13 +52,13 @@ __all__ = [
 _M = TypeVar("_M", bound=Message)
 
 
-class _AnySystem(Message, tag="system", kw_only=True):
+class _AnySystem(Message, tag="system"):
     """The first look at a system message: which one is it?"""
 
     subtype: str
 
 
-class _Opening(Message, tag="control_request", kw_only=True):
+class _Opening(Message, tag="control_request"):
     """A request that is `initialize`."""
 
     id: str = msgspec.field(name="request_id")
