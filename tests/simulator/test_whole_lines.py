@@ -1,4 +1,4 @@
-"""What the simulated CLI writes and keeps, whole lines of it: no field is lost or changed unnoticed.
+"""What the simulated CLI writes and keeps, whole lines of it: nothing changes unnoticed.
 
 `whole_lines.json` has the lines. After a change on purpose, write it anew and read the difference:
     scripts/env python -m tests.simulator.test_whole_lines
