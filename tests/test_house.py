@@ -51,8 +51,9 @@ WIRE_MAY_IMPORT = {
     "typing",
     "unicodedata",
 }
-# A buffer in memory, which becomes a line without a copy; the rest of `io` is for files.
-WIRE_MAY_IMPORT_OF_IO = "from io import BytesIO"
+# A buffer in memory, which becomes a line without a copy; the rest of `io` is for files. And a
+# lock: what is prepared once may be needed in several threads at the same time.
+WIRE_MAY_IMPORT_ALONE = {"from io import BytesIO", "from _thread import RLock"}
 WIRE_MAY_NOT_CALL = {"__import__", "breakpoint", "input", "open", "print"}
 
 HEAVY = {"asyncio", "hypothesis", "mcp", "pydantic", "pytest", "rich", "trio"}
@@ -129,11 +130,11 @@ def called(tree: ast.Module) -> Iterator[str]:
             yield node.func.id
 
 
-def without_buffers(tree: ast.Module) -> Iterator[ast.stmt]:
-    """Yield the imports of a module but the one of `io` that the wire may use."""
+def imports_to_check(tree: ast.Module) -> Iterator[ast.stmt]:
+    """Yield the imports of a module but those that the wire may use."""
     for node in ast.walk(tree):
         match node:
-            case ast.Import() | ast.ImportFrom() if ast.unparse(node) != WIRE_MAY_IMPORT_OF_IO:
+            case ast.Import() | ast.ImportFrom() if ast.unparse(node) not in WIRE_MAY_IMPORT_ALONE:
                 yield node
 
 
@@ -141,7 +142,7 @@ def foreign_to_wire(tree: ast.Module, package: str) -> set[str]:
     """Return what a module of the wire uses and should not."""
     modules = {
         name
-        for statement in without_buffers(tree)
+        for statement in imports_to_check(tree)
         for name in imported(statement, package)
         if name.partition(".")[0] not in WIRE_MAY_IMPORT
         and not f"{name}.".startswith("claudewire.wire.")

@@ -24,6 +24,7 @@ from ..wire import (
     PermissionResultDeny,
     Unknown,
     UnknownHookInput,
+    prepared,
 )
 from .events import Blocking, EventKind
 
@@ -264,7 +265,7 @@ def _checked(output: HookOutput, kind: EventKind) -> HookOutput:
         if value is not None and value not in words:
             raise HookResultError(f"A decision must be one of {', '.join(words)}, not {value!r}")
     try:
-        msgspec.convert(msgspec.to_builtins(output), HookOutput)
+        msgspec.convert(msgspec.to_builtins(output), prepared(HookOutput))
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         raise HookResultError(f"The result cannot be written: {error}") from error
     return output

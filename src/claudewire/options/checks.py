@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import msgspec
 
 from ..errors import OptionsError
-from ..wire import PluginConfig
+from ..wire import PluginConfig, prepared
 from .frozen import EMPTY, FrozenMap, freeze, thaw
 
 if TYPE_CHECKING:
@@ -390,7 +390,7 @@ def struct(name: str, value: Mapping[str, Any], kind: type[msgspec.Struct]) -> A
         raise OptionsError(f"{name} has no {unknown[0]!r}; it may have {', '.join(sorted(known))}")
     wire = {old: given[new] for old, new in spellings.items() if new in given}
     try:
-        return msgspec.convert(wire, kind)
+        return msgspec.convert(wire, prepared(kind))
     except msgspec.ValidationError as error:
         raise OptionsError(f"{name} is wrong: {error}") from None
 

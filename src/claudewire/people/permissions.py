@@ -28,6 +28,7 @@ from ..wire import (
     PermissionResultDeny,
     PermissionUpdate,
     Request,
+    prepared,
 )
 from .diffs import Reader, diff_of, read_text
 from .pending import AnswerError, Clock, Pending, PendingKind
@@ -264,7 +265,7 @@ def _from_mapping(given: Mapping[str, Any]) -> object:
     if unknown := wire.keys() - {"behavior", *names.values()}:
         raise TypeError(f"A decision has no {', '.join(map(repr, unknown))}: {given!r}")
     try:
-        return msgspec.convert(wire, kind)
+        return msgspec.convert(wire, prepared(kind))
     except msgspec.ValidationError as error:
         raise TypeError(f"{given!r} is not a decision: {error}") from None
 

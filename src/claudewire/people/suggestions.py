@@ -25,6 +25,7 @@ from ..wire import (
     Request,
     SetMode,
     UnknownPermissionUpdate,
+    prepared,
 )
 from .pending import AnswerError
 
@@ -112,7 +113,7 @@ class Suggestion:
         # The typed form has no place for a field that it does not know.
         known = _plain(self.update) == self.raw
         if known and not isinstance(self.update, UnknownPermissionUpdate):
-            return msgspec.convert(raw, type(self.update))
+            return msgspec.convert(raw, prepared(type(self.update)))
         return UnknownPermissionUpdate(raw)
 
 

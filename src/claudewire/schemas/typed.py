@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from ..errors import words_of
+from ..wire import prepared
 from .mismatch import SchemaMismatch, brief
 
 __all__ = ["Check", "Schema", "TypedSchema", "chained", "unchanged"]
@@ -133,7 +134,7 @@ def _natively(native: Any, convert: Check, finish: Check) -> Check:
 
     def convert_natively(value: Any) -> Any:
         try:
-            converted = msgspec.convert(value, native)
+            converted = msgspec.convert(value, prepared(native))
         except (msgspec.ValidationError, OverflowError, TypeError):
             return convert(value)
         return finish(converted)

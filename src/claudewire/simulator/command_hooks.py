@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..wire import HookOutput
+from ..wire import HookOutput, prepared
 
 __all__ = ["Outcome", "output_of", "run_command"]
 
@@ -62,7 +62,7 @@ def output_of(event: str, outcome: Outcome) -> HookOutput | None:
     elif event in ("UserPromptSubmit", "SessionStart"):  # then it is for the model to read
         wants = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
     try:
-        output: HookOutput = msgspec.convert(wants, HookOutput)
+        output: HookOutput = msgspec.convert(wants, prepared(HookOutput))
     except msgspec.ValidationError:
         return None
     return output

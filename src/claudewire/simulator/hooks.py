@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ..wire import HookCallback, HookInput, HookOutput, InformationalMessage
+from ..wire import HookCallback, HookInput, HookOutput, InformationalMessage, prepared
 from .engine import Engine, Refused, StreamClosed, TimedOut
 from .session import new_uuid
 
@@ -127,7 +127,7 @@ def _input(engine: Engine, event: str, fields: dict[str, Any]) -> HookInput:
         **fields,
     }
     given = {key: value for key, value in obj.items() if value is not None}
-    hook_input: HookInput = msgspec.convert(given, HookInput)
+    hook_input: HookInput = msgspec.convert(given, prepared(HookInput))
     return hook_input
 
 

@@ -26,6 +26,7 @@ from ..wire import (
     PermissionUpdate,
     SetMode,
     StatusMessage,
+    prepared,
 )
 from .engine import Engine, Interrupted, Refused, StreamClosed
 from .hooks import call_hooks
@@ -292,7 +293,7 @@ async def _ask_tool(engine: Engine, name: str, input: dict[str, Any], tool_use_i
     given = {"tool_name": name, "input": input, "tool_use_id": tool_use_id}
     answer = await call_tool(engine, server, own, given, tool_use_id)
     try:
-        said = msgspec.json.decode(answer["content"][0]["text"], type=PermissionResult)
+        said = msgspec.json.decode(answer["content"][0]["text"], type=prepared(PermissionResult))
     except (msgspec.MsgspecError, KeyError, IndexError, TypeError):
         return Decision(False, input, f"The answer of {tool} is not valid")
     return _take(engine, said, input)

@@ -26,6 +26,7 @@ from ..wire import (
     blocks_of,
     fit,
     load,
+    prepared,
     set_line,
     set_problems,
     text_of,
@@ -446,7 +447,7 @@ ENTRIES: tuple[type[Entry], ...] = (
 )
 
 _KINDS: dict[str, type[Entry]] = {cast("str", kind.__struct_config__.tag): kind for kind in ENTRIES}
-_decode = msgspec.json.Decoder(Union[ENTRIES]).decode  # noqa: UP007 - the members are a tuple
+_decode = msgspec.json.Decoder(prepared(Union[ENTRIES])).decode  # noqa: UP007 - the members are a tuple
 _UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 
 

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from ..tracking import Price, PriceTable, Totals
-from ..wire import APIMessage, ModelUsage, text_of
+from ..wire import APIMessage, ModelUsage, prepared, text_of
 from .entries import AssistantEntry, BadLine, UserEntry, read_entry
 from .files import Line
 
@@ -223,7 +223,7 @@ class _Scanned(Struct, gc=False, rename="camel"):
     forked_from: Any = None
 
 
-_scan = msgspec.json.Decoder(_Scanned).decode
+_scan = msgspec.json.Decoder(prepared(_Scanned)).decode
 _REFUSED = (msgspec.MsgspecError, ValueError, RecursionError)
 
 

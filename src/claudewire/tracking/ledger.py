@@ -37,6 +37,7 @@ from ..wire import (
     ToolUseBlock,
     Usage,
     UserMessage,
+    prepared,
 )
 from .quota import ContextWindow, RateLimit, Retry
 from .totals import NOTHING, SYNTHETIC, Price, PriceTable, Totals
@@ -444,7 +445,7 @@ def _rest(cost: float | None, models: Models) -> float | None:
 def _convert(value: Any, kind: Any) -> Any:
     """Read a value that has no declared type; None if it is not of this kind."""
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, prepared(kind))
     except msgspec.ValidationError:
         return None
 

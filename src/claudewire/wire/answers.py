@@ -8,7 +8,7 @@ import msgspec
 
 from . import codec
 from .fitting import UNFIT, explain, fit
-from .types.base import set_problems
+from .types.base import prepared, set_problems
 from .types.cli_requests import Elicitation, RequestUserDialog
 from .types.control import Answer, ErrorResponse, Failure, Request, SuccessResponse
 from .types.host_requests import CancelAsyncMessage
@@ -34,7 +34,7 @@ def answer_from(
 
 
 def _typed(payload: Any, request: Request) -> tuple[Any, tuple[str, ...]]:
-    into = answer_type(type(request.body))
+    into = prepared(answer_type(type(request.body)))
     try:
         # A success may leave out its payload: that is an empty one, where there can be such.
         return fit(payload, into) if payload is not None else (msgspec.convert({}, into), ())

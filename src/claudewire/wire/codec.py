@@ -20,7 +20,7 @@ from .errors import LocalProtocolError
 from .fitting import UNFIT, explain, fit
 from .framing import HEAD
 from .states import Role
-from .types.base import UNKNOWN, Event, Message, Unknown, load, set_line, set_problems
+from .types.base import UNKNOWN, Event, Message, Unknown, load, prepared, set_line, set_problems
 from .types.cli_requests import CanUseTool
 from .types.control import Cancel, Malformed, Noise, Request, Response
 from .types.host_requests import Initialize
@@ -89,12 +89,12 @@ def __getattr__(name: str) -> Any:
 # Making a decoder takes a while, as the types of all fields are looked up: 20 ms for the first.
 @cache
 def _decoder() -> Callable[[bytes], Message]:
-    return msgspec.json.Decoder(Union[(_AnySystem, *FRAMES.values())]).decode
+    return msgspec.json.Decoder(prepared(Union[(_AnySystem, *FRAMES.values())])).decode
 
 
 @cache
 def _decoder_of(message: type[_M]) -> Callable[[bytes], _M]:
-    return msgspec.json.Decoder(message).decode
+    return msgspec.json.Decoder(prepared(message)).decode
 
 
 class Decoded(NamedTuple):
@@ -202,7 +202,7 @@ def _opening(obj: Object) -> Request | None:
     if not isinstance(body, dict) or body.get("subtype") != "initialize":
         return None
     try:
-        it = msgspec.convert(obj, _Opening)
+        it = msgspec.convert(obj, prepared(_Opening))
     except (msgspec.ValidationError, UnicodeEncodeError):
         return None  # it has to be made to fit
     return Request(id=it.id, body=it.body, uuid=it.uuid, session_id=it.session_id)

@@ -20,7 +20,7 @@ from typing import Any, cast
 
 import msgspec
 
-from .types.base import UNKNOWN, Unknown
+from .types.base import UNKNOWN, Unknown, prepared
 
 __all__ = ["UNFIT", "explain", "fit"]
 
@@ -60,7 +60,7 @@ def fit(obj: Any, into: Any) -> tuple[Any, tuple[str, ...]]:
     holder = [obj]  # so that the whole can be wrapped like any of its parts
     for _ in range(MOST_REPAIRS):
         try:
-            made = msgspec.convert(holder[0], into)
+            made = msgspec.convert(holder[0], prepared(into))
         except msgspec.ValidationError as error:
             first = first or error
             _repair(holder, *explain(error), problems, before)

@@ -13,7 +13,8 @@ Two conventions make the typed view faithful in both directions:
 from __future__ import annotations
 
 import json
-from typing import Any, Final, cast, dataclass_transform
+from _thread import RLock  # and not from threading, which takes time to load
+from typing import Any, Final, TypeVar, cast, dataclass_transform
 
 import msgspec
 from msgspec import Struct
@@ -27,6 +28,7 @@ __all__ = [
     "Unknown",
     "load",
     "nullable",
+    "prepared",
     "set_line",
     "set_problems",
 ]
@@ -119,6 +121,26 @@ class Message(Event, kw_only=True, tag_field="type"):
 
     uuid: str | None = None
     session_id: str | None = None
+
+
+_T = TypeVar("_T")
+
+_prepared: set[Any] = set()
+_preparing = RLock()
+
+
+def prepared(kind: _T) -> _T:
+    """Return a type, or a union of types, for `msgspec.convert` or a decoder.
+
+    msgspec looks up the fields of a type, and of all types in it, when it is used for the first
+    time. If another thread uses one of them meanwhile, it finds it half done, and the process
+    crashes. So this is done by one thread at a time.
+    """
+    if kind not in _prepared:
+        with _preparing:
+            msgspec.json.Decoder(cast("Any", kind))
+            _prepared.add(kind)
+    return kind
 
 
 def _refuse_constant(name: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from .base import Number, Record
+from .base import Number, Record, prepared
 
 __all__ = [
     "Question",
@@ -72,6 +72,6 @@ class QuestionAnswers(Record):
 def questions_of(input: dict[str, Any]) -> list[Question]:
     """Read the questions out of a tool's input; an input that asks nothing gives none."""
     try:
-        return msgspec.convert(input.get("questions"), list[Question])
+        return msgspec.convert(input.get("questions"), prepared(list[Question]))
     except msgspec.ValidationError:
         return []
