@@ -34,8 +34,6 @@ from .types import (
     Plugin,
     PluginDelivery,
     PreviewFormat,
-    SandboxNetworkSettings,
-    SandboxSettings,
     SettingSource,
     StrPath,
     Thinking,
@@ -45,7 +43,12 @@ from .versions import MEASURED, may_ignore, unsupported
 
 if TYPE_CHECKING:
     from .agents import Agent, AgentMemory, AgentMode, AgentServer, check_agents
-    from .keywords import OptionsDict, OptionsWithoutOutput
+    from .keywords import (
+        OptionsDict,
+        OptionsWithoutOutput,
+        SandboxNetworkSettings,
+        SandboxSettings,
+    )
 
 __all__ = [
     "CLI",
@@ -92,11 +95,11 @@ __all__ = [
     "whole_number",
 ]
 
-if not TYPE_CHECKING:  # most sessions define no agents, and only type checkers read the keywords
+if not TYPE_CHECKING:  # most sessions define no agents, and only type checkers need the keywords
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             ".agents": "Agent AgentMemory AgentMode AgentServer check_agents",
-            ".keywords": "OptionsDict OptionsWithoutOutput",
+            ".keywords": "OptionsDict OptionsWithoutOutput SandboxNetworkSettings SandboxSettings",
         },
     )

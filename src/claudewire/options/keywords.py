@@ -1,6 +1,6 @@
-"""The options as keyword arguments, for type checkers.
+"""The options, and settings of the CLI, as dictionaries with known keys: for type checkers.
 
-A module of its own, which nothing here loads: to make the two classes takes a millisecond.
+A module of its own, which nothing here loads: to make these classes takes a millisecond.
 """
 
 from __future__ import annotations
@@ -40,14 +40,13 @@ if TYPE_CHECKING:
         Plugin,
         PluginDelivery,
         PreviewFormat,
-        SandboxSettings,
         SettingSource,
         StrPath,
         Thinking,
         ThinkingDisplay,
     )
 
-__all__ = ["OptionsDict", "OptionsWithoutOutput"]
+__all__ = ["OptionsDict", "OptionsWithoutOutput", "SandboxNetworkSettings", "SandboxSettings"]
 
 
 class OptionsWithoutOutput(TypedDict, total=False):
@@ -173,3 +172,30 @@ class OptionsDict(OptionsWithoutOutput, total=False):
     """The fields of `Options`, for `**options: Unpack[OptionsDict]`."""
 
     output: Any
+
+
+class SandboxNetworkSettings(TypedDict, total=False):
+    """What commands in the sandbox may reach."""
+
+    allowedDomains: Sequence[str]
+    deniedDomains: Sequence[str]
+    allowManagedDomainsOnly: bool
+    allowUnixSockets: Sequence[str]
+    allowAllUnixSockets: bool
+    allowLocalBinding: bool
+    allowMachLookup: Sequence[str]
+    httpProxyPort: int
+    socksProxyPort: int
+
+
+class SandboxSettings(TypedDict, total=False):
+    """How the CLI confines the commands that it runs; the names are those of its settings."""
+
+    enabled: bool
+    failIfUnavailable: bool
+    autoAllowBashIfSandboxed: bool
+    excludedCommands: Sequence[str]
+    allowUnsandboxedCommands: bool
+    network: SandboxNetworkSettings
+    ignoreViolations: Mapping[str, Sequence[str]]
+    enableWeakerNestedSandbox: bool

@@ -25,7 +25,6 @@ from .types import (
     Plugin,
     PluginDelivery,
     PreviewFormat,
-    SandboxSettings,
     SettingSource,
     StrPath,
     Thinking,
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from ..tools import AnyTool, ToolServer
     from ..tracking import Budget, Price
     from .agents import Agent
-    from .keywords import OptionsDict
+    from .keywords import OptionsDict, SandboxSettings
 
 __all__ = [
     "DECLARATIONS",

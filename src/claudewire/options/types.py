@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol, TypedDict, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from ..wire import McpHttpServerConfig, McpSSEServerConfig, McpStdioServerConfig, PluginConfig
 
@@ -20,8 +20,6 @@ __all__ = [
     "Plugin",
     "PluginDelivery",
     "PreviewFormat",
-    "SandboxNetworkSettings",
-    "SandboxSettings",
     "SettingSource",
     "StrPath",
     "Thinking",
@@ -62,30 +60,3 @@ McpServers = Mapping[str, McpServer | NamedServer] | Sequence[NamedServer]
 """MCP servers by name; servers inside this process know their names, so a list will do."""
 
 Plugin = PluginConfig | StrPath | JSONObject
-
-
-class SandboxNetworkSettings(TypedDict, total=False):
-    """What commands in the sandbox may reach."""
-
-    allowedDomains: Sequence[str]
-    deniedDomains: Sequence[str]
-    allowManagedDomainsOnly: bool
-    allowUnixSockets: Sequence[str]
-    allowAllUnixSockets: bool
-    allowLocalBinding: bool
-    allowMachLookup: Sequence[str]
-    httpProxyPort: int
-    socksProxyPort: int
-
-
-class SandboxSettings(TypedDict, total=False):
-    """How the CLI confines the commands that it runs; the names are those of its settings."""
-
-    enabled: bool
-    failIfUnavailable: bool
-    autoAllowBashIfSandboxed: bool
-    excludedCommands: Sequence[str]
-    allowUnsandboxedCommands: bool
-    network: SandboxNetworkSettings
-    ignoreViolations: Mapping[str, Sequence[str]]
-    enableWeakerNestedSandbox: bool
