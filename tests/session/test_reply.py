@@ -76,3 +76,31 @@ def test_a_reply_says_why_the_turn_failed_and_whether_a_retry_makes_sense() -> N
     well: Reply[Any] = Reply(saying.result())
     assert well.error is None
     assert not well.retryable
+
+
+def test_a_turn_that_failed_without_a_word_lost_the_reply_of_the_api() -> None:
+    """As 1.0.128 to 2.1.17 end a turn when the API ends its reply before the first block."""
+    result = saying.result(None, subtype="error_during_execution", errors=[])
+    broken_off: Reply[Any] = Reply(result, (saying.init(), result))
+    assert broken_off.error is not None
+    assert broken_off.error.cause is Cause.CONNECTION_LOST
+    assert broken_off.retryable
+
+
+@pytest.mark.parametrize(
+    ("said", "errors"),
+    [
+        ([saying.prompt("[Request interrupted by user]")], []),
+        ([saying.text()], []),
+        ([], ["Something else"]),
+    ],
+    ids=["interrupted", "spoken", "an error"],
+)
+def test_a_turn_that_failed_otherwise_has_an_unknown_cause(
+    said: list[Any], errors: list[str]
+) -> None:
+    result = saying.result(None, subtype="error_during_execution", errors=errors)
+    failed: Reply[Any] = Reply(result, (saying.init(), *said, result))
+    assert failed.error is not None
+    assert failed.error.cause is Cause.UNKNOWN
+    assert not failed.retryable

@@ -329,6 +329,16 @@ async def test_a_cut_reply_ends_in_the_middle(stream: bool) -> None:
         assert half.startswith("event: content_block_delta\ndata: {")
 
 
+async def test_a_stream_can_end_too_early_as_if_it_were_complete() -> None:
+    reply = APIReply("Hello there", end_after=2)
+    async with ScriptedAPI([reply]) as api, connected(api) as client:
+        await client.ask("hi", stream=True)
+        assert client.received.count(b"event: ") == 2
+        assert b"message_stop" not in client.received
+        with pytest.raises(h11.RemoteProtocolError):  # as clients do that try again
+            await client.ask("hi", stream=False)
+
+
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_stalled_reply_says_nothing_more(stream: bool) -> None:
     async with ScriptedAPI([APIReply("Hello there", stall_after=2)]) as api:
@@ -591,6 +601,7 @@ matches = "(?i)retry \\d"
 replies = [
     { status = 429, retry_after = 0, times = 2 },
     { text = "cut", cut_after = 3 },
+    { text = "ends", end_after = 3 },
     { text = "stalled", stall_after = 3, delay = 0.5, chunk = 1 },
 ]
 """
@@ -611,6 +622,7 @@ def equivalent() -> APIScript:
         re.compile(r"retry \d", re.IGNORECASE),
         APIStatus(429, retry_after=0, times=2),
         APIReply("cut", cut_after=3),
+        APIReply("ends", end_after=3),
         APIReply("stalled", stall_after=3, delay=0.5, chunk=1),
     )
 

@@ -59,6 +59,13 @@ class Diagnosis(NamedTuple):
     advice: str = ""
 
 
+# 1.0.128 to 2.1.17 say no more than this when the API ends its reply before the first block is
+# complete. When a turn is interrupted, they say so; when a hook blocks a prompt, it is a success.
+_BROKEN_OFF = Diagnosis(
+    Cause.CONNECTION_LOST, "The reply of the API has ended too early", "Try again."
+)
+
+
 def diagnose(
     evidence: Evidence, result: ResultMessage | None = None, *, phase: str = ""
 ) -> CLIError:
@@ -89,8 +96,13 @@ def diagnose_evidence(
     return _by_its_end(evidence, f" while {phase}" if phase else "")
 
 
-def diagnose_result(result: ResultMessage) -> Diagnosis:
-    """Find out why a turn has failed."""
+def diagnose_result(result: ResultMessage, *, was_silent: bool = False) -> Diagnosis:
+    """Find out why a turn has failed.
+
+    Args:
+        result: its result.
+        was_silent: nothing was said in the turn, not even that it was interrupted.
+    """
     words = [*(result.errors or []), result.result or ""]
     said = _shortened("; ".join(word for word in words if word))
     if (reason := result.startup_failure_reason) is not None:
@@ -103,6 +115,8 @@ def diagnose_result(result: ResultMessage) -> Diagnosis:
         return found
     if result.subtype == "success" and result.was_aborted:
         return Diagnosis(Cause.UNKNOWN, "The turn was stopped before its end")
+    if was_silent and not said and result.subtype == "error_during_execution":
+        return _BROKEN_OFF
     meaning = _SUBTYPES.get(result.subtype, "The turn failed")
     return Diagnosis(Cause.UNKNOWN, f"{meaning}: {said}" if said else meaning)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ..errors import TurnError
 from ..tracking import Totals
-from ..wire import PermissionDenial, ResultMessage, ToolUseBlock
+from ..wire import AssistantMessage, PermissionDenial, ResultMessage, ToolUseBlock, UserMessage
 
 if TYPE_CHECKING:
     import typing_extensions
@@ -59,7 +59,8 @@ class Reply(Generic[OutputT]):
             return None
         from ..errors import diagnose_result
 
-        found = diagnose_result(self.result)
+        was_silent = not any(isinstance(it, UserMessage | AssistantMessage) for it in self.messages)
+        found = diagnose_result(self.result, was_silent=was_silent)
         return TurnError(found.message, result=self.result, cause=found.cause, advice=found.advice)
 
     @property

@@ -10,6 +10,7 @@ from claudewire.errors import Cause, CLIError
 from claudewire.testing.api import APIReply, APIStatus
 
 from .behaviour import Behaviour, alone, shared
+from .common import bash
 from .stage import Stage
 
 
@@ -33,7 +34,9 @@ def _fails(name: str, failure: APIStatus | APIReply, cause: Cause, *, retryable:
 
 
 def failure_name(failure: APIStatus | APIReply) -> str:
-    return f"status {failure.status}" if isinstance(failure, APIStatus) else "a cut stream"
+    if isinstance(failure, APIStatus):
+        return f"status {failure.status}"
+    return "a cut stream" if failure.end_after is None else "a stream that ends too early"
 
 
 _fails("400", APIStatus(400, message="messages.3 is wrong"), Cause.INVALID_REQUEST, retryable=False)
@@ -44,6 +47,23 @@ _fails("529", APIStatus(529, message="Overloaded"), Cause.OVERLOADED, retryable=
 _fails(
     "cut", APIReply("A reply that breaks off.", cut_after=3), Cause.CONNECTION_LOST, retryable=True
 )
+_fails(
+    "ends", APIReply("A reply that breaks off.", end_after=3), Cause.CONNECTION_LOST, retryable=True
+)
+
+
+@shared(
+    "A stream that ends too early after the use of a tool is no success",
+    [bash("echo hello"), APIReply("A reply that breaks off.", end_after=3)],
+    deviates=frozenset({"1.0.128", "2.0.14", "2.0.76", "2.1.17"}),
+)
+async def api_ends_after_tool(stage: Stage) -> None:
+    reply = await stage.ask()
+    if reply.ok:
+        assert not reply.text
+        stage.deviates("it reports a success, with an empty text")
+    assert reply.error is not None
+    assert reply.error.cause is Cause.CONNECTION_LOST
 
 
 @shared(

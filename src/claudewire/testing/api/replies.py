@@ -89,6 +89,8 @@ class APIReply:
         delay: seconds before each event of a streamed reply, or before a plain one.
         stall_after: after so many events nothing more is sent until the client disconnects.
         cut_after: after so many events the connection breaks, in the middle of the next one.
+        end_after: after so many events a stream ends, as if it were complete; a plain reply breaks
+            off.
         times: how often this answer is given before the next one; 0 for ever.
     """
 
@@ -101,6 +103,7 @@ class APIReply:
         delay: float = 0,
         stall_after: int | None = None,
         cut_after: int | None = None,
+        end_after: int | None = None,
         times: int = 1,
     ) -> None:
         self.parts = parts
@@ -110,12 +113,13 @@ class APIReply:
         self.delay = delay
         self.stall_after = stall_after
         self.cut_after = cut_after
+        self.end_after = end_after
         self.times = times
 
     @property
     def fails(self) -> bool:
         """Whether its transmission fails."""
-        return self.stall_after is not None or self.cut_after is not None
+        return (self.stall_after, self.cut_after, self.end_after) != (None, None, None)
 
 
 @dataclass

@@ -261,6 +261,7 @@ class _ReplyForm(_PartForm, kw_only=True, omit_defaults=True, forbid_unknown_fie
     delay: float = 0
     stall_after: int | None = None
     cut_after: int | None = None
+    end_after: int | None = None
     times: int = 1
     status: int | None = None
     error: str | None = None
@@ -296,6 +297,7 @@ class _ReplyForm(_PartForm, kw_only=True, omit_defaults=True, forbid_unknown_fie
             delay=self.delay,
             stall_after=self.stall_after,
             cut_after=self.cut_after,
+            end_after=self.end_after,
             times=self.times,
         )
 

@@ -15,6 +15,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -163,7 +164,7 @@ async def _send_message(http: HTTPConnection, reply: APIReply, model: str) -> No
 
 async def _send_events(http: HTTPConnection, reply: APIReply, model: str) -> None:
     await http.start(200, {"content-type": "text/event-stream", "cache-control": "no-cache"})
-    for count, event in enumerate(message_events(reply, model)):
+    for count, event in enumerate(islice(message_events(reply, model), reply.end_after)):
         await anyio.sleep(reply.delay)
         data = b"event: %s\ndata: %s\n\n" % (event["type"].encode(), msgspec.json.encode(event))
         if count in (reply.stall_after, reply.cut_after):
@@ -174,7 +175,7 @@ async def _send_events(http: HTTPConnection, reply: APIReply, model: str) -> Non
 
 async def _fail(http: HTTPConnection, reply: APIReply, data: bytes) -> NoReturn:
     """Send nothing more, or half of `data`, and then close the connection."""
-    if reply.cut_after is not None:
+    if reply.stall_after is None:
         await http.send(data[: len(data) // 2])
     else:
         await http.until_they_leave()
