@@ -219,6 +219,7 @@ EXAMPLES: list[Example] = [
             "feedback_mode": {"kind": "disabled"},
             "user_output_styles_dir": "/config/output-styles",
             "other_hook_ask_outranks_host": True,
+            "hooks_when_unanswered_kept": 0,
             "ide_rc_auto_enable_gate": False,
             "remote_control_available": False,
             "remote_control_auto_enable": False,

@@ -298,6 +298,7 @@ class InitializeResult(Record):
     feedback_mode: FeedbackMode | None = None
     user_output_styles_dir: str | None = None
     other_hook_ask_outranks_host: bool | None = None
+    hooks_when_unanswered_kept: int | None = None  # since 2.1.326
     ide_rc_auto_enable_gate: bool | None = None
     remote_control_available: bool | None = None
     remote_control_auto_enable: bool | None = None
