@@ -177,23 +177,91 @@ async def test_a_prompt_with_a_priority_is_taken_up_by_the_running_turn() -> Non
         async with simulated(work, on_permission=wait) as session:
             first = session.send("first")
             await first.started.wait()
-            now, later, usual = (
-                session.send("now", priority="now"),
+            next, later, usual = (
+                session.send("next", priority="next"),
                 session.send("later", priority="later"),
                 session.send("usual"),
             )
-            assert [it.state for it in (now, later, usual)] == ["sent", "sent", "held"]
+            assert [it.state for it in (next, later, usual)] == ["sent", "sent", "held"]
             await session._core.link.flush()  # type: ignore[union-attr]
             door.set()
-            replies = [await it for it in (first, now, later, usual)]
+            replies = [await it for it in (first, next, later, usual)]
     assert [it.text for it in replies] == [
-        "now is done",
-        "now is done",
+        "next is done",
+        "next is done",
         "later is done",
         "usual is done",
     ]
-    assert [it.merged for it in (first, now, later, usual)] == [False, True, False, False]
+    assert [it.merged for it in (first, next, later, usual)] == [False, True, False, False]
     assert replies[0].result is replies[1].result
+
+
+async def wait_for_ever(chat: Chat) -> None:
+    """A turn with the prompt "wait" has no end."""
+    if chat.text == "wait":
+        await chat.sleep(10 * SOON)
+    await chat.say(f"{chat.text} is done")
+
+
+@pytest.mark.parametrize("version", ["2.1.250", "2.1.325"])
+@pytest.mark.parametrize("is_idle", [True, False], ids=["tells when idle", "does not"])
+async def test_prompts_that_the_cli_takes_up_together_all_end(version: str, is_idle: bool) -> None:
+    env = {"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": str(int(is_idle))}
+    with anyio.fail_after(SOON):
+        async with simulated(wait_for_ever, version=version, env=env) as session:
+            first = session.send("wait")
+            await first.started.wait()
+            others = [session.send(text, priority="next") for text in ("two", "three")]
+            await session._core.link.flush()  # type: ignore[union-attr]
+            await session.interrupt()
+            assert not (await first).ok
+            assert [(await it).text for it in others] == 2 * ["two\nthree is done"]
+            assert [it.merged for it in others] == [False, True]
+            assert (await session.send("four")).text == "four is done"
+
+
+@pytest.mark.parametrize("version", ["2.1.250", "2.1.325"])
+async def test_a_turn_that_a_prompt_with_the_priority_now_stops_is_not_a_success(
+    version: str,
+) -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(wait_for_ever, version=version) as session:
+            first, second = session.send("wait"), session.send("waits")
+            await first.started.wait()
+            now = session.send("now", priority="now")
+            assert not (await first).ok
+            assert (await now).text == "now is done"
+            assert (await second).text == "waits is done"
+
+
+@pytest.mark.parametrize("version", ["2.1.250", "2.1.325"])
+async def test_a_prompt_with_the_priority_now_withdraws_the_request_for_a_person(
+    version: str,
+) -> None:
+    asked, withdrawn = anyio.Event(), anyio.Event()
+
+    async def wait(request: Any) -> None:
+        asked.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            withdrawn.set()
+
+    async def work(chat: Chat) -> None:
+        if chat.text == "first":
+            await chat.use("Bash", {"command": "make"})
+        await chat.say(f"{chat.text} is done")
+
+    with anyio.fail_after(SOON):
+        async with simulated(work, on_permission=wait, version=version) as session:
+            first = session.send("first")
+            await asked.wait()
+            now = session.send("now", priority="now")
+            reply = await first
+            assert reply.result.subtype == "success"
+            assert not reply.ok
+            assert (await now).text == "now is done"
+            await withdrawn.wait()
 
 
 async def test_an_old_cli_gets_one_prompt_at_a_time_whatever_its_priority() -> None:

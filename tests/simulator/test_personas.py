@@ -15,6 +15,8 @@ from claudewire.simulator.personas import persona
 from claudewire.wire import (
     AgentDefinition,
     Answer,
+    AssistantMessage,
+    Cancel,
     CanUseTool,
     CommandLifecycleMessage,
     EndOfStream,
@@ -248,7 +250,106 @@ async def test_a_result_names_the_prompts_that_were_merged_as_far_as_the_version
     assert {*ends} == ({ONE, TWO} if version in NEWEST else set())
 
 
-ONE, TWO = (f"{digit * 8}-1111-4111-8111-111111111111" for digit in "12")
+ONE, TWO, THREE = (f"{digit * 8}-1111-4111-8111-111111111111" for digit in "123")
+
+
+async def speak(chat: Chat) -> None:
+    if chat.text == "one":
+        await chat.sleep(3600)
+    await chat.say(f"{chat.text} is done.")
+
+
+@pytest.mark.parametrize("version", NEWEST)
+@pytest.mark.parametrize("other", ["next", "later"])
+async def test_prompts_that_wait_with_the_same_priority_are_one_turn(
+    version: str, other: str
+) -> None:
+    talk = Talk(SimulatedCLI(speak, version=version))
+    await talk.say(UserMessage.of("one", uuid=ONE))
+    await talk.say(UserMessage.of("two", uuid=TWO, priority="next"))
+    await talk.say(UserMessage.of("three", uuid=THREE, priority=other))
+    await talk.ask(Interrupt())
+    await talk.end()
+    ends = [(it.result, it.user_message_uuid) for it in only(talk.heard, ResultMessage)]
+    together = [("two\nthree is done.", THREE)]
+    assert ends[1:] == (
+        together if other == "next" else [("two is done.", TWO), ("three is done.", THREE)]
+    )
+    lifecycle = [(it.command_uuid, it.state) for it in only(talk.heard, CommandLifecycleMessage)]
+    assert (ONE, "cancelled") in lifecycle
+    assert {(TWO, "completed"), (THREE, "completed")} <= {*lifecycle}
+    if other == "next":
+        names = [TWO, THREE] if version == "2.1.325" else None
+        assert only(talk.heard, InitMessage)[-1].user_message_uuids == names
+        assert only(talk.heard, AssistantMessage)[-1].user_message_uuids == names
+        assert lifecycle[-4:-2] == [(TWO, "started"), (THREE, "started")]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_newer_ones_stop_the_turn_for_what_has_to_be_done_now(version: str) -> None:
+    talk = Talk(SimulatedCLI(speak, version=version))
+    await talk.say(UserMessage.of("one", uuid=ONE))
+    await talk.say(UserMessage.of("later", priority="later"))
+    await talk.say(UserMessage.of("now", uuid=TWO, priority="now"))
+    if version not in NEWEST:
+        await talk.ask(Interrupt())
+    await talk.end()
+    first, *others = only(talk.heard, ResultMessage)
+    assert (first.subtype, first.terminal_reason) == ("error_during_execution", "aborted_streaming")
+    assert bool(only(talk.heard, UserMessage)) is (version not in NEWEST)  # who interrupted it
+    order = ["now is done.", "later is done."]
+    assert [it.result for it in others] == (order if version in NEWEST else order[::-1])
+
+
+@pytest.mark.parametrize("version", NEWEST)
+@pytest.mark.parametrize("with_subagent", [False, True], ids=["a tool", "a subagent"])
+async def test_a_tool_that_runs_has_its_end_before_what_has_to_be_done_now(
+    version: str, with_subagent: bool
+) -> None:
+    async def work(chat: Chat) -> None:
+        if chat.text == "one" and with_subagent:
+            await chat.subagent("general-purpose", "Look", look)
+        elif chat.text == "one":
+            await chat.use("Read", {"file_path": "a"}, seconds=0.1, result="read")
+        await chat.say(f"{chat.text} is done.")
+
+    async def look(chat: Chat) -> None:
+        await chat.sleep(0.1)
+        await chat.say("read")
+
+    talk = Talk(SimulatedCLI(work, version=version))
+    await talk.say(UserMessage.of("one", uuid=ONE))
+    await talk.say(UserMessage.of("two", uuid=TWO, priority="now"))
+    await talk.end()
+    (of_tool,) = [it for it in tool_results(talk.heard) if "read" in str(it.content)]
+    assert not of_tool.is_error
+    first, second = only(talk.heard, ResultMessage)
+    assert (first.subtype, first.result, first.terminal_reason) == ("success", "", "aborted_tools")
+    assert second.result == "two is done."
+
+
+@pytest.mark.parametrize("version", NEWEST)
+async def test_a_tool_that_is_asked_about_is_given_up_for_what_has_to_be_done_now(
+    version: str,
+) -> None:
+    talk = Talk(SimulatedCLI(make, version=version))
+    await talk.say(UserMessage.of("one", uuid=ONE))
+    asked, _ = await talk.request(CanUseTool)
+    await talk.say(UserMessage.of("/cost", uuid=TWO, priority="now"))
+    first = (await talk.until_result())[-1]
+    assert (first.subtype, first.result, first.terminal_reason) == ("success", "", "aborted_tools")
+    assert told(talk.heard) == ["Tool permission request aborted"]
+    assert [it.id for it in talk.heard if isinstance(it, Cancel)] == [asked]
+    await talk.end()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_what_is_said_names_its_prompt_as_far_as_the_version_does(version: str) -> None:
+    talk = Talk(SimulatedCLI(speak, version=version))
+    turn = await talk.turn("two", uuid=TWO)
+    (said,) = only(turn, AssistantMessage)
+    named = {"2.1.250": (TWO, None), "2.1.325": (TWO, [TWO])}.get(version, (None, None))
+    assert (said.user_message_uuid, said.user_message_uuids) == named
 
 
 @pytest.mark.parametrize("version", STRICT)

@@ -389,9 +389,14 @@ class Conversation:
             self._begin(turn)
         elif message.state == "completed":
             self._merge(turn)
-        elif message.is_dropped:
+        elif message.is_dropped and not self._ends_anyway(turn):
             self.drop(turn, TurnCancelled(f"The CLI has {message.state} the prompt"))
         return turn
+
+    def _ends_anyway(self, turn: AnyTurn) -> bool:
+        """Whether it is known how a turn ends, as after an interrupt that no result follows."""
+        ending = self.ending
+        return ending is not None and ending.turn is turn and not ending.left_open
 
     def _merge(self, turn: AnyTurn) -> None:
         """End a turn that the CLI put into another one, whose result does not name both."""

@@ -29,9 +29,9 @@ from ..wire import (
 )
 from .checkpoints import keep_file
 from .compaction import put_boundary
-from .engine import Engine, Refused, StreamClosed, Wait
+from .engine import Engine, Overtaken, Refused, StreamClosed, Wait
 from .hooks import HookCalls, call_hooks
-from .mcp import call_tool
+from .mcp import abandon, call_tool
 from .model_output import API_ERRORS, EndTurn, ModelOutput
 from .permissions import Decision, decide, told_of_answers
 from .session import STRUCTURED_OUTPUT, SimulatedSession, new_id, new_uuid, timestamp
@@ -76,26 +76,30 @@ class Chat:
 
     A prompt that comes while a tool runs is answered in the same turn: the scenario is then played
     once more, for that prompt. The same happens when a Stop hook does not let the agent stop.
+    Prompts with the same priority that waited for the turn are one prompt, a line for each. One
+    with the priority `now` ends the turn.
 
     Attributes:
         text: the user's words, or the hook's; empty in a turn without a prompt.
         session: the session: its mode, model, history, flags.
     """
 
-    def __init__(self, engine: Engine, prompt: UserMessage | None) -> None:
+    def __init__(self, engine: Engine, *prompts: UserMessage | None) -> None:
         self.engine = engine
-        self.prompt = prompt
+        self.taken: list[UserMessage] = [it for it in prompts if it is not None]
+        self.prompt: UserMessage | None = _joined(self.taken)
+        prompt = self.prompt
         self.session: SimulatedSession = engine.session
         self.text: str = prompt.text if prompt is not None else ""
-        self.model: ModelOutput = ModelOutput(engine, prompt.uuid if prompt is not None else None)
+        self.model: ModelOutput = ModelOutput(engine, [it.uuid for it in self.taken if it.uuid])
         self.last_text: str = ""
         self.denials: list[PermissionDenial] = []
         self.structured: Any = None
         self.tool: ToolUseBlock | None = None
         self.tool_runs: bool = False
+        self.is_overtaken: bool = False
         self.rounds: int = 1
         self.absorbed: list[UserMessage] = []
-        self.taken: list[UserMessage] = [] if prompt is None else [prompt]
         self.api_error_status: int | None = None
         self.command: str | None = None
         self.notice: UserMessage | None = None
@@ -272,6 +276,7 @@ class Chat:
         self.tool, self.tool_runs = None, False
         if block.name != STRUCTURED_OUTPUT:  # which ends the turn
             self.model.check_limits()
+        self._stop_if_overtaken()
         if self.model.parent is None:
             self._absorb()
 
@@ -340,9 +345,22 @@ class Chat:
             self.absorbed.append(message)
             self.taken.append(message)
 
-    def _stop(self) -> None:
+    def overtake(self) -> None:
+        """Stop for a prompt with the priority `now`: at once, or after the tool that runs."""
+        self.is_overtaken = True
+        if self.tool_runs:
+            return
+        if (asked := self.engine.turn_waits_for) is not None:
+            abandon(self.engine, asked)
+        self.engine.stop_turn(Overtaken())
+
+    def _stop_if_overtaken(self) -> None:
+        if self.is_overtaken:
+            self._stop("aborted_tools")
+
+    def _stop(self, reason: str = "hook_stopped") -> None:
         self.last_text = ""
-        raise EndTurn("success", "", "hook_stopped")
+        raise EndTurn("success", "", reason)
 
     # --- what else happens in a turn -------------------------------------------------------------
 
@@ -394,7 +412,7 @@ class Chat:
         agent = Subagent(self.engine, block)
         await self.hook("SubagentStart", kind, agent_id=agent.run.id, agent_type=kind)
         child = Chat(self.engine, UserMessage.of(prompt))
-        child.model = ModelOutput(self.engine, None, agent)
+        child.model = ModelOutput(self.engine, [], agent)
         if background:
             return self._launch(agent, block, child, work)
         agent.start()
@@ -465,6 +483,7 @@ class Chat:
         self.tool_result(block.id, content, False, whole, decision.meta, kept)
         self.tool, self.tool_runs = None, False
         self.model.check_limits()
+        self._stop_if_overtaken()
 
     async def compact(self, *, trigger: str = "auto", before: int = 150_000) -> None:
         """Compact the conversation."""
@@ -535,6 +554,14 @@ class Chat:
         self.last_text = f"API Error: {status} {text}"
         self.model.fail(self.last_text, status)
         raise EndTurn("success", self.last_text, "api_error")
+
+
+def _joined(prompts: list[UserMessage]) -> UserMessage | None:
+    """One prompt for several that are taken up together: a line for each, named as the last."""
+    if len(prompts) < 2:
+        return prompts[0] if prompts else None
+    text = "\n".join(prompt.text for prompt in prompts)
+    return replace(prompts[-1], message=MessageParam("user", text))
 
 
 def _api_error(status: int, message: str) -> dict[str, Any]:

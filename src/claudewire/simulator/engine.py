@@ -43,6 +43,7 @@ __all__ = [
     "Engine",
     "Fault",
     "Interrupted",
+    "Overtaken",
     "Refused",
     "StreamClosed",
     "Task",
@@ -66,6 +67,10 @@ SCENARIO_FAILED = "The scenario failed."
 
 class Interrupted(BaseException):
     """The turn was interrupted. It passes through a scenario, which may clean up but not go on."""
+
+
+class Overtaken(Interrupted):
+    """A prompt with the priority `now` has stopped the turn."""
 
 
 class Died(GeneratorExit):
@@ -199,6 +204,8 @@ class Engine(ABC):
         self._actions: deque[Action] = deque()
         self._tasks: list[Task] = []
         self._turn: Task | None = None
+        self.overtake: Callable[[], None] = lambda: None
+        """Stops the running turn for a prompt with the priority `now`."""
         self._last: AssistantMessage | None = None
         self.failures: list[Exception] = []
         """What the scenario has raised."""
@@ -460,7 +467,11 @@ class Engine(ABC):
 
     def wake_up(self, prompt: UserMessage | None) -> None:
         """Start a turn for a prompt, or queue it; None for a turn without one."""
-        self.prompts.append(prompt)
+        if prompt is not None and prompt.priority == "now" and self.session.persona.lifecycle:
+            self.prompts.appendleft(prompt)
+            self.overtake()
+        else:
+            self.prompts.append(prompt)
         self._next_turn()
 
     def hold(self) -> None:
@@ -484,16 +495,25 @@ class Engine(ABC):
         self.prompts = deque(it for it in self.prompts if it is None or it.priority == "later")
         return taken
 
+    def take_alike(self, prompt: UserMessage | None) -> list[UserMessage]:
+        """Take the queued prompts that a turn answers together with its own."""
+        priority = None if prompt is None else prompt.priority
+        if priority is None or not self.session.persona.lifecycle:
+            return []
+        alike = [it for it in self.prompts if it is not None and it.priority == priority]
+        self.prompts = deque(it for it in self.prompts if it is None or it.priority != priority)
+        return alike
+
     @property
     def turn_waits_for(self) -> str | None:
         """The id of the request whose answer the running turn waits for."""
         task = self._turn
         return task.wait.key if task is not None and task.wait is not None else None
 
-    def stop_turn(self) -> None:
+    def stop_turn(self, reason: Interrupted | None = None) -> None:
         """Make the running turn end as interrupted."""
         if self._turn is not None:
-            self._step(self._turn, error=Interrupted())
+            self._step(self._turn, error=reason or Interrupted())
 
     def set_state(self, state: str) -> None:
         """Set the state (idle, running, requires_action); announce it if the SDK wants that."""
@@ -580,7 +600,7 @@ class Engine(ABC):
             self._step(task, None)
 
     def _turn_over(self) -> None:
-        self._turn = None
+        self._turn, self.overtake = None, lambda: None
         self._next_turn()
 
     def _waiting_for(self, id: str) -> Task | None:

@@ -79,7 +79,7 @@ class ModelOutput:
     """The messages of one agent in one turn: the main one, or a subagent."""
 
     def __init__(
-        self, engine: Engine, prompt_uuid: str | None, agent: Subagent | None = None
+        self, engine: Engine, prompt_uuids: list[str], agent: Subagent | None = None
     ) -> None:
         self.engine = engine
         self.agent = agent
@@ -89,8 +89,9 @@ class ModelOutput:
         self.calls: int = 0
         self.usage: Usage = turn_usage(0, 0)
         self.stop_reason: str | None = None
-        self._prompt_uuid = prompt_uuid
-        self._turn_uuids = self._prompt_uuids
+        names = engine.session.persona.names
+        self._prompt_uuid = prompt_uuids[-1] if prompt_uuids and names != "none" else None
+        self._turn_uuids = prompt_uuids if prompt_uuids and names == "all" else None
         self._message: APIMessage | None = None
         self._index = 0
         self._output = 0
@@ -277,7 +278,7 @@ class ModelOutput:
 
     @property
     def _prompt_uuids(self) -> list[str] | None:
-        return [self._prompt_uuid] if self._prompt_uuid else None
+        return self._turn_uuids if self._prompt_uuid else None
 
     def _stream(self, event: APIEvent) -> None:
         if self.parent is not None or not self.engine.manner.streams_event(event, self._streams):

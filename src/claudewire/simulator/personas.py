@@ -22,7 +22,8 @@ class Persona(NamedTuple):
     notes: Literal["quiet", "result", "turn"] = "quiet"
     """What follows a message that asks for no answer: nothing, an empty result, or a whole turn."""
     names: Literal["all", "first", "none"] = "all"
-    """Which of the prompts that it answers a result names."""
+    """Which of the prompts that it answers a result names: of those that were taken up together,
+    "first" stands for the last."""
     tells_of_stopped: bool = True
     """Whether the end of a task is told that it was asked to stop."""
     welcome: Literal["full", "state", "agents", "bare"] = "full"
@@ -50,7 +51,8 @@ class Persona(NamedTuple):
     narrates: bool = True
     """Whether it reports the progress of API requests and thoughts."""
     lifecycle: bool = True
-    """Whether it reports the progress of prompts."""
+    """Whether it reports the progress of prompts. One that does so takes those up together that
+    wait with the same priority, and stops its turn for one with the priority `now`."""
     describes: Literal["all", "socket", "privacy", "nothing"] = "all"
     """How much newer fields say of the session when a turn begins: the effort, too; where it takes
     messages; what it does not report; or nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -29,7 +30,7 @@ from ..wire import (
 from .chat import Chat, Scenario
 from .checkpoints import begin_checkpoint
 from .commands import Command, command_of
-from .engine import Engine, Interrupted
+from .engine import Engine, Interrupted, Overtaken
 from .hooks import HookCalls
 from .model_output import API_ERRORS, PROMPT, EndTurn
 from .opening import AGENTS, COMMANDS
@@ -61,17 +62,21 @@ class _SuccessfulResult(ResultMessage, tag="result", kw_only=True):
 async def run_turn(engine: Engine, scenario: Scenario, prompt: UserMessage | None) -> None:
     """Play the scenario for one prompt, or for none, and report the result."""
     started = engine.clock()
-    chat = Chat(engine, prompt)
+    together = (prompt, *engine.take_alike(prompt))
+    chat = Chat(engine, *together)
+    engine.overtake = chat.overtake
     if prompt is not None:
         engine.session.subagents.clear()
         engine.session.in_background = 0
     engine.set_state("running")
-    engine.tell_progress(prompt, "started")
+    for each in together:
+        engine.tell_progress(each, "started")
     end = await _play(engine, chat, scenario)
-    for message in chat.taken[1:]:
+    for message in chat.taken[len(together) :]:
         engine.tell_progress(message, "completed")
     _finish(engine, chat, end, _finished(engine, chat, end, started))
-    engine.tell_progress(prompt, "completed")
+    for each in together:
+        engine.tell_progress(each, "cancelled" if end.terminal_reason in ABORTED else "completed")
     if not engine.prompts:
         engine.set_state("idle")
 
@@ -87,6 +92,8 @@ async def _play(engine: Engine, chat: Chat, scenario: Scenario) -> EndTurn:
         if refusal is not None:
             return refusal
         await _work(engine, chat, scenario)
+    except Overtaken:
+        return _overtaken(chat)
     except Interrupted:
         return _interrupted(chat)
     except EndTurn as end:
@@ -124,7 +131,8 @@ async def _submit(engine: Engine, chat: Chat) -> EndTurn | None:
         _announce(engine, chat)
         return None
     session.prompt_id = new_uuid()
-    engine.transcript.queue("dequeue")
+    for _ in chat.taken:
+        engine.transcript.queue("dequeue")
     called = _expand(session, chat)
     hooks = await chat.hook("UserPromptSubmit", prompt=chat.text)
     uuid = chat.prompt.uuid or new_uuid()
@@ -252,15 +260,15 @@ def _announce(engine: Engine, chat: Chat, uuid: str | None = None) -> None:
     if prompt is not None and prompt.raw.get("type") == "session.create":
         engine.send(SessionCreatedMessage(session_id=session.id))
     if engine.manner.init == "turn" or not session.announced:
-        announce(engine, prompt)
+        announce(engine, chat.taken)
     session.turns += 1
     if prompt is not None:
         engine.echo(prompt, uuid)
 
 
-def announce(engine: Engine, prompt: UserMessage | None = None) -> None:
-    """Describe the session."""
-    init, session = init_message(engine.session, prompt), engine.session
+def announce(engine: Engine, prompts: Sequence[UserMessage] = ()) -> None:
+    """Describe the session, when it begins or a turn for these prompts does."""
+    init, session = init_message(engine.session, prompts), engine.session
     if engine.speaks == SESSION.name:
         init = replace(
             init, tool_descriptions={name: f"Simulates {name}" for name in init.tools or ()}
@@ -293,7 +301,7 @@ def _stop(engine: Engine, chat: Chat, end: EndTurn, result: ResultMessage) -> No
         engine.say_last("end_turn")
 
 
-def init_message(session: SimulatedSession, prompt: UserMessage | None = None) -> InitMessage:
+def init_message(session: SimulatedSession, prompts: Sequence[UserMessage] = ()) -> InitMessage:
     """The description of the session with which each turn begins."""
     servers = [
         InitMcpServer(name=name, status=it.status, source=it.source)
@@ -325,7 +333,7 @@ def init_message(session: SimulatedSession, prompt: UserMessage | None = None) -
         fast_mode_disabled_reason="sdk_opt_in_required",
         view_mode="default",
         capabilities=list(session.persona.capabilities),
-        user_message_uuids=_named(session, prompt),
+        user_message_uuids=_named(session, prompts),
         **_newer_fields(session),
         **session.stamp(),
     )
@@ -344,9 +352,9 @@ def _newer_fields(session: SimulatedSession) -> dict[str, Any]:
     return fields
 
 
-def _named(session: SimulatedSession, prompt: UserMessage | None) -> list[str] | None:
-    uuid = None if prompt is None else prompt.uuid
-    return [uuid] if uuid is not None and session.persona.names == "all" else None
+def _named(session: SimulatedSession, prompts: Sequence[UserMessage]) -> list[str] | None:
+    uuids = [it.uuid for it in prompts if it.uuid is not None]
+    return uuids if uuids and session.persona.names == "all" else None
 
 
 def _origin(chat: Chat) -> Any:
@@ -372,9 +380,22 @@ def _interrupted(chat: Chat) -> EndTurn:
     elif chat.engine.manner.stops:
         chat.model.text(words)  # the model has to stop, or the turn would not end
         chat.model.close("end_turn")
-    reason = chat.model.stop_reason
-    error = f"[ede_diagnostic] result_type=user last_content_type=n/a stop_reason={reason}"
-    reason = ABORTED[0] if tool is None else ABORTED[1]
+    return _aborted(chat, ABORTED[0] if tool is None else ABORTED[1])
+
+
+def _overtaken(chat: Chat) -> EndTurn:
+    """End a turn for a prompt with the priority `now`, when no tool runs."""
+    if chat.tool is not None:
+        chat.tool_result(chat.tool.id, "Tool permission request aborted", True)
+        chat.last_text = ""
+        return EndTurn("success", "", ABORTED[1])
+    chat.model.close("end_turn")
+    return _aborted(chat, ABORTED[0])
+
+
+def _aborted(chat: Chat, reason: str) -> EndTurn:
+    stop = chat.model.stop_reason
+    error = f"[ede_diagnostic] result_type=user last_content_type=n/a stop_reason={stop}"
     return EndTurn("error_during_execution", error, reason)
 
 
@@ -423,10 +444,9 @@ def _names(chat: Chat) -> dict[str, Any]:
     """Name the prompts that were answered, as far as the version does."""
     which = chat.session.persona.names
     first = chat.prompt.uuid if chat.prompt is not None else None
-    named = [it.uuid for it in chat.taken if it.uuid is not None] or None
     return {
         "user_message_uuid": None if which == "none" else first,
-        "user_message_uuids": named if which == "all" else None,
+        "user_message_uuids": _named(chat.session, chat.taken),
     }
 
 
