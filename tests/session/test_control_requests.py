@@ -9,12 +9,13 @@ import anyio
 import pytest
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import opened, simulated
+from tests.helpers.sessions import echo, opened, options, simulated
 
 from claudewire import wire
 from claudewire.errors import RequestTimeout, UnsupportedRequest
 from claudewire.session import DEFAULT, Session, Timeout
-from claudewire.wire import RequestBody
+from claudewire.simulator import PERSONAS, SimulatedCLI
+from claudewire.wire import RequestBody, parse_version
 from claudewire.wire.types.requests import answer_type
 
 pytestmark = pytest.mark.anyio
@@ -191,3 +192,25 @@ def test_each_method_is_tried() -> None:
         if inspect.iscoroutinefunction(method) and "timeout" in inspect.signature(method).parameters
     }
     assert methods - others == {name for name, *_ in CALLS}
+
+
+@pytest.mark.parametrize("version", PERSONAS)
+@pytest.mark.parametrize(("mode", "since"), [("dontAsk", "2.0.76"), ("auto", "2.1.100")])
+async def test_a_mode_that_a_cli_would_accept_without_effect_is_refused(
+    version: str, mode: str, since: str
+) -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(echo, version=version) as session:
+            if parse_version(version) < parse_version(since):
+                with pytest.raises(UnsupportedRequest, match=rf"(?s){mode}.*from {since} on"):
+                    await session.set_permission_mode(mode)
+            else:
+                await session.set_permission_mode(mode)
+            await session.set_permission_mode("acceptEdits")
+
+
+async def test_a_mode_is_left_to_a_cli_of_which_nothing_is_known() -> None:
+    session = Session(options(handshake=False), transport=SimulatedCLI(echo, version="2.0.14"))
+    with anyio.fail_after(SOON):
+        async with session:
+            await session.set_permission_mode("dontAsk")

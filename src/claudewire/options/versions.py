@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..wire import KNOWN_REQUESTS, parse_version
+from ..wire import KNOWN_REQUESTS, MODES, parse_version
 from .options import DECLARATIONS, Options, given_options
 
 __all__ = ["MEASURED", "may_ignore", "unsupported"]
@@ -59,7 +59,7 @@ def _needed_by_value(name: str, value: Any) -> str:
     if name == "thinking" and isinstance(value, str):
         return "2.1.100"
     if name == "permission_mode":
-        return {"dontAsk": "2.0.76", "auto": "2.1.100"}.get(value, _OLD)
+        return MODES.get(value, _OLD)
     if name == "fallback_model" and (not isinstance(value, str) or "," in value):
         return "2.1.197"
     if name == "plugins" and any(plugin.skip_mcp_discovery for plugin in value):

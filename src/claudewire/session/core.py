@@ -34,6 +34,7 @@ from ..options import Options
 from ..tracking import TaskTracker, UsageTracker
 from ..transport import Transport
 from ..wire import (
+    MODES,
     Answer,
     AssistantMessage,
     Cancel,
@@ -55,9 +56,11 @@ from ..wire import (
     Rules,
     SessionCreatedMessage,
     SessionStateChangedMessage,
+    SetPermissionMode,
     StopTask,
     UserMessage,
     dropped_prompts,
+    parse_version,
 )
 from .capabilities import Capabilities
 from .conversation import Conversation
@@ -244,6 +247,8 @@ class Core:
         link = self.check()
         try:
             await self._check_known(body, link, timeout)
+            if isinstance(body, SetPermissionMode) and body.mode in MODES:
+                await self._check_mode(body.mode, link, timeout)
             answer = await link.ask(body, timeout=timeout)
         except TransportClosed:
             reason = await self.reason(link)
@@ -271,6 +276,23 @@ class Core:
                 request=name,
                 evidence=link.evidence(),
                 advice="It is too old. CLIs from 2.1.100 on know most requests.",
+            )
+
+    async def _check_mode(self, mode: str, link: Link, timeout: float | None) -> None:
+        """Refuse a permission mode that the CLI would accept without effect.
+
+        Raises:
+            UnsupportedRequest: it does not know it.
+        """
+        if not self.capabilities.is_real:
+            return
+        version = await self.capabilities.find_version(link, timeout)
+        if version < parse_version(MODES[mode]):
+            raise UnsupportedRequest(
+                f"This CLI is too old for the permission mode {mode!r}: it would ask nevertheless",
+                request="set_permission_mode",
+                evidence=link.evidence(),
+                advice=f"Use a CLI from {MODES[mode]} on.",
             )
 
     def learn(

@@ -15,6 +15,7 @@ __all__ = [
     "EARLY_TOOLS",
     "KNOWN_REQUESTS",
     "LAST_SILENT",
+    "MODES",
     "NAMES_PROMPTS",
     "READS_BLOCKS",
     "READS_PROMPTS",
@@ -69,6 +70,11 @@ one."""
 
 NAMES_PROMPTS = (2, 1, 325)
 """The oldest CLI whose `init` messages are known to name the prompts of their turn."""
+
+MODES = {"dontAsk": "2.0.76", "auto": "2.1.100"}
+"""The permission modes that not all CLIs know, and the oldest that does. A flag with another mode
+is refused by all. But up to 2.1.197 `set_permission_mode` is acknowledged with any mode, which
+`init` then reports; and the CLI asks about tools as in `default`."""
 
 TAKES_NOTES = (2, 1, 250)
 """From here on `shouldQuery: false` adds to the conversation, and `command_lifecycle` shows that

@@ -258,6 +258,20 @@ async def dont_ask(stage: Stage) -> None:
 
 
 @shared(
+    "The mode is changed to `dontAsk` while the session runs",
+    [touch("not-asked"), "Then not."],
+    since="2.0.76",
+)
+async def dont_ask_later(stage: Stage) -> None:
+    try:
+        await stage.session.set_permission_mode("dontAsk")
+        assert (await stage.ask()).text == "Then not."
+        assert not stage.has("not-asked")
+    finally:
+        await stage.session.set_permission_mode("default")
+
+
+@shared(
     "A permission that an interrupt withdraws is no longer pending",
     [touch("gone"), "Never."],
     tags=frozenset({"interrupt"}),
