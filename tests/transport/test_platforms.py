@@ -13,6 +13,7 @@ from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.helpers.processes import (
@@ -540,6 +541,57 @@ def test_a_fork_of_us_does_nothing_to_it() -> None:
         family._owner -= 1
         assert len(group_of(family.pid)) == 2
         assert not family.poll()
+
+
+def test_a_process_that_shows_nothing_is_ours_no_longer_although_others_look_for_younger_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr(marks, "time", clock)
+    monkeypatch.setattr(marks, "_marks_of", lambda pid: None)
+    older, younger = (ProcessInfo(10**8 + at, 1, 1, False, str(at)) for at in (5, 9))
+
+    def unclear(since: str) -> set[int]:
+        table = {older.pid: older, younger.pid: younger}
+        return {pid for pid, _ in find_marked("mark", table, since).unclear}
+
+    now = 0.0
+    assert unclear("5") == {older.pid, younger.pid}
+    now = 1.0
+    assert unclear("9") == {younger.pid}
+    now = 2.5
+    assert unclear("5") == set()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_does_not_wait_for_a_thread_that_was_looking_at_the_processes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    us, is_looking, may_go_on = os.getpid(), threading.Event(), threading.Event()
+
+    def look(without: Container[int] = ()) -> Table:
+        if os.getpid() == us:
+            is_looking.set()
+            assert may_go_on.wait(PATIENCE)
+        return process_table(without)
+
+    with child("echo ready; exec sleep 1000") as family:
+        monkeypatch.setattr(module, "process_table", look)
+        thread = threading.Thread(target=family.note_descendants)
+        thread.start()
+        assert is_looking.wait(PATIENCE)
+        pid = os.fork()
+        if pid == 0:  # pragma: no cover
+            try:
+                signal.alarm(int(PATIENCE))
+                start(shell("exec sleep 1000"), env=ENV).end_now()
+                os._exit(0)
+            finally:
+                os._exit(1)
+        may_go_on.set()
+        thread.join()
+        with killed_in_the_end(pid):
+            assert os.waitpid(pid, 0)[1] == 0
 
 
 def test_a_stranger_that_has_got_the_number_is_left_alone() -> None:

@@ -288,6 +288,8 @@ def _reap_orphans(group: int) -> None:
 
 
 def _close_in_fork() -> None:
+    global _table
+    _table = SharedTable()  # a thread that is not in the fork may have the lock of the other
     # Otherwise a child would see the end of its input only when the fork has ended, too.
     for child in list(_children):
         with suppress(OSError):

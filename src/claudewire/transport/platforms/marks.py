@@ -113,7 +113,9 @@ def _index_of(table: Table, first: int, groups: Collection[int]) -> _Index:
     for key in [key for key, then in unclear.items() if now - then > _SHOWS_WITHIN]:
         known[key] = frozenset()
         del unclear[key]
-    _known, _unclear = known, unclear
+    # Those that are too old to be looked at here may matter to others.
+    older = {key: at for key, at in _unclear.items() if key[0] in table and int(key[1]) < first}
+    _known, _unclear = known, older | unclear
     _last_index = _Index(table, first, dict(found), frozenset(unclear))
     return _last_index
 
