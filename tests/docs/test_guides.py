@@ -16,7 +16,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -31,12 +30,12 @@ from claudewire import (
     Cause,
     DialogRequest,
     ElicitationRequest,
-    Options,
     Patience,
     PermissionRequest,
     PlanRequest,
     QuestionRequest,
 )
+from claudewire.options import DECLARATIONS
 from claudewire.people.pending import Pending
 from claudewire.session import TasksAtEnd
 
@@ -182,7 +181,7 @@ def test_the_table_of_ends_has_every_choice() -> None:
 
 
 def test_every_option_that_a_table_names_is_one() -> None:
-    known = {field.name for field in fields(Options)}
+    known = set(DECLARATIONS)
     rows = table("sessions.md", "| option | |")
     assert {names(option)[0].partition("=")[0] for option, _ in rows} <= known
 
