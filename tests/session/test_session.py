@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import weakref
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -84,6 +85,29 @@ async def test_every_state_is_seen() -> None:
         states = [it.new for it in events.take() if isinstance(it, StateChanged)]
     assert states == ["starting", "ready", "busy", "ready", "closing", "closed"]
     assert session.state == "closed"
+
+
+async def test_what_was_closed_is_freed_without_the_garbage_collector(anyio_backend: str) -> None:
+    if anyio_backend == "trio":
+        return  # which needs tasks that are freed later
+
+    async def parts() -> list[weakref.ref[Any]]:
+        async with Session(options(cli=ASKS, on_permission=allow)) as session:
+            assert (await session.send("hello")).text == "allow"
+            core = session._core
+            each = (session, core, core.link, core.watchdog, core.conversation, session._handlers)
+            return [weakref.ref(part) for part in each]
+
+    await parts()  # what is loaded with the first one leaves something behind
+    gc.collect()
+    gc.disable()
+    try:
+        left = await parts()
+        await anyio.lowlevel.checkpoint()  # the task of the link has ended, but not its last round
+        await anyio.lowlevel.checkpoint()
+        assert [part() for part in left] == [None] * len(left)
+    finally:
+        gc.enable()
 
 
 async def test_a_session_can_be_awaited() -> None:

@@ -66,7 +66,7 @@ def test_a_long_line_is_cut_after_its_secrets_were_taken_out(
 ) -> None:
     caplog.set_level(logging.DEBUG, WIRE)
     edge = "x" * (LINE - len(SECRET) + 5)
-    WireLogger(lambda: "s").heard(f"{edge} {SECRET} {'y' * LINE}")
+    WireLogger("s").heard(f"{edge} {SECRET} {'y' * LINE}")
     (message,) = caplog.messages
     assert SECRET[:12] not in message
     assert message.endswith(" characters)")
@@ -75,5 +75,5 @@ def test_a_long_line_is_cut_after_its_secrets_were_taken_out(
 
 def test_what_was_made_here_has_no_line_to_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, WIRE)
-    WireLogger(lambda: "s").received([UserMessage.of("Hello")])
+    WireLogger("s").received([UserMessage.of("Hello")])
     assert caplog.messages == []

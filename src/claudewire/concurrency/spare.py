@@ -79,7 +79,8 @@ class SpareTask:
 
     def end(self) -> None:
         """End it, unless it is used."""
-        self._wake.cancel()
+        if not self._wake.done():
+            self._wake.set_result(None)
 
     async def _run(self) -> None:
         with self.scope:
@@ -91,8 +92,8 @@ class SpareTask:
                 if self._begun is None:
                     raise
                 error = cancelled
-            assert self._begun is not None
-            await _go_on(self._begun, error)
+            if self._begun is not None:
+                await _go_on(self._begun, error)
 
 
 @awaitable

@@ -6,6 +6,7 @@ each event, and by the methods of the session. Whatever waits, waits for `change
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -138,13 +139,20 @@ class Core:
         """The thread of the event loop that the session was started in."""
         self.watchdog: Watchdog | None = None
         self.changed: Signal = Signal()
-        self.unread: UnreadCount = UnreadCount(options.unread, self._unread_limit_reached)
-        self.conversation: Conversation = Conversation(
-            self.unread, self._turn_started, lambda: self.rules
+        # Its parts refer to it weakly, so that it is freed with the session, and not by Python's
+        # garbage collector.
+        core = weakref.proxy(self)
+        self.unread: UnreadCount = UnreadCount(
+            options.unread, lambda count: core._unread_limit_reached(count)
         )
-        self.unsolicited: ItemQueue[AnyTurn] = ItemQueue(NOTICES, check=self.check_thread)
+        self.conversation: Conversation = Conversation(
+            self.unread, lambda turn: core._turn_started(turn), lambda: core.rules
+        )
+        self.unsolicited: ItemQueue[AnyTurn] = ItemQueue(NOTICES, lambda: core.check_thread())
         self.notices: list[Event] = []
-        self.subscriptions: Subscriptions[Event | SessionEvent] = Subscriptions(self.check_thread)
+        self.subscriptions: Subscriptions[Event | SessionEvent] = Subscriptions(
+            lambda: core.check_thread()
+        )
         self.tasks: TaskTracker = TaskTracker()
         self.ledger: UsageTracker = UsageTracker(prices=options.prices)
         self.budget: BudgetWatch | None = _watch_of(options)

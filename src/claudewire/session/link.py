@@ -155,8 +155,7 @@ class Link:
         self._responder = responder
         self._timeouts = timeouts or Timeouts()
         self._evidence = EvidenceLog(argv, getattr(transport, "pid", None))
-        self.name: str = name
-        self._wire_log = WireLogger(lambda: self.name)
+        self._wire_log = WireLogger(name)
         self._outgoing: list[bytes] = []
         self._writing = Signal()
         self._written = Signal()
@@ -301,7 +300,7 @@ class Link:
 
     def rename(self, name: str) -> None:
         """Use the name that the application has given to the session, also in evidence."""
-        self.name = self._evidence.session = name
+        self._wire_log.session = self._evidence.session = name
 
     def send_signal(self, signal: int) -> None:
         """Signal the process, if there is one that takes signals."""
@@ -312,7 +311,8 @@ class Link:
     # --- the task of its own ---------------------------------------------------------------------
 
     async def _run(self) -> None:
-        session_name.set(lambda: self.name)
+        logger = self._wire_log  # not this: what keeps the context would keep the link
+        session_name.set(lambda: logger.session)
         self._context = copy_context()
         try:
             try:

@@ -53,7 +53,6 @@ class Servers:
         self._added: dict[str, Any] = {}
         """The servers outside this process that were added while the session ran."""
         self._off: set[str] = set()
-        self._link: Link | None = None
         self._host: ServerHost | None = None
         self._thread = 0
         self._soon: RunSoon | None = None
@@ -65,9 +64,13 @@ class Servers:
 
     # --- a CLI -----------------------------------------------------------------------------------
 
-    def open(self, link: Link) -> list[str]:
-        """Connect the servers in this process to a link; return the names of those that are on."""
-        self._link, self._host = link, None
+    @property
+    def _link(self) -> Link | None:
+        return self._core.link
+
+    def open(self) -> list[str]:
+        """Connect the servers in this process to the CLI; return the names of those that are on."""
+        self._host = None
         self._thread, self._soon = threading.get_ident(), run_soon()
         for name, server in self._hosted.items():
             self._hosting().add(server, name)

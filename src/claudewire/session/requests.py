@@ -31,7 +31,6 @@ from ..wire import (
     Request,
     RequestUserDialog,
 )
-from .link import Link
 from .log import log
 from .mcp_servers import Servers
 from .pending_request import name_of
@@ -45,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["RequestHandlers", "people_of", "refusal", "would_not_ask"]
 
 NOT_SERVED = "The application could not answer this request, so the answer is no."
+
+_FOR_PEOPLE = frozenset({CanUseTool, Elicitation, RequestUserDialog})
 
 _numbers = count(1)
 
@@ -91,24 +92,10 @@ class RequestHandlers:
             session=self.name,
             conversation=lambda: core.session_id,
             cwd=None if core.options.cwd is None else str(core.options.cwd),
-            capabilities=self._capabilities,
-            form=self._form,
-            reply=self._reply,
+            capabilities=partial(_capabilities, core),
+            form=partial(_form, core),
+            reply=partial(_reply, core),
         )
-
-    def _reply(self, request: Request, answer: Any) -> None:
-        if self._core.link is not None:
-            self._core.link.reply(request, answer)
-
-    @cached_property
-    def _handlers(self) -> dict[type[Any], Callable[[Request], Any]]:
-        return {
-            CanUseTool: self._people.begin,
-            Elicitation: self._people.begin,
-            RequestUserDialog: self._people.begin,
-            HookCallback: self._serve_hook,
-            McpMessage: self._serve_message,
-        }
 
     def rename(self, name: str) -> None:
         """Give the session another name."""
@@ -119,34 +106,18 @@ class RequestHandlers:
         if self._core.link is not None:
             self._core.link.rename(name)
 
-    def _capabilities(self) -> tuple[str, ...]:
-        init = self._core.init_message
-        return tuple(init.capabilities or ()) if init is not None else ()
-
-    def _form(self) -> AnswerForm:
-        """How answers to questions are written to this CLI."""
-        from ..people import form_for
-
-        options, link = self._core.options, self._core.link
-        dialect = options.dialect
-        if dialect == AUTO:
-            dialect = (MODERN if link is None else link.connection.their_dialect).name
-        return options.answer_form or form_for(dialect)
-
     # --- opening ---------------------------------------------------------------------------------
 
-    def open(self, options: Options, link: Link, older: Collection[str] = ()) -> Initialize:
-        """Connect to a link; return the request that opens the conversation.
+    def open(self, options: Options, older: Collection[str] = ()) -> Initialize:
+        """Connect to the CLI; return the request that opens the conversation.
 
         Args:
             options: what the CLI is asked for.
-            link: leads to the CLI.
             older: the options that it reads from the command line instead.
         """
         # Who has decided before may have done so in another event loop.
-        for name in ("_people", "_handlers"):
-            vars(self).pop(name, None)
-        names = self.servers.open(link)
+        vars(self).pop("_people", None)
+        names = self.servers.open()
         hooks = {} if self._hooks is None else self._hooks.config()
         return initialize_request(options, hooks=hooks, sdk_mcp_servers=names, older=older)
 
@@ -167,11 +138,15 @@ class RequestHandlers:
 
     def serve(self, request: Request) -> Any:
         """Return the answer to a request, or its body; or a coroutine function that returns it."""
-        handler = self._handlers.get(type(request.body))
-        if handler is None:
-            log.warning("No handler is registered for %s; it is refused", name_of(request.body))
-            return refusal(request)
-        return handler(request)
+        kind = type(request.body)
+        if kind in _FOR_PEOPLE:
+            return self._people.begin(request)
+        if kind is HookCallback:
+            return self._serve_hook(request)
+        if kind is McpMessage:
+            return self._serve_message(request)
+        log.warning("No handler is registered for %s; it is refused", name_of(request.body))
+        return refusal(request)
 
     def _serve_hook(self, request: Request) -> Any:
         assert isinstance(request.body, HookCallback)
@@ -194,6 +169,31 @@ class RequestHandlers:
             return refusal(request)
         decided = self._people.withdraw(request.id, reason)
         return refusal(request, reason) if decided is None else Answer(request.id, decided)
+
+
+# Functions, and not methods: the handlers have the decider, which is not to have them, so that they
+# are freed with the session, and not by Python's garbage collector.
+
+
+def _reply(core: Core, request: Request, answer: Any) -> None:
+    if core.link is not None:
+        core.link.reply(request, answer)
+
+
+def _capabilities(core: Core) -> tuple[str, ...]:
+    init = core.init_message
+    return tuple(init.capabilities or ()) if init is not None else ()
+
+
+def _form(core: Core) -> AnswerForm:
+    """How answers to questions are written to this CLI."""
+    from ..people import form_for
+
+    options, link = core.options, core.link
+    dialect = options.dialect
+    if dialect == AUTO:
+        dialect = (MODERN if link is None else link.connection.their_dialect).name
+    return options.answer_form or form_for(dialect)
 
 
 _DECIDERS = frozenset({"policy", "allow", "ask", "deny", "on_permission", "on_question", "on_plan"})

@@ -186,8 +186,11 @@ class Session(Generic[OutputT]):
     def __del__(self) -> None:
         core: Core | None = getattr(self, "_core", None)
         link = None if core is None else core.link
-        if link is None or link.finished.is_set() or self._process != os.getpid():
+        if core is None or link is None or self._process != os.getpid():
             return  # after a fork, the child has a copy, which must not end the parent's CLI
+        if link.finished.is_set():
+            core.link = core.watchdog = None  # these two refer to the core
+            return
         warnings.warn(f"{self!r} was never closed", ResourceWarning, stacklevel=1, source=self)
         link.kill_now()
 

@@ -182,7 +182,7 @@ async def _initialize(
     core: Core, handlers: RequestHandlers, options: Options, *, older: Collection[str] = ()
 ) -> InitializeResult | None:
     link = core.check()
-    body = handlers.open(options, link, older)
+    body = handlers.open(options, older)
     if not (options.handshake and _opens_with_initialize(core)):
         return None
     seconds = options.timeouts.start

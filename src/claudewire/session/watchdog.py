@@ -8,6 +8,7 @@ there is a limit for that too.
 from __future__ import annotations
 
 import math
+import weakref
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import lru_cache
@@ -90,7 +91,8 @@ class Watchdog:
         self._now = clock()
         self._warned = self._is_stopped = False
         self._wakes_at = -math.inf
-        self._alarm = Alarm(self._wake)
+        watchdog = weakref.proxy(self)  # so that it is freed with the session
+        self._alarm = Alarm(lambda: watchdog._wake())
 
     # --- what is going on ------------------------------------------------------------------------
 

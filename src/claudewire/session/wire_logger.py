@@ -28,11 +28,11 @@ class WireLogger:
     """Logs what goes over one link, at the level DEBUG.
 
     Args:
-        session: returns the name of the session, which stands before each line.
+        session: the name of the session, which stands before each line.
     """
 
-    def __init__(self, session: Callable[[], str]) -> None:
-        self._session = session
+    def __init__(self, session: str) -> None:
+        self.session = session
         # For all lines, so that a secret has the same placeholder in each of them.
         self._redact: dict[str, StreamRedactor] | None = None
 
@@ -61,4 +61,4 @@ class WireLogger:
             text = self._redact[direction](line[: 2 * LINE])
             is_whole = len(text) <= LINE and len(line) <= 2 * LINE
             shown = text if is_whole else f"{text[:LINE]}… ({len(line)} characters)"
-            log.debug("%s %s %s", self._session(), direction, shown)
+            log.debug("%s %s %s", self.session, direction, shown)
