@@ -546,7 +546,8 @@ def test_a_fork_of_us_does_nothing_to_it() -> None:
 def test_a_process_that_shows_nothing_is_ours_no_longer_although_others_look_for_younger_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    clock = SimpleNamespace(monotonic=lambda: now)
+    clock = SimpleNamespace(now=0.0)
+    clock.monotonic = lambda: clock.now
     monkeypatch.setattr(marks, "time", clock)
     monkeypatch.setattr(marks, "_marks_of", lambda pid: None)
     older, younger = (ProcessInfo(10**8 + at, 1, 1, False, str(at)) for at in (5, 9))
@@ -555,11 +556,10 @@ def test_a_process_that_shows_nothing_is_ours_no_longer_although_others_look_for
         table = {older.pid: older, younger.pid: younger}
         return {pid for pid, _ in find_marked("mark", table, since).unclear}
 
-    now = 0.0
     assert unclear("5") == {older.pid, younger.pid}
-    now = 1.0
+    clock.now = 1.0
     assert unclear("9") == {younger.pid}
-    now = 2.5
+    clock.now = 2.5
     assert unclear("5") == set()
 
 
