@@ -8,10 +8,13 @@ requests that change nothing.
 
 from __future__ import annotations
 
-from ..errors import RequestError
+from typing import Any
+
+from ..errors import RequestError, UnsupportedRequest
 from ..wire import (
     EARLIEST,
     LAST_SILENT,
+    MODES,
     NAMES_PROMPTS,
     TAKES_CANCEL,
     TAKES_NOTES,
@@ -20,11 +23,14 @@ from ..wire import (
     InitMessage,
     McpStatus,
     McpToggle,
+    RequestBody,
     RewindFiles,
+    SetPermissionMode,
     lacks_request,
     parse_version,
 )
 from .link import Link
+from .pending_request import name_of
 
 __all__ = ["Capabilities"]
 
@@ -99,6 +105,44 @@ class Capabilities:
             return lacks_request(version, request)
         at_least, at_most = (lacks_request(it, request) for it in (LAST_SILENT, EARLIEST))
         return at_most if at_least == at_most else None
+
+    async def check_known(self, body: RequestBody[Any], link: Link, timeout: float | None) -> None:
+        """Refuse what the CLI does not know, if it would not say so.
+
+        Raises:
+            UnsupportedRequest: it does not know it.
+        """
+        name = name_of(body)
+        lacks = self.lacks(name)
+        if lacks is None:
+            await self.try_out(link, timeout)
+            lacks = self.lacks(name)
+        if lacks:
+            raise UnsupportedRequest(
+                f"This CLI does not know {name!r}",
+                request=name,
+                evidence=link.evidence(),
+                advice="It is too old. CLIs from 2.1.100 on know most requests.",
+            )
+        if isinstance(body, SetPermissionMode) and body.mode in MODES:
+            await self._check_mode(body.mode, link, timeout)
+
+    async def _check_mode(self, mode: str, link: Link, timeout: float | None) -> None:
+        """Refuse a permission mode that the CLI would accept without effect.
+
+        Raises:
+            UnsupportedRequest: it does not know it.
+        """
+        if not self.is_real:
+            return
+        version = await self.find_version(link, timeout)
+        if version < parse_version(MODES[mode]):
+            raise UnsupportedRequest(
+                f"This CLI is too old for the permission mode {mode!r}: it would ask nevertheless",
+                request="set_permission_mode",
+                evidence=link.evidence(),
+                advice=f"Use a CLI from {MODES[mode]} on.",
+            )
 
     async def find_version(self, link: Link, timeout: float | None) -> tuple[int, ...]:
         """Return which version it is, or the newest of those that it may be.

@@ -27,7 +27,6 @@ from ..errors import (
     TransportClosed,
     TurnCancelled,
     TurnError,
-    UnsupportedRequest,
     describe,
 )
 from ..launch import Claim, Connect, claim_for
@@ -35,7 +34,6 @@ from ..options import Options
 from ..tracking import TaskTracker, UsageTracker
 from ..transport import Transport
 from ..wire import (
-    MODES,
     Answer,
     AssistantMessage,
     Cancel,
@@ -57,11 +55,9 @@ from ..wire import (
     Rules,
     SessionCreatedMessage,
     SessionStateChangedMessage,
-    SetPermissionMode,
     StopTask,
     UserMessage,
     dropped_prompts,
-    parse_version,
 )
 from .capabilities import Capabilities
 from .conversation import Conversation
@@ -80,7 +76,6 @@ from .interrupt import interrupt, interrupt_turn
 from .link import Link
 from .log import log
 from .notes import Notes, is_command
-from .pending_request import name_of
 from .queue import ItemQueue, check_thread
 from .turn import AnyTurn, UnreadCount
 
@@ -254,9 +249,7 @@ class Core:
         """Send a request and return its answer; see `Session.request`."""
         link = self.check()
         try:
-            await self._check_known(body, link, timeout)
-            if isinstance(body, SetPermissionMode) and body.mode in MODES:
-                await self._check_mode(body.mode, link, timeout)
+            await self.capabilities.check_known(body, link, timeout)
             answer = await link.ask(body, timeout=timeout)
         except TransportClosed:
             reason = await self.reason(link)
@@ -266,42 +259,6 @@ class Core:
         if isinstance(body, StopTask) and self.tasks.stopped(body.task_id):
             self.notify()
         return answer
-
-    async def _check_known(self, body: RequestBody[Any], link: Link, timeout: float | None) -> None:
-        """Refuse what the CLI does not know, if it would not say so.
-
-        Raises:
-            UnsupportedRequest: it does not know it.
-        """
-        name = name_of(body)
-        lacks = self.capabilities.lacks(name)
-        if lacks is None:
-            await self.capabilities.try_out(link, timeout)
-            lacks = self.capabilities.lacks(name)
-        if lacks:
-            raise UnsupportedRequest(
-                f"This CLI does not know {name!r}",
-                request=name,
-                evidence=link.evidence(),
-                advice="It is too old. CLIs from 2.1.100 on know most requests.",
-            )
-
-    async def _check_mode(self, mode: str, link: Link, timeout: float | None) -> None:
-        """Refuse a permission mode that the CLI would accept without effect.
-
-        Raises:
-            UnsupportedRequest: it does not know it.
-        """
-        if not self.capabilities.is_real:
-            return
-        version = await self.capabilities.find_version(link, timeout)
-        if version < parse_version(MODES[mode]):
-            raise UnsupportedRequest(
-                f"This CLI is too old for the permission mode {mode!r}: it would ask nevertheless",
-                request="set_permission_mode",
-                evidence=link.evidence(),
-                advice=f"Use a CLI from {MODES[mode]} on.",
-            )
 
     def learn(
         self, *, info: InitializeResult | None = None, init: InitMessage | None = None
