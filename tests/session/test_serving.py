@@ -286,17 +286,49 @@ async def test_tasks_that_have_ended_are_not_kept(factory: str | None) -> None:
         assert len(tasks) <= 1  # it waits for the next one
 
 
-async def test_each_handler_has_context_variables_of_its_own() -> None:
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_many_that_waited_for_their_turn_may_end_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Tasks of Python 3.12 can begin when they are made: then one must not begin the next."""
+    eager = getattr(asyncio, "eager_task_factory", None)
+    asyncio.get_running_loop().set_task_factory(eager)
+    monkeypatch.setattr("claudewire.session.link.SERVED_AT_ONCE", 1)
+    may_go_on = anyio.Event()
+
+    async def serve(request: Request) -> Any:
+        if request.id == "0":
+            await may_go_on.wait()
+        return ALLOWED
+
+    async with hosting(serve) as host:
+        host.put(b"".join(host.line(asking(str(number))) for number in range(300)))
+        with anyio.fail_after(SOON):
+            await host.changed.until(lambda: host.link.serving == 300)
+        may_go_on.set()
+        await host.until_answered("299")
+    assert host.answers == [str(number) for number in range(300)]
+
+
+@pytest.mark.parametrize("at_once", [1000, 1])
+async def test_each_handler_has_context_variables_of_its_own(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("claudewire.session.link.SERVED_AT_ONCE", at_once)
     seen = []
 
     async def serve(request: Request) -> Any:
         seen.append(word.get())
         word.set(request.id)
+        if request.id.startswith("slow"):
+            await anyio.lowlevel.checkpoint()
         return ALLOWED
 
     async with hosting(serve) as host:
         await host.ask("a", "b", "c")
-    assert seen == ["nothing"] * 3
+        host.put(b"".join(host.line(asking(id)) for id in ("d", "slow-1", "slow-2", "e")))
+        await host.until_answered("e")
+    assert seen == ["nothing"] * 7
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])  # trio's order is random

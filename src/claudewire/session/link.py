@@ -130,7 +130,7 @@ class Link:
     """Set if the CLI did not exit by itself although its output or input had ended."""
     loop_ended: bool = False
     """Set if the event loop has ended before the link."""
-    _input_ended = _has_writer = False
+    _input_ended = _has_writer = _is_beginning = False
     _hurry = _exited = _output_ended = _is_transport_closed = False
 
     def __init__(
@@ -672,6 +672,9 @@ class Link:
         Args:
             at_once: nothing else has arrived, which the application might have to see before.
         """
+        if self._is_beginning:
+            return  # what has just begun has ended at once; the loop below goes on
+        self._is_beginning = True
         while self._unserved and self._served_now < SERVED_AT_ONCE and self._tasks is not None:
             request = self._unserved.popleft()
             try:
@@ -679,6 +682,7 @@ class Link:
                     self._begin_to_serve(request, self._tasks, at_once=at_once)
             except BaseException as error:
                 self._owner.failed(error)
+        self._is_beginning = False
 
     def _begin_to_serve(self, request: Request, tasks: TaskSet, *, at_once: bool) -> None:
         """Answer a request at once, or start a task for it."""
@@ -734,7 +738,7 @@ class Link:
             tasks.ended(scope)
             self._served_now -= 1
             if self._unserved and not self._is_cancelled():
-                self._serve_next()
+                self._context.copy().run(self._serve_next)  # not in that of this handler
             self._owner.answered()
 
     def _is_over_with(self, error: BaseException, scope: anyio.CancelScope) -> bool:
