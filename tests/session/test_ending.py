@@ -696,7 +696,12 @@ async def still_works(session: Session, peer: Peer) -> None:
     await session.close()
 
 
-NAMES = {"both": (True, True), "the first": (True, False), "none": (False, False)}
+NAMES: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
+    "both": lambda first, second: {"user_message_uuids": [first, second]},
+    "the first": lambda first, second: {"user_message_uuid": first},
+    "none": lambda first, second: {},
+}
+"""How a result names two prompts that it answers."""
 
 
 @pytest.mark.parametrize("is_idle", [True, False], ids=["idle", "silent"])
@@ -714,14 +719,11 @@ async def test_whatever_a_cli_leaves_out_a_prompt_that_it_took_into_a_turn_ends_
         await soon(lambda: first.state == "running")
         second = session.send("two", priority="next")
         await peer.hear_prompt()
-        uuids = [
-            it.uuid for it, is_named in zip((first, second), NAMES[named], strict=True) if is_named
-        ]
         over = [saying.lifecycle(second.uuid, "completed")]
         await peer.say(saying.lifecycle(second.uuid, "started"), saying.text("both"))
         await peer.say(
             *(over if completed == "before" else ()),
-            saying.result("both", user_message_uuids=uuids or None),
+            saying.result("both", **NAMES[named](first.uuid, second.uuid)),
             *(over if completed == "after" else ()),
             *([saying.state("idle")] if is_idle else ()),
         )

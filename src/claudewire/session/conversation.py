@@ -8,7 +8,8 @@ puts it in its own queue, or into the running turn.
 How it is found out which turn a message belongs to, the surest sign first:
 
 1. it names the prompt (`user_message_uuid`), or the CLI has reported that the prompt has begun
-   (`command_lifecycle`, or the prompt came back with `--replay-user-messages`);
+   (`command_lifecycle`, or the prompt came back with `--replay-user-messages`). What lists its
+   prompts (`user_message_uuids`) belongs to no other;
 2. its origin is not a person, but a task that ended or a wake-up: it belongs to a turn that the CLI
    began by itself, an unsolicited one;
 3. a turn is running: it belongs to that turn;
@@ -34,7 +35,7 @@ status, an error, a result and everything else hold nothing back.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..errors import Error, LocalProtocolError, TurnCancelled
@@ -265,6 +266,7 @@ class Conversation:
         return self.current or (None if self.narrates else self.active)
 
     def _of_output(self, message: AssistantMessage | StreamEvent) -> AnyTurn | None:
+        self._note_turn(message.user_message_uuids)
         self._note_names(message.user_message_uuid)
         if message.user_message_uuid in self._sent:
             self._is_aside = False
@@ -313,6 +315,7 @@ class Conversation:
     def _of_init(self, init: InitMessage) -> AnyTurn | None:
         if not self.told.isdisjoint(init.user_message_uuids or ()):
             return None  # no turn follows
+        self._note_turn(init.user_message_uuids)
         self._note_names(*(init.user_message_uuids or ()))
         if self.current is None and (self.narrates or not self._sent):
             self._announcement = init  # and perhaps nothing follows: some CLIs say it at any time
@@ -404,7 +407,7 @@ class Conversation:
             return
         if self.current is not None:
             self._overtaken.append(turn)  # the next result ends both
-        elif self._last_result is not None:
+        elif self._last_result is not None and _may_answer(self._last_result, turn):
             self._finish(turn, self._last_result, merged=True)
 
     def _of_result(self, result: ResultMessage) -> None:
@@ -454,17 +457,25 @@ class Conversation:
         first = self.current
         if not turns:
             first = self._ended_without_a_name(result)
-            if first is self.current:
+            # One that names its prompts, as this CLI does, would name those that were put into it.
+            is_of_others = self.names_prompts and self._is_from_elsewhere(result)
+            if first is self.current and not is_of_others:
                 turns = list(filter(_has_begun, self._sent.values()))
-        elif first not in turns and not self._is_answered_with(turns[0]):
+        elif first not in turns and not self._is_answered_with(turns[0], result):
+            if _names_all(result):
+                self._leave_current()
             first = turns[0]
         assert first is not None
-        overtaken = self._overtaken if first is self.current else []
+        overtaken = [
+            turn
+            for turn in self._overtaken
+            if first is self.current and (not turn.was_asked_for or _may_answer(result, turn))
+        ]
         turns = [first, *(turn for turn in (*turns, *overtaken) if turn is not first)]
         self._overtaken = [turn for turn in self._overtaken if turn not in turns]
         return turns
 
-    def _is_answered_with(self, named: AnyTurn) -> bool:
+    def _is_answered_with(self, named: AnyTurn, result: ResultMessage) -> bool:
         """Whether the running turn ends with the result of another prompt.
 
         A CLI works on one thing at a time, and what it begins with during a turn is a part of that
@@ -472,7 +483,7 @@ class Conversation:
         """
         if self.current is None or not self.current.was_asked_for:
             return self.current is not None
-        return not self._is_a_guess and _has_begun(named)
+        return not (self._is_a_guess or _names_all(result)) and _has_begun(named)
 
     def _ended_without_a_name(self, result: ResultMessage) -> AnyTurn:
         if self._is_from_elsewhere(result):
@@ -500,6 +511,21 @@ class Conversation:
         """Put a prompt back that was taken for the running turn, and has not begun yet."""
         if self.current is not None and self.current.was_asked_for and self._is_a_guess:
             self.current.state = TurnState.SENT
+            self.current = None
+
+    def _note_turn(self, uuids: Sequence[str] | None) -> None:
+        """Note that the CLI works on these prompts and no others, if it says so."""
+        was_asked_for = self.current is not None and self.current.was_asked_for
+        if was_asked_for and not self._sent.keys().isdisjoint(uuids or ()):
+            assert self.current is not None
+            if self.current.uuid not in (uuids or ()):
+                self._leave_current()
+
+    def _leave_current(self) -> None:
+        """Go on without the running turn, whose result has not come: the CLI works on another."""
+        self._take_back_the_guess()
+        if self.current is not None:
+            self._give_aside_to(self.current)
             self.current = None
 
     def _note_names(self, *uuids: str | None) -> None:
@@ -585,8 +611,10 @@ class Conversation:
         self._expect_ends()
 
     def _end_left_open(self, turn: AnyTurn, error: ResultMessage | Error) -> None:
-        if _has_begun(turn) and turn is not self.current and self._last_result is not None:
-            self._finish(turn, self._last_result, merged=True)
+        result = self._last_result
+        is_merged = _has_begun(turn) and turn is not self.current
+        if is_merged and result is not None and _may_answer(result, turn):
+            self._finish(turn, result, merged=True)
         elif not turn.is_over:
             self._end_with(turn, error)
 
@@ -616,6 +644,16 @@ def _prompts_of(result: ResultMessage) -> set[str]:
     """The prompts that a result says it answers."""
     named = (*(result.user_message_uuids or ()), result.user_message_uuid)
     return {uuid for uuid in named if uuid}
+
+
+def _names_all(result: ResultMessage) -> bool:
+    """Whether it lists the prompts that it answers, and not only one of them."""
+    return bool(result.user_message_uuids)
+
+
+def _may_answer(result: ResultMessage, turn: AnyTurn) -> bool:
+    """Whether it can be the result of a turn that was put into another one."""
+    return not _names_all(result) or turn.uuid in _prompts_of(result)
 
 
 def _has_begun(turn: AnyTurn) -> bool:
