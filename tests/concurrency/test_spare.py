@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import anyio
 import pytest
 
+from claudewire.concurrency import detached
 from claudewire.concurrency.spare import SpareTask
 
 pytestmark = pytest.mark.anyio
@@ -210,3 +211,14 @@ def test_it_is_closed_with_an_event_loop_that_ends_in_the_middle() -> None:
     loop.run_until_complete(asyncio.wait([spare.task]))
     assert spare.task.exception()  # it cannot go on
     loop.close()
+
+
+@pytest.mark.parametrize(("backend", "kind"), [("asyncio", SpareTask), ("trio", type(None))])
+def test_there_are_such_tasks_with_asyncio_alone(backend: str, kind: type) -> None:
+    async def start() -> type:
+        spare = detached.spare_task("spare")
+        if spare is not None:
+            spare.task.cancel()
+        return type(spare)
+
+    assert anyio.run(start, backend=backend) is kind

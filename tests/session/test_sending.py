@@ -811,3 +811,23 @@ async def test_what_was_put_aside_belongs_to_the_turn_if_no_other_ends() -> None
         assert [type(it) for it in reply.messages[1:]] == [type(it) for it in said]
         assert session.notices == ()
         await session.close()
+
+
+async def test_what_a_subagent_does_is_not_put_aside() -> None:
+    """It belongs to the turn that runs, whichever turn the messages around it belong to."""
+    peer = Peer()
+    session = await opened(peer)
+    turn = session.send("hello")
+    with anyio.fail_after(SOON):
+        await peer.hear_prompt()
+        started, init = saying.lifecycle(turn.uuid, "started"), saying.init()
+        deep = [
+            saying.text("deep", parent_tool_use_id="t"),
+            saying.tool_result(parent_tool_use_id="t"),
+        ]
+        end = [saying.text("two"), saying.result("done")]
+        await peer.say(started, init, *deep, *end)
+        reply = await turn
+        order = [it.uuid for it in (started, *deep, init, *end)]
+        assert [it.uuid for it in reply.messages] == order
+        await session.close()

@@ -204,6 +204,16 @@ def test_what_was_said_is_found_on_the_way_to_the_last_entry() -> None:
     assert stored.costs == {"type": "cost-state", "totalCostUSD": 0.5}
 
 
+def test_prompts_and_turns_are_counted_on_from_the_last_one_that_was_counted() -> None:
+    assert take_up(TALK).position == (0, 0)
+    counted = [
+        {**said("u3", "m2", "user", "Three?"), "turnPosition": {"promptIndex": 3, "turnIndex": 1}},
+        {**said("u4", "u3", "user", "And?"), "turnPosition": {"promptIndex": 4, "turnIndex": 2}},
+        said("a5", "u4", "assistant", "Four."),
+    ]
+    assert take_up([*TALK, *counted]).position == (4, 2)
+
+
 def test_a_branch_that_was_left_is_no_part_of_the_conversation() -> None:
     other = [*TALK, said("u3", "a3", "user", "Three?"), said("a5", "u3", "assistant", "Three.")]
     assert words(take_up(other).history)[2:] == ["user: Three?", "assistant: Three."]

@@ -186,6 +186,7 @@ def test_the_results_of_several_turns_are_printed_one_after_the_other() -> None:
             await chat.say("It is done.")
 
     assert run_text(work, "-p", "hi") == Outcome(0, "Started.\n\nIt is done.\n")
+    assert run_text(work, "-p", "Go!") == Outcome(0, "Go!\n\nIt is done.\n")
     result = json.loads(run_text(work, "-p", "hi", *JSON).stdout)
     assert (result["result"], result["result_index"]) == ("It is done.", 1)
 

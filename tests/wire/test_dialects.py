@@ -9,7 +9,17 @@ import pytest
 from msgspec.structs import replace
 from tests.helpers import messages as saying
 
-from claudewire.wire import Connection, ResultMessage, Role, StreamEvent
+from claudewire.wire import (
+    AccountInfo,
+    Answer,
+    Connection,
+    Initialize,
+    InitializeResult,
+    ModelInfo,
+    ResultMessage,
+    Role,
+    StreamEvent,
+)
 
 
 @pytest.mark.parametrize("dialect", ["legacy", "session"])
@@ -51,3 +61,30 @@ def test_a_duration_in_seconds_is_read_as_the_milliseconds_it_was(milliseconds: 
     (result,) = client.receive_data(cli.send(sent))
     assert isinstance(result, ResultMessage)
     assert result.duration_ms == milliseconds
+
+
+def test_models_and_the_account_have_names_of_their_own_in_the_session_dialect() -> None:
+    client, cli = (Connection(role, dialect="session") for role in (Role.CLIENT, Role.CLI))
+    opening = client.new_request(Initialize())
+    cli.receive_data(client.send(opening))
+    offer = InitializeResult(
+        models=[ModelInfo("opus", display_name="Opus")],
+        account=AccountInfo(subscription_type="max"),
+    )
+    line = cli.send(Answer(opening.id, offer))
+    written = json.loads(line)["response"]
+    assert written["models"] == [{"value": "opus", "display": "Opus"}]
+    assert written["account"] == {"account_type": "max"}
+    (answer,) = client.receive_data(line)
+    assert isinstance(answer, Answer)
+    assert answer.body == offer
+
+
+@pytest.mark.parametrize("payload", ["text", None, {"models": ["opus"], "account": "max"}])
+def test_an_answer_of_another_shape_is_kept_as_it_is_in_the_session_dialect(payload: Any) -> None:
+    client = Connection(Role.CLIENT, dialect="session")
+    opening = client.new_request(Initialize())
+    client.send(opening)
+    line = {"type": "control_response", "request_id": opening.id, "response": payload}
+    (event,) = client.receive_data(json.dumps(line).encode() + b"\n")
+    assert json.loads(json.dumps(event.raw))["response"] == payload

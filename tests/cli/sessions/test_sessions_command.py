@@ -133,6 +133,8 @@ def test_show_is_the_conversation_as_a_person_reads_it(sessions: Call, config: P
     writer.user("<command-name>/cost</command-name>")
     writer.user("nobody reads this", isMeta=True)
     writer.user("A summary", isCompactSummary=True)
+    for nothing in ({"type": "text", "text": " "}, {"type": "something_new"}):
+        writer.model(nothing)
     writer.raw(b"not JSON\n")
     out = sessions("show", MAIN[:12]).out
     lines = out.splitlines()
@@ -145,8 +147,8 @@ def test_show_is_the_conversation_as_a_person_reads_it(sessions: Call, config: P
     assert "  Hm." in lines
     assert "    … 4 more lines" in lines
     assert "  <command-name>/cost</command-name>" in lines
-    assert "(what came before was summed up for the model)" in lines
     assert "nobody reads this" not in out
+    assert lines[-1] == "(what came before was summed up for the model)"
 
 
 def test_show_json_has_the_lines_of_the_file(sessions: Call, config: Path) -> None:
