@@ -104,6 +104,14 @@ def test_items_of_a_list_are_told_apart_by_their_type() -> None:
         ("$.message.content[text].citations", (), ("array",)),
         ("$.message.content[thinking].signature", (), ("boolean",)),
     ]
+    before, after = (result(items=[{"type": "Not a name", "n": n}]) for n in (1, "1"))
+    assert fields(both(before, after)) == [("$.items[].n", ("number",), ("string",))]
+
+
+def test_the_types_of_a_field_are_in_order() -> None:
+    after = result(items=["a", 1, {}, None, [], True])
+    types = ("array", "boolean", "null", "number", "object", "string")
+    assert fields(both(result(items=[1]), after)) == [("$.items[]", ("number",), types)]
 
 
 def test_values_that_differ_are_shown_with_both_sides() -> None:

@@ -50,6 +50,7 @@ from claudewire.wire import (
     EndOfStream,
     GetSettings,
     Initialize,
+    Interrupt,
     Noise,
     PermissionResult,
     PermissionResultAllow,
@@ -503,6 +504,21 @@ async def test_what_waits_when_it_is_closed_is_told() -> None:
     assert sorted(told) == ["held", "idle", "interrupt", "request", "sent"]
     with pytest.raises(SessionClosed):
         session.send("three")
+
+
+@pytest.mark.parametrize("is_busy", [True, False])
+async def test_closing_stops_the_turn_that_runs(is_busy: bool) -> None:
+    """A CLI whose input ends would finish its turn before it exits."""
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        if is_busy:
+            session.send("go")
+            await peer.hear_prompt()
+        await session.close()
+        await peer.hear_end()
+    asked = [it.body for it in peer.heard if isinstance(it, Request)]
+    assert (Interrupt() in asked) is is_busy
 
 
 async def test_nothing_can_be_said_while_it_closes() -> None:

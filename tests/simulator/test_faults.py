@@ -507,6 +507,22 @@ async def test_a_request_that_was_taken_back_counts_as_refused(tmp_path: Path) -
     ]
 
 
+async def test_of_two_requests_that_are_open_one_is_taken_back(tmp_path: Path) -> None:
+    async def use(chat: Chat) -> None:
+        await chat.use("Bash", {"command": "ls"})
+
+    async def scenario(chat: Chat) -> None:
+        await chat.subagent("Explore", "Look around", use, background=True)
+        await use(chat)
+
+    peer = Peer(in_memory(tmp_path, WithdrawnRequest(at=2), scenario=scenario), answers=False)
+    with anyio.fail_after(PATIENCE):
+        await peer.prompt()
+        await peer.until(Cancel)
+    requests, (cancel,) = peer.of(Request), peer.of(Cancel)
+    assert [it.id == cancel.id for it in requests] == [False, True]
+
+
 async def test_an_answer_to_what_was_taken_back_is_ignored(tmp_path: Path) -> None:
     cli = in_memory(tmp_path, WithdrawnRequest())
     peer, too_late = Peer(cli), Peer(cli)

@@ -186,9 +186,18 @@ def test_the_results_of_several_turns_are_printed_one_after_the_other() -> None:
             await chat.say("It is done.")
 
     assert run_text(work, "-p", "hi") == Outcome(0, "Started.\n\nIt is done.\n")
-    assert run_text(work, "-p", "Go!") == Outcome(0, "Go!\n\nIt is done.\n")
     result = json.loads(run_text(work, "-p", "hi", *JSON).stdout)
     assert (result["result"], result["result_index"]) == ("It is done.", 1)
+
+
+def test_a_result_after_an_error_is_printed_below_an_empty_line() -> None:
+    async def work(chat: Chat) -> None:
+        if chat.text:
+            SimulatedTask(chat.engine, "in the background", "local_bash", None).finish()
+            chat.reach_max_turns()
+        await chat.say("It is done.")
+
+    assert run_text(work, "-p", "hi").stdout.endswith(")\n\nIt is done.\n")
 
 
 @pytest.mark.parametrize(("last", "printed"), [("", "\n"), ("  ", "  \n")])

@@ -19,7 +19,7 @@ import pytest
 from tests.helpers.talk import Handler, Talk, allow, calculator, hooks_say
 from tests.simulator.test_requests import ANSWERED
 
-from claudewire.simulator import Chat, Scenario, SimulatedCLI
+from claudewire.simulator import PERSONAS, Chat, Scenario, SimulatedCLI
 from claudewire.wire import (
     HOOK_EVENTS,
     CanUseTool,
@@ -139,10 +139,26 @@ async def transcripts(cwd: Path) -> list[Any]:
     for prompt in ("/cost", "/help me", "/compact", "Never mind."):
         await talk.turn(prompt)
     await talk.end()
-    found = (cwd / "config" / "projects").rglob("*.jsonl")
+    return kept_in(cwd / "config")
+
+
+def kept_in(config: Path) -> list[Any]:
+    """Return the lines of all transcripts, and of subagents after the others."""
+    found = (config / "projects").rglob("*.jsonl")
     files = sorted(found, key=lambda it: (len(it.parts), it.stat().st_mtime_ns))
     kept = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
     return [json.loads(line) for line in kept]
+
+
+async def turn_of(version: str, cwd: Path) -> list[Any]:
+    """Return what a version says in a turn, and what it keeps."""
+    config = cwd / version
+    cli = SimulatedCLI(scene, cwd=cwd, version=version, env={"CLAUDE_CONFIG_DIR": str(config)})
+    talk = Talk(cli, {CanUseTool: allow})
+    answer = await talk.ask(Initialize())
+    said = await talk.turn("Go.")
+    await talk.end()
+    return [answer.raw, *(event.raw for event in said), *kept_in(config)]
 
 
 async def ending(end: Callable[[Chat], Any], cwd: Path) -> Any:
@@ -171,6 +187,8 @@ async def lines(cwd: Path) -> dict[str, Any]:
     for name, end in ENDINGS.items():
         written[f"a turn that ends with {name}"] = await ending(end, cwd)
     written["transcripts"] = await transcripts(cwd)
+    for version in PERSONAS:
+        written[f"a turn with {version}"] = await turn_of(version, cwd)
     return written
 
 
