@@ -87,14 +87,14 @@ def decide(body: CanUseTool) -> PermissionResultAllow | PermissionResultDeny:
     return PermissionResultAllow(body.input)
 
 
-async def run(client: str, cli: str) -> Talk:
+async def run(client: str, cli: str, **more: Any) -> Talk:
     """The application."""
     serve: dict[type, Any] = {
         CanUseTool: decide,
         McpMessage: calculator,
         **hooks_say(hook_0=HookOutput()),
     }
-    simulated = SimulatedCLI(play, argv=["--include-partial-messages"], dialect=cli)
+    simulated = SimulatedCLI(play, argv=["--include-partial-messages"], dialect=cli, **more)
     talk = Talk(simulated, serve, dialect=client)
     hooks = {"PreToolUse": [HookMatcher(["hook_0"], matcher="Bash")]}
     await talk.initialize(hooks=hooks, sdk_mcp_servers=["calc"])

@@ -17,6 +17,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.helpers.talk import Handler, Talk, allow, calculator, hooks_say
+from tests.simulator import test_dialects
 from tests.simulator.test_requests import ANSWERED
 
 from claudewire.simulator import PERSONAS, Chat, Scenario, SimulatedCLI
@@ -189,6 +190,10 @@ async def lines(cwd: Path) -> dict[str, Any]:
     written["transcripts"] = await transcripts(cwd)
     for version in PERSONAS:
         written[f"a turn with {version}"] = await turn_of(version, cwd)
+    for dialect in ("session", "legacy", "envelope"):
+        talk = await test_dialects.run(dialect, dialect, cwd=cwd)
+        heard = [json.loads(event.line) for event in talk.heard if event.line]
+        written[f"both sides in the {dialect} dialect"] = [*talk.wrote, *heard]
     return written
 
 
