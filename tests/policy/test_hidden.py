@@ -1,4 +1,4 @@
-"""Which commands are found behind `find`: what a rule denies is denied there, too."""
+"""Which commands are found behind others: what a rule denies is denied there, too."""
 
 from __future__ import annotations
 
@@ -50,3 +50,23 @@ def test_only_so_many_commands_behind_find_are_looked_at(command: str, most: int
     for count, behavior in ((most, "allow"), (most + 1, "ask")):
         decision = NO_REMOVING.decide("Bash", {"command": "find . " + command * count})
         assert decision.behavior == behavior, decision.reason
+
+
+@pytest.mark.parametrize(
+    ("command", "behavior"),
+    [
+        ("make <<X\nrm a\nX", "ask"),
+        ("make <<< 'rm a'", "ask"),
+        ("cat <<X\nrm a\nX", "allow"),
+        ("cat <<X; make\nrm a\nX", "allow"),  # which is not given this to read
+        ("cat <<X; make <<< b\nrm a\nX", "ask"),  # which of them reads it is not told apart
+    ],
+)
+def test_a_program_may_do_what_it_is_given_to_read(command: str, behavior: str) -> None:
+    decision = NO_REMOVING.decide("Bash", {"command": command})
+    assert decision.behavior == behavior, decision.reason
+
+
+def test_a_command_in_a_line_that_cannot_be_parsed_is_denied_nevertheless() -> None:
+    decision = NO_REMOVING.decide("Bash", {"command": "make; rm a; ("})
+    assert decision.behavior == "deny", decision.reason
