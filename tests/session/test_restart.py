@@ -16,7 +16,7 @@ from tests.helpers.peer import SOON, Peer
 from tests.helpers.programs import ASKS
 from tests.helpers.sessions import SOME_CLI, echo, options, soon
 
-from claudewire.errors import CLIError, Error, SessionClosed, TurnError
+from claudewire.errors import CLIError, Error, SessionClosed, SessionFailed, TurnError
 from claudewire.options import Timeouts
 from claudewire.session import Session, SessionState, StateChanged
 from claudewire.simulator.faults import ExitWith
@@ -268,6 +268,23 @@ async def test_it_can_be_closed_while_the_old_one_leaves() -> None:
         with pytest.raises(SessionClosed):
             await held
     assert len(clis.launches) == 1
+
+
+async def test_it_fails_if_the_end_of_the_old_one_cannot_be_handled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever the exception was, nobody waits for ever."""
+
+    def broken() -> None:
+        raise LookupError("a mistake of ours")
+
+    session, _ = session_with(echo, echo)
+    with anyio.fail_after(SOON):
+        await session.start()
+        monkeypatch.setattr(session._core, "_reason", broken)
+        with pytest.raises(SessionFailed, match="a mistake of ours"):
+            await session.restart()
+    assert session.state == "failed"
 
 
 async def test_it_can_be_closed_while_the_new_one_comes() -> None:
