@@ -68,6 +68,17 @@ async def test_a_cli_that_cannot_be_started_again_is_too_old_for_agents() -> Non
         await session.start()
 
 
+async def test_all_that_a_cli_would_ignore_is_named_in_order() -> None:
+    given: dict[str, Any] = {"append_system_prompt": "x", "remote": True}
+    session = Session(
+        options(agents=AGENTS, system_prompt=["one", "two"], title="x", **given),
+        transport=SimulatedCLI(echo, version="2.0.14"),
+    )
+    names = "title, agents, append_system_prompt, system_prompt:"
+    with anyio.fail_after(SOON), pytest.raises(CLIError, match=f"too old for {names}"):
+        await session.start()
+
+
 @pytest.mark.parametrize(
     ("given", "version", "is_too_old"),
     [
