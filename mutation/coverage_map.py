@@ -113,12 +113,18 @@ class CoverageMap:
         return {now[line]: set(tests) for line, tests in contexts.items() if line in now}
 
     def adapt(self, collected: dict[str, bool]) -> None:
-        """Forget tests that are gone, and add those that are measured and newer than the map."""
+        """Forget tests that are gone, and add those that are newer than the map or never measured.
+
+        On trio, only what is measured: elsewhere it does the same as on asyncio.
+        """
+        known = self.durations
         self.durations = {
-            test: self.durations.get(test, UNKNOWN)
+            test: known.get(test, UNKNOWN)
             for test, is_measured in collected.items()
-            if is_measured or test in self.durations or file_of(test) in _READING
+            if is_measured or test in known or "trio" not in test.partition("[")[2]
         }
+        new = self.durations.keys() - known
+        self._unmeasured = {test for test in new if not collected[test]}
 
     def _running(self, file: str, lines: Iterable[int] | None = None) -> set[str]:
         found = self._lines(file)
@@ -149,7 +155,8 @@ class CoverageMap:
         mirrored = {
             test
             for test, seconds in self.durations.items()
-            if distance(test, file) <= (1 if seconds == UNKNOWN else near)
+            if distance(test, file)
+            <= (0 if test in self._unmeasured else 1 if seconds == UNKNOWN else near)
         }
         if not is_swappable(mutation):
             mirrored |= {test for test in self.durations if file_of(test) in _READING}

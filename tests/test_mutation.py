@@ -223,19 +223,38 @@ def test_a_pytest_that_has_imported_everything_runs_tests_with_a_change() -> Non
 
 def test_a_map_forgets_tests_that_are_gone_and_adds_those_that_are_new() -> None:
     known = CoverageMap.__new__(CoverageMap)
-    known.durations = {"tests/a.py::gone": 1.0, "tests/a.py::old": 2.0, "tests/a.py::trio": 3.0}
+    known.durations = {"tests/a.py::gone": 1.0, "tests/a.py::old": 2.0, "tests/a.py::a[trio]": 3.0}
     known.adapt(
         {
             "tests/a.py::old": True,
             "tests/a.py::new": True,
-            "tests/a.py::trio": False,
-            "tests/b.py::new_on_trio": False,
+            "tests/a.py::a[trio]": False,
+            "tests/b.py::b[asyncio]": False,
+            "tests/b.py::b[trio]": False,
         }
     )
     assert known.durations == {
         "tests/a.py::old": 2.0,
         "tests/a.py::new": UNKNOWN,
-        "tests/a.py::trio": 3.0,
+        "tests/a.py::a[trio]": 3.0,
+        "tests/b.py::b[asyncio]": UNKNOWN,
+    }
+
+
+def test_a_test_that_is_never_measured_may_notice_what_changes_in_its_own_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = CoverageMap.__new__(CoverageMap)
+    known.durations = {}
+    monkeypatch.setattr(known, "_lines", lambda file: {}, raising=False)
+    tests = {"tests/people/test_inbox.py::a": False, "tests/people/test_plans.py::b": False}
+    known.adapt({**tests, "tests/people/test_plans.py::new": True})
+    identity = Identity("people/inbox.py", "f", "statement", "f()", "pass")
+    change = Mutation(identity, 1, range(1, 2), range(1, 2), imported=False, changed=b"")
+    assert known.near(change) == []
+    assert set(known.wide(change)) == {
+        "tests/people/test_inbox.py::a",
+        "tests/people/test_plans.py::new",
     }
 
 

@@ -187,6 +187,6 @@ def schema_of(printed: Any) -> dict[str, Any]:
     """Return the JSON Schema of what a command prints, by its type."""
     schema: dict[str, Any] = msgspec.json.schema(printed)
     for part in schema["$defs"].values():
-        if "description" in part:  # from a docstring, which Python 3.13 does not indent any more
-            part["description"] = inspect.cleandoc(part["description"])
+        # From a docstring, which Python 3.13 does not indent any more.
+        part["description"] = inspect.cleandoc(part["description"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
