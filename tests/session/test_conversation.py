@@ -456,6 +456,27 @@ def test_a_prompt_that_was_taken_into_a_turn_ends_with_it_though_the_result_name
     assert ended in second.messages
 
 
+@pytest.mark.parametrize("is_late", [True, False], ids=["late", "lost"])
+def test_a_result_that_lists_its_prompts_ends_no_other(books: Books, is_late: bool) -> None:
+    first = books.sent()
+    books.say(saying.lifecycle(first.uuid, "started"), saying.text())
+    second = books.send(priority="next")
+    assert books.conversation.take() is second
+    books.say(
+        saying.lifecycle(second.uuid, "started"), saying.result(user_message_uuids=[second.uuid])
+    )
+    assert (second.state, second.merged) == (TurnState.DONE, False)
+    assert first.state is TurnState.RUNNING
+    if is_late:
+        books.say(saying.result("late", user_message_uuids=[first.uuid]))
+        assert first.state is TurnState.DONE
+    else:
+        books.say(saying.lifecycle(first.uuid, "completed"), saying.state("idle"))
+        assert books.conversation.ending is not None
+        books.conversation.end(books.conversation.ending)
+        assert first.state is TurnState.FAILED
+
+
 def test_prompts_that_are_taken_up_together_end_together_though_the_result_names_the_last(
     books: Books,
 ) -> None:
