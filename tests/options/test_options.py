@@ -245,6 +245,15 @@ def test_what_json_has_no_form_for_is_named(value: Any, words: str) -> None:
         freeze(value)
 
 
+def test_what_is_nested_too_deeply_is_refused_long_before_python_would() -> None:
+    def nested(levels: int) -> list[Any]:
+        return [nested(levels - 1)] if levels else []
+
+    assert freeze(nested(190))
+    with pytest.raises(OptionsError, match="nested too deeply"):
+        freeze(nested(200))
+
+
 # --- what is refused -----------------------------------------------------------------------------
 
 ITSELF: dict[str, Any] = {}

@@ -58,6 +58,10 @@ class FrozenMap(Mapping[KeyT, ValueT_co]):
 
 EMPTY: FrozenMap[Any, Any] = FrozenMap({})
 
+MOST_LEVELS = 200
+"""How deeply a value may be nested. At Python's own limit, whatever the garbage collector finalizes
+would fail."""
+
 
 def freeze(value: Any, path: str = "$") -> Any:
     """Copy what JSON can hold, so that it cannot change. Structs stay structs.
@@ -70,12 +74,14 @@ def freeze(value: Any, path: str = "$") -> Any:
         OptionsError: it holds something that JSON cannot express; the message says where and what.
     """
     try:
-        return _freeze(value, path)
+        return _freeze(value, path, MOST_LEVELS)
     except RecursionError:
         raise OptionsError(f"{path} is nested too deeply, or holds itself") from None
 
 
-def _freeze(value: Any, path: str) -> Any:
+def _freeze(value: Any, path: str, levels: int) -> Any:
+    if not levels:
+        raise RecursionError
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, str):
@@ -84,12 +90,18 @@ def _freeze(value: Any, path: str) -> Any:
         return _finite(value, path)
     if isinstance(value, msgspec.Struct):
         fields = {name: getattr(value, name) for name in value.__struct_fields__}
-        frozen = {name: _freeze(item, f"{path}.{name}") for name, item in fields.items()}
+        frozen = {
+            name: _freeze(item, f"{path}.{name}", levels - 1) for name, item in fields.items()
+        }
         return msgspec.structs.replace(value, **frozen)
     if isinstance(value, Mapping):
-        return FrozenMap({_key(key, path): _freeze(value[key], f"{path}.{key}") for key in value})
+        return FrozenMap(
+            {_key(key, path): _freeze(value[key], f"{path}.{key}", levels - 1) for key in value}
+        )
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
-        return tuple(_freeze(item, f"{path}[{index}]") for index, item in enumerate(value))
+        return tuple(
+            _freeze(item, f"{path}[{index}]", levels - 1) for index, item in enumerate(value)
+        )
     raise OptionsError(f"{path} is a {type(value).__name__}, which JSON cannot express")
 
 
