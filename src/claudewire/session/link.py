@@ -1,10 +1,10 @@
 """A transport with the protocol on it: reads, writes, asks, serves, and knows when it is over.
 
-Everything runs in one task of its own with a task group inside: a reader, a writer if a transport
-does not take all at once, and a task for each request of the CLI that is being served. With asyncio
-and a process, a task reads only after very much has arrived at once, and neither stderr nor the
-exit needs one. A caller cannot stop the reader or the end: it leaves something to be written and
-waits for an event.
+Everything runs in one task of its own with a task group inside: a reader, and a writer if a
+transport does not take all at once. With asyncio and a process, a task reads only after very much
+has arrived at once, neither stderr nor the exit needs one, and a request of the CLI has one of its
+own only if its handler waits for something. A caller cannot stop the reader or the end: it leaves
+something to be written and waits for an event.
 
 The reader hands each event to a function that must not wait, so nothing that an application does or
 fails to do can delay the next line. If very much arrives at once, it is handled in several rounds

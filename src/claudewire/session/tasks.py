@@ -1,4 +1,4 @@
-"""The tasks of a link: some in a task group, and one for each request outside of it."""
+"""The tasks of a link: some in a task group, and outside of it those that serve requests."""
 
 from __future__ import annotations
 
