@@ -34,9 +34,10 @@ print(json.dumps({
 }))
 """
 
-pytestmark = pytest.mark.skipif(
-    Cage.unavailable() is not None, reason=f"No cage: {Cage.unavailable()}"
-)
+pytestmark = [
+    pytest.mark.skipif(Cage.unavailable() is not None, reason=f"No cage: {Cage.unavailable()}"),
+    pytest.mark.xdist_group("migration page"),  # so the SDK is asked once
+]
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -48,7 +48,11 @@ Line = dict[str, Any]
 Delivered = dict[str, list[Line]]
 
 
-@pytest.fixture(scope="module", params=DRIVERS)
+# An SDK runs once, in whichever process of the test run has its tests.
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(it, marks=pytest.mark.xdist_group(f"{it} SDK")) for it in DRIVERS],
+)
 def delivered(request: pytest.FixtureRequest) -> Delivered:
     """What an SDK delivered and called, line by line, for each case."""
     if (reason := Cage.unavailable()) is not None:
