@@ -140,8 +140,7 @@ def test_what_is_played_with_most_versions_needs_few_sessions() -> None:
     found = [group for group in groups(played(SOME), COMPANY) if not group[0].alone]
     assert [{it.subject for it in group} for group in found] == [
         {"prompts"},
-        {"tools", "hooks", "interrupts"},
-        {"turns", "permissions", "requests"},
+        {"tools", "hooks", "interrupts", "turns", "permissions", "requests"},
     ]
 
 

@@ -39,7 +39,7 @@ SUBJECTS = (
 for _subject in SUBJECTS:
     import_module(f"tests.real.matrix.{_subject}")
 
-COMPANY = {"permissions": "turns", "requests": "turns", "hooks": "tools", "interrupts": "tools"}
+COMPANY = dict.fromkeys(("turns", "permissions", "requests", "hooks", "interrupts"), "tools")
 """Subjects that do not mind the options of another one, and can share its session."""
 
 LONG = 60.0
