@@ -65,7 +65,7 @@ UNMEASURED = (
 )
 """What covers nothing alone and takes long while it is measured.
 
-So do all property tests, and most tests on trio.
+So do all property tests, most tests on trio, and single tests that are marked so.
 """
 
 SLOW = (
@@ -217,8 +217,7 @@ def see_nothing() -> None:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
     """Measure what a test runs, without what pytest does around it."""
-    some = pyfuncitem.config.getoption("measure_some")
-    if not some or pyfuncitem.get_closest_marker("unmeasured") is not None:
+    if not pyfuncitem.config.getoption("measure_some") or not is_measured(pyfuncitem):
         return (yield)
     pause_measuring()()
     try:
@@ -288,6 +287,10 @@ def is_on_trio(item: pytest.Item) -> bool:
     return callspec is not None and "trio" in callspec.id
 
 
+def is_measured(item: pytest.Item) -> bool:
+    return item.get_closest_marker("unmeasured") is None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     _write_conformance_map(config, items)  # before any are deselected
     for item in items:
@@ -306,7 +309,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _turn(item: pytest.Item) -> tuple[bool, int]:
     """Say when it is the turn of a test: what is measured comes first, and what is short last."""
-    if item.get_closest_marker("unmeasured") is None:
+    if is_measured(item):
         return (False, 0)
     return (True, next((n for n, it in enumerate(LONG) if is_in(item, (it,))), len(LONG)))
 
@@ -339,7 +342,7 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Measure the programs that a test starts only where that shows anything: it is slow."""
-    if item.path.is_relative_to(HERE) and is_in(item, MEASURED_PROGRAMS):
+    if is_in(item, MEASURED_PROGRAMS) and is_measured(item):
         os.environ.update(_MEASURE)
     else:
         for name in _MEASURE:

@@ -82,6 +82,7 @@ UNDERSTOOD = {"a wildcard again and again", "paths", "options"}
 DECIDED = {"a deep path": "allow", "many names": "allow", "a skill": "deny", "a tool": "allow"}
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_is_decided_however_long_it_is(name: str) -> None:
     decision = POLICY.decide("Bash", {"command": COMMANDS[name]})
