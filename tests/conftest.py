@@ -61,7 +61,6 @@ UNMEASURED = (
     "test_scripts.py",
     "test_skips.py",
     "recordings/test_html_page.py",
-    "wire/test_schema.py",
 )
 """What covers nothing alone and takes long while it is measured.
 
@@ -85,6 +84,7 @@ SLOW = (
     "testing",
     "transport/test_guardian.py",
     "transport/test_process.py",
+    "wire/test_schema.py",
 )
 """What `scripts/test --fast` leaves out, beside the property tests and most tests on trio."""
 

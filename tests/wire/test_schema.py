@@ -68,6 +68,7 @@ def name(kind: Any) -> str:
     return getattr(kind, "__name__", None) or " or ".join(it.__name__ for it in members(kind)[:3])
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("wanted", [schemas(), schema(Block), schema(TextBlock)])
 def test_it_is_a_schema(wanted: dict[str, Any]) -> None:
     jsonschema.Draft202012Validator.check_schema(wanted)
