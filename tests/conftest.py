@@ -269,6 +269,12 @@ def _patience() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    """Run each async test on both event loops, unless its file or a mark says otherwise."""
+    return str(request.param)
+
+
 def is_in(item: pytest.Item, places: tuple[str, ...]) -> bool:
     return _is_below(item.path, places)
 

@@ -30,11 +30,6 @@ pytestmark = pytest.mark.anyio
 MAKE = {"command": "make"}
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 class Tap(Through):
     """A transport that keeps what the host says."""
 

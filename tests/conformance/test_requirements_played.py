@@ -80,11 +80,6 @@ async def play(chat):
 """
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def playing(folder: Path, text: str, dialect: str) -> dict[str, str]:
     """The environment in which the program plays a scenario."""
     (folder / "scenario.py").write_text(text, encoding="utf-8")

@@ -39,11 +39,6 @@ MODELS = ["sonnet", "opus", "haiku"]
 ID = "11111111-1111-4111-8111-111111111111"
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
 def stage(claudewire_sim: SimulatedProgramFactory, tmp_path: Path) -> Stage:
     return Stage(claudewire_sim, tmp_path)

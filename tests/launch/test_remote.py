@@ -28,11 +28,6 @@ SSH = 'shift; exec /bin/sh -c "$*"'
 DOCKER = 'shift 2; exec "$@"'
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def program(path: Path, script: str) -> str:
     path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     path.chmod(0o755)

@@ -97,11 +97,6 @@ UNHURRIED = Timeouts(start=PATIENCE, request=PATIENCE, exit=PATIENCE, drain=PATI
 """For programs that do what they are asked, on a busy machine."""
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def line(type: str, **fields: Any) -> bytes:
     """What a CLI writes, to the letter."""
     return json.dumps({"type": type, **fields}, ensure_ascii=False).encode() + b"\n"

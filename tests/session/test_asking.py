@@ -22,11 +22,6 @@ from claudewire.testing import Chat, SimulatedCLI
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @dataclass
 class Sum:
     value: int

@@ -22,11 +22,6 @@ from claudewire.transport import Launch, Transport
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 async def talk(chat: Chat) -> None:
     await chat.say("Hello.")
 

@@ -21,11 +21,6 @@ from claudewire.wire.types.requests import answer_type
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 # --- every request --------------------------------------------------------------------------------
 
 REQUEST_TYPES = [kind.__name__ for kind in get_args(wire.HostRequest)]

@@ -21,11 +21,6 @@ SOON = 60.0
 SESSION = "f81d4fae-7dec-41d0-a765-00a0c91e6bf6"
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 async def echo(chat: Chat) -> None:
     await chat.say(chat.text)
 

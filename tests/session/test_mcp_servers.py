@@ -40,11 +40,6 @@ from claudewire.wire import (
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def add(a: int, b: int) -> int:
     """Add two numbers."""
     return a + b

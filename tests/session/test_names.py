@@ -23,11 +23,6 @@ from claudewire.transport import Launch, Transport
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 async def test_the_inbox_shows_the_name_and_ids_fit_into_a_url() -> None:
     inbox = Inbox()
     peer = Peer()

@@ -30,11 +30,6 @@ from claudewire.wire import RequestUserDialog as Dialog
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 HOOK = StopHookInput()
 CALL = McpMessage("calc", {"jsonrpc": "2.0", "id": 7, "method": "tools/list"})
 

@@ -29,11 +29,6 @@ pytestmark = pytest.mark.anyio
 State = SessionState
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 class Clis:
     """One CLI after the other: what a simulated one does, how to make it, itself, or why not."""
 

@@ -37,11 +37,6 @@ from claudewire.wire import (
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 # --- handlers that do not stop --------------------------------------------------------------------
 
 

@@ -52,11 +52,6 @@ NARRATORS = ["2.1.250", "2.1.325"]
 VERSIONS = ["1.0.128", "2.0.76", "2.1.17", "2.1.197", *NARRATORS]
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 # --- one after the other --------------------------------------------------------------------------
 
 

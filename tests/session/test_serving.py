@@ -47,11 +47,6 @@ Serve = Callable[[Request], Awaitable[Any]]
 word: ContextVar[str] = ContextVar("word", default="nothing")
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 class Host:
     """What a link belongs to. Its CLI is `cat`, which says what it is told: so are the answers."""
 

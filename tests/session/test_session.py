@@ -65,11 +65,6 @@ pytestmark = pytest.mark.anyio
 State = SessionState
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 # --- beginning and end ----------------------------------------------------------------------------
 
 

@@ -29,11 +29,6 @@ from claudewire.wire import Message, ResultMessage
 SOON = 60.0
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def counting(unread: Unread | None = None) -> tuple[UnreadCount, list[int]]:
     alarms: list[int] = []
     return UnreadCount(unread or Unread(), alarms.append), alarms

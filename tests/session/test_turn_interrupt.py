@@ -36,11 +36,6 @@ pytestmark = pytest.mark.anyio
 VERSIONS = ["1.0.128", "2.0.76", "2.1.17", "2.1.197", "2.1.325"]
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 async def endless(chat: Chat) -> None:
     await chat.say("I begin.")
     if chat.text != "short":

@@ -24,11 +24,6 @@ pytestmark = pytest.mark.anyio
 PARTIAL = ["--include-partial-messages", "--allowedTools=Read"]
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 async def look(chat: Chat) -> None:
     await chat.say("I'll have a look at it, and then tell you.")
     await chat.use("Read", {"file_path": "notes.txt"}, result="milk")

@@ -21,11 +21,6 @@ LONG = 300.0
 """For a hundred thousand lines on a slow machine."""
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.mark.parametrize("count", [150, 1_000, 100_000])
 async def test_with_messages_unread_all_goes_on(count: int) -> None:
     """A permission is answered and an interrupt acknowledged, although nobody reads."""

@@ -86,11 +86,6 @@ on_a_clock_that_jumps = pytest.mark.parametrize(
 AN_HOUR = 3600.0
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def scene(step: Callable[[Chat], Any]) -> Scene:
     """A scenario of one step, which then says what came of it."""
 

@@ -31,11 +31,6 @@ from claudewire.wire import (
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 async def echo(chat: Chat) -> None:
     await chat.say(chat.text)
 

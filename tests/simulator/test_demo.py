@@ -33,11 +33,6 @@ from claudewire.wire import (
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A working directory with something in it, and something beside it."""

@@ -57,11 +57,6 @@ QUESTIONS = [
 ]
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 async def play(chat: Chat) -> None:
     """The scenario."""
     if chat.text == "again":

@@ -63,11 +63,6 @@ QUESTIONS = [COLOUR, SIZES]
 UNANSWERED = "The user did not answer the questions."
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 async def make(chat: Chat) -> None:
     await chat.use("Bash", {"command": "make"}, result="made")
 

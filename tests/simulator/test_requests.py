@@ -75,11 +75,6 @@ ONE = "11111111-1111-4111-8111-111111111111"
 TWO = "22222222-2222-4222-8222-222222222222"
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 async def play(chat: Chat) -> None:
     if chat.text.startswith("make"):
         await chat.use("Bash", {"command": chat.text}, result="made")

@@ -52,11 +52,6 @@ from claudewire.wire import (
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 REPORT = ', { say = "{result}" }'
 SERVE: dict[type, Any] = {CanUseTool: allow, McpMessage: calculator}
 

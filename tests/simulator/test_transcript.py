@@ -31,11 +31,6 @@ ONE = "11111111-1111-4111-8111-111111111111"
 PROMPT = "00000000-0000-4000-8000-000000000001"
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 async def count(chat: Chat) -> None:
     asked = [it["text"] for it in chat.session.history if it["type"] == "user"]
     await chat.say(" ".join(asked))

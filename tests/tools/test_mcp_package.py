@@ -35,11 +35,6 @@ SETUP = {
 }
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def new_server(name: str = "calc") -> Any:
     """Make a server with decorators, of whichever line is installed."""
     try:

@@ -28,11 +28,6 @@ SOON = 60.0
 Message = dict[str, Any]
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @tool
 def add(a: int, b: int) -> int:
     """Add two numbers."""

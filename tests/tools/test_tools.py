@@ -46,11 +46,6 @@ PNG = b"\x89PNG\r\n\x1a\n"
 PNG_TEXT = base64.b64encode(PNG).decode()
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @dataclass
 class Point:
     x: int

@@ -666,11 +666,6 @@ def test_partial_messages_tell_before_the_report_what_the_main_conversation_used
     assert main != NOTHING
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.mark.anyio
 @pytest.mark.parametrize("flags", [(), ("--include-partial-messages",)])
 async def test_the_books_of_a_simulated_session_are_right_also_after_it_is_resumed(

@@ -17,11 +17,6 @@ pytestmark = pytest.mark.anyio
 SOON = 60
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
 def made_early() -> tuple[MemoryTransport, MemoryTransport]:
     """Made before there is an event loop: this fixture is not async."""

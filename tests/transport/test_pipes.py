@@ -13,11 +13,6 @@ from claudewire.transport.pipes import Readiness
 SOON = 10
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 class Pipe:
     def __init__(self) -> None:
         self.reading, self.writing = os.pipe()

@@ -79,11 +79,6 @@ WITH_RUNAWAY = python(
 """Starts a child that leaves the group, and holds its pipes."""
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture(params=["pidfd", "thread"])
 def watcher(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How the exit is noticed: on macOS by a thread."""

@@ -43,11 +43,6 @@ pytestmark = pytest.mark.usefixtures("no_file_left_open")
 SOON = 60
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def ticks() -> Callable[[], float]:
     """A clock that counts how often it is read."""
     now = iter(range(100, 10_000))

@@ -15,11 +15,6 @@ from claudewire.transport import MemoryTransport, Pipes, memory_pair, relay
 SOON = 60
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 class Ends:
     """Pipes in the place of stdin, stdout and stderr, and their other ends."""
 

@@ -33,11 +33,6 @@ SOON = 60
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def told(*said: tuple[str, Any], **header: Any) -> Recording:
     """A recording: each line as text, bytes or JSON; None for the end, `("exit", n)`."""
     entries = []

@@ -17,11 +17,6 @@ from claudewire.transport.spawn_errors import explained
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 async def refused(launch: Launch, user: str | None = None) -> Exception:
     """Start something that cannot be started."""
     async with running(shell("exit")):
