@@ -362,6 +362,7 @@ async def test_the_tool_of_a_server_decides_on_permissions(tmp_path: Path) -> No
     argv = ["--permission-prompt-tool", "mcp__calc__permit", "--mcp-config"]
     it = talk(tmp_path, *argv, str(configured(tmp_path)), play=work)
     turn = await it.turn("go")
+    await it.end()
     assert bodies(turn, CanUseTool) == []
     assert told(turn)[0] == "No."
     assert [it.tool_name for it in only(turn, ResultMessage)[0].permission_denials or ()] == [
@@ -372,7 +373,9 @@ async def test_the_tool_of_a_server_decides_on_permissions(tmp_path: Path) -> No
 @pytest.mark.parametrize("tool", ["mcp__calc__none", "mcp__calc__add"])
 async def test_a_tool_that_cannot_decide_denies(tmp_path: Path, tool: str) -> None:
     argv = ["--permission-prompt-tool", tool, "--mcp-config", str(configured(tmp_path))]
-    turn = await talk(tmp_path, *argv, play=work).turn("go")
+    it = talk(tmp_path, *argv, play=work)
+    turn = await it.turn("go")
+    await it.end()
     assert len(only(turn, ResultMessage)[0].permission_denials or ()) == 2
 
 
@@ -484,7 +487,9 @@ async def test_servers_that_were_added_for_the_project_are_connected(tmp_path: P
     servers = json.loads(configured(tmp_path).read_text(encoding="utf-8"))
     kept = {"projects": {str(tmp_path / "work"): servers}}
     write(tmp_path / "config/.claude.json", kept)
-    assert told(await talk(tmp_path, play=add).turn("go")) == ["5"]
+    it = talk(tmp_path, play=add)
+    assert told(await it.turn("go")) == ["5"]
+    await it.end()
     strict = await talk(tmp_path, "--strict-mcp-config", play=echo).turn("go")
     assert only(strict, InitMessage)[0].mcp_servers == []
 
