@@ -58,8 +58,12 @@ class Server:
             )
         self._stream = self._socket.makefile("rw", encoding="utf-8")
         sandbox.spared.add(self._process.pid)
-        # Nothing may be changed before everything is imported.
-        self.collected: dict[str, bool] = json.loads(self._answer(0))
+        try:
+            # Nothing may be changed before everything is imported.
+            self.collected: dict[str, bool] = json.loads(self._answer(0))
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         self._process.kill()

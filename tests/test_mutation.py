@@ -221,6 +221,14 @@ def test_a_pytest_that_has_imported_everything_runs_tests_with_a_change() -> Non
             server.close()
 
 
+def test_a_pytest_that_cannot_run_the_tests_is_not_left_running() -> None:
+    with (
+        Sandbox.open() as sandbox,
+        pytest.raises(RuntimeError, match="unrecognized arguments: --no-such-option"),
+    ):
+        Server(sandbox, "-p", "no:cacheprovider", "--no-such-option")
+
+
 def test_a_map_forgets_tests_that_are_gone_and_adds_those_that_are_new() -> None:
     known = CoverageMap.__new__(CoverageMap)
     known.durations = {"tests/a.py::gone": 1.0, "tests/a.py::old": 2.0, "tests/a.py::a[trio]": 3.0}
