@@ -21,13 +21,14 @@ from typing import Any
 import pytest
 from hypothesis import is_hypothesis_test, settings
 from tests.helpers.cancellation import open_files
-from tests.helpers.processes import PATIENCE
+from tests.helpers.processes import PATIENCE, children, end_running
 from tests.helpers.real_clis import MIDDLE
 from tests.helpers.scheduling import Scheduler, one_first
 from tests.helpers.skips import CAGED, SkipCheck
 
 import claudewire
 from claudewire.transport.platforms import child
+from claudewire.transport.platforms.guardian import guardian
 
 HERE = Path(__file__).resolve().parent
 
@@ -251,6 +252,14 @@ def _private_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path_factory.mktemp("config")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _no_process_left_running() -> Iterator[None]:
+    """Fail if a test leaves a process running. The guardian is there for all that follow, too."""
+    before = children()
+    yield
+    assert end_running(children() - before - {guardian().pid}) == []
 
 
 @pytest.fixture

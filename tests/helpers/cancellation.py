@@ -110,15 +110,6 @@ def open_files() -> set[str]:
     return found
 
 
-def children() -> set[int]:
-    """The processes that this one has started, those included that nobody has waited for."""
-    found = set()
-    for task in os.listdir("/proc/self/task"):
-        with open(f"/proc/self/task/{task}/children", encoding="ascii") as file:
-            found |= {int(word) for word in file.read().split()}
-    return found
-
-
 async def at_every_point(
     try_it: Callable[[Callable[[Operation], Awaitable[bool]]], Awaitable[bool]], how: str
 ) -> int:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from glob import glob
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, AnyStr
@@ -19,6 +21,8 @@ from claudewire.transport import Launch, ProcessTransport, spawn
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 PATIENCE = 60
 """Seconds that anything may take; a busy machine is slow."""
+LAST_MOMENTS = 5
+"""Seconds that a process may need to end after it was killed, or after its input has ended."""
 
 
 def python(code: str, *arguments: str) -> tuple[str, ...]:
@@ -64,13 +68,18 @@ async def numbers(process: ProcessTransport) -> list[int]:
     return [int(word) for word in (await line(process)).split()]
 
 
-def is_alive(pid: int) -> bool:
-    """Say whether a process runs. A dead one that was not reaped does not."""
+def state_of(pid: int) -> str:
+    """The letter for the state of a process: `S` if it waits, `Z` if it was not reaped."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
-        return False
-    return stat[stat.rindex(b")") + 2 :].split()[0] not in (b"Z", b"X")
+        return "X"
+    return chr(stat[stat.rindex(b")") + 2])
+
+
+def is_alive(pid: int) -> bool:
+    """Say whether a process runs. A dead one that was not reaped does not."""
+    return state_of(pid) not in "ZX"
 
 
 def group_of(pid: int) -> set[int]:
@@ -80,6 +89,41 @@ def group_of(pid: int) -> set[int]:
         with suppress(OSError, ValueError):
             if os.getpgid(int(name)) == pid and is_alive(int(name)):
                 found.add(int(name))
+    return found
+
+
+def children() -> set[int]:
+    """The processes that this one has started, those included that nobody has waited for."""
+    found: set[int] = set()
+    for file in glob("/proc/self/task/*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # the thread has just ended
+            found.update(map(int, Path(file).read_text("ascii").split()))
+    return found
+
+
+def end_running(pids: Iterable[int]) -> list[str]:
+    """Kill those that do not end by themselves; return their commands."""
+    left = []
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            pidfd = os.pidfd_open(pid)
+            try:
+                if not select.select([pidfd], [], [], LAST_MOMENTS)[0]:
+                    command = Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace")
+                    left.append(command.replace("\0", " ").strip())
+                    os.kill(pid, signal.SIGKILL)
+            finally:
+                os.close(pidfd)
+    return left
+
+
+def started_with(text: str) -> set[int]:
+    """The processes that have a text in their environment, whatever group or parent they have."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if text.encode() in path.read_bytes():
+                found.add(int(path.parent.name))
     return found
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio
+from tests.helpers.cancellation import living_tasks
+from tests.helpers.processes import children, descriptors
 from tests.reliability.cases import Case, Phase
-from tests.reliability.leftovers import children, descriptors, tasks
 from tests.reliability.matrix import Carrier, Cell, Flavour, Outcome, cells, positions, run_cell
 
 from claudewire.sync.portal import portal
@@ -82,7 +83,7 @@ async def _play_in_tasks(cells: Sequence[Cell], folder: Path) -> tuple[list[Outc
         async with limit:
             outcomes[cell] = await run_cell(cell, folder)
 
-    before = tasks()
+    before = living_tasks()
     async with anyio.create_task_group() as group:
         for cell in cells:
             group.start_soon(play, cell)
@@ -92,14 +93,14 @@ async def _play_in_tasks(cells: Sequence[Cell], folder: Path) -> tuple[list[Outc
 async def _tasks_beyond(before: int) -> list[str]:
     """Say how many more tasks there are now, when those on their way out have gone."""
     end = time.monotonic() + AFTERMATH
-    while (more := tasks() - before) > 0 and time.monotonic() < end:  # noqa: ASYNC110
+    while (more := living_tasks() - before) > 0 and time.monotonic() < end:  # noqa: ASYNC110
         await anyio.sleep(0.01)
     return [f"{more} tasks are left"] if more > 0 else []
 
 
 def _play_in_threads(cells: Sequence[Cell], folder: Path) -> tuple[list[Outcome], list[str]]:
     loop = portal()
-    before = loop.do(tasks)
+    before = loop.do(living_tasks)
     outcomes: dict[Cell, Outcome] = {}
     to_play = iter(cells)
 
@@ -136,7 +137,7 @@ class _Count:
     def __init__(self) -> None:
         gc.collect()
         self._children = children()
-        self._descriptors = descriptors()
+        self._descriptors = len(descriptors())
 
     def left(self) -> Iterable[str]:
         """Say what is there beyond that, when what is on its way out has gone."""
@@ -150,6 +151,6 @@ class _Count:
         found = []
         if processes := children() - self._children:
             found.append(f"processes are left: {sorted(processes)}")
-        if (more := descriptors() - self._descriptors) > 0:
+        if (more := len(descriptors()) - self._descriptors) > 0:
             found.append(f"{more} file descriptors are left")
         return found

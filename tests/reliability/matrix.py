@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import anyio
+from tests.helpers.processes import group_of, started_with
 from tests.reliability.applications import AsyncApplication, BlockingApplication
 from tests.reliability.cases import CASES, Case, Phase, Position
 from tests.reliability.driving import COMPLETED, Driver
-from tests.reliability.leftovers import group_of, started_with
 from tests.reliability.scenario import NEWS
 from tests.reliability.simulations import Gate, Tapped, in_memory, noted, options_for
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.helpers.cancellation import living_tasks
+from tests.helpers.processes import children, descriptors, group_of, started_with
 from tests.reliability.applications import AsyncApplication
 from tests.reliability.batches import Batch
 from tests.reliability.cases import CASES, Case, Phase
 from tests.reliability.driving import Driver, label
-from tests.reliability.leftovers import children, descriptors, group_of, started_with, tasks
 from tests.reliability.matrix import Cell, Outcome, alive, idle_faults, lost, positions, run_cell
 from tests.reliability.simulations import Gate, Tapped, in_memory, options_for
 from tests.reliability.table import BEGIN, END, problems_of, read, replaced, table_of, written
@@ -111,17 +112,17 @@ def test_a_process_that_is_left_is_noticed(sleeper: subprocess.Popen[bytes]) -> 
 
 
 def test_a_file_descriptor_that_is_left_is_noticed() -> None:
-    before = descriptors()
+    before = len(descriptors())
     with open(os.devnull, "rb"):
-        assert descriptors() == before + 1
+        assert len(descriptors()) == before + 1
 
 
 @pytest.mark.anyio
 async def test_a_task_that_is_left_is_noticed() -> None:
-    before = tasks()
+    before = living_tasks()
     async with anyio.create_task_group() as group:
         group.start_soon(anyio.sleep_forever)
-        assert tasks() == before + 1
+        assert living_tasks() == before + 1
         group.cancel_scope.cancel()
 
 

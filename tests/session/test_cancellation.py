@@ -19,11 +19,11 @@ from tests.helpers.cancellation import (
     WAYS,
     Operation,
     at_every_point,
-    children,
     living_tasks,
     open_files,
 )
 from tests.helpers.peer import SOON
+from tests.helpers.processes import children
 from tests.helpers.sessions import SOME_CLI, echo, options, simulated
 
 from claudewire.errors import Error, SessionClosed
