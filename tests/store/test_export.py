@@ -306,9 +306,7 @@ def test_a_file_that_is_no_session_is_refused(tmp_path: Path) -> None:
         ("~~~\nopen", "<pre><code>open</code></pre>\n"),
         (
             "- a\n- b\n  1. c\n  more\n- d",
-            "<ul><li>a</li><li>b<ol><li>c<br>more</li></ol></li><li>d</li></ul>\n".replace(
-                "</li></ol></li><li>d", "</li></ol></li><li>d"
-            ),
+            "<ul><li>a</li><li>b<ol><li>c<br>more</li></ol></li><li>d</li></ul>\n",
         ),
         ("> a\n> b\nc", "<blockquote><p>a<br>b<br>c</p>\n</blockquote>\n"),
         ("---\n***", "<hr>\n<hr>\n"),

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any, assert_type
@@ -33,13 +33,14 @@ from claudewire.errors import (
     SessionClosed,
     TurnError,
 )
+from claudewire.options import Timeouts
 from claudewire.people import PermissionRequest, PermissionResult
 from claudewire.session import DEFAULT, SessionState, StateChanged, TurnState
 from claudewire.session import entry as async_running
 from claudewire.session import pool as async_pool
 from claudewire.session import session as async_session
 from claudewire.session import turn as async_turn
-from claudewire.simulator.faults import ExitWith
+from claudewire.simulator.faults import ExitWith, Silence
 from claudewire.sync.portal import Portal, portal
 from claudewire.testing import LATEST, Chat, SimulatedCLI
 from claudewire.transport import Launch, Transport
@@ -580,9 +581,25 @@ def test_a_handler_in_a_thread_may_close_the_session() -> None:
         closed.set()
         return request.allow()
 
-    with opened(asks, on_permission=decide) as claude:
-        with suppress(SessionClosed):  # or there was time to say no
-            assert claude.ask("go", timeout=SOON).text != "allowed"
+    patient = Timeouts(start=SOON, exit=SOON, drain=SOON)
+    with opened(asks, on_permission=decide, timeouts=patient) as claude:
+        assert not claude.ask("go", timeout=SOON).ok  # it was interrupted, and says so
+        assert closed.wait(SOON)
+        assert claude.state is SessionState.CLOSED
+
+
+def test_a_handler_in_a_thread_may_close_the_session_of_a_cli_that_says_no_more() -> None:
+    closed = threading.Event()
+
+    def decide(request: PermissionRequest) -> PermissionResult:
+        claude.close()
+        closed.set()
+        return request.allow()
+
+    cli = SimulatedCLI(asks, faults=[Silence(at=7)])  # 6 is the request
+    with sync.open(options(on_permission=decide), transport=cli) as claude:
+        with pytest.raises(SessionClosed):
+            claude.ask("go", timeout=SOON)
         assert closed.wait(SOON)
         assert claude.state is SessionState.CLOSED
 
