@@ -14,7 +14,8 @@ import pytest
 from tests.helpers import clock
 from tests.helpers import messages as saying
 from tests.helpers.peer import SOON
-from tests.session.test_link import Call, soon
+from tests.helpers.sessions import soon
+from tests.session.test_link import Call
 
 from claudewire.errors import CLIError
 from claudewire.session import link as limits

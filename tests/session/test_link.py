@@ -6,8 +6,7 @@ import asyncio
 import gc
 import json
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
-from functools import partial
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import anyio
@@ -15,7 +14,9 @@ import anyio.lowlevel
 import pytest
 from tests.helpers import clock
 from tests.helpers import messages as saying
+from tests.helpers.links import Host, Serve
 from tests.helpers.peer import SOON, Peer, Through
+from tests.helpers.sessions import soon
 
 from claudewire.concurrency import Signal, run_detached
 from claudewire.errors import (
@@ -27,7 +28,6 @@ from claudewire.errors import (
 )
 from claudewire.options import Timeouts
 from claudewire.session.link import REST_FOLLOWS_WITHIN, Link
-from claudewire.session.requests import refusal
 from claudewire.simulator import Chat
 from claudewire.simulator.faults import KilledBy, NotReading
 from claudewire.testing import SimulatedCLI
@@ -40,10 +40,8 @@ from claudewire.wire import (
     Connection,
     EndOfStream,
     Event,
-    Failure,
     GetSettings,
     Interrupt,
-    Message,
     PermissionResultAllow,
     PermissionResultDeny,
     Request,
@@ -66,61 +64,12 @@ def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
     return request.param, clock.options(request.param)
 
 
-class Host:
-    """Whoever a link belongs to: remembers all, and serves as it is told."""
-
-    def __init__(self, serve: Callable[[Request], Awaitable[Any]] | None = None) -> None:
-        self.got: list[Event] = []
-        self.stderr = ""
-        self.ends = 0
-        self.failures: list[BaseException] = []
-        self.withdrawals: list[str] = []
-        self.changed = Signal()
-        self._serve = serve
-
-    def received(self, event: Event) -> None:
-        self.got.append(event)
-        self.changed.notify()
-
-    def received_output(self, output: list[Message]) -> bool:
-        return False
-
-    def serve(self, request: Request) -> Any:
-        assert self._serve is not None
-        return partial(self._serve, request)
-
-    def withdrawn(self, id: str) -> None:
-        self.withdrawals.append(id)
-
-    def refusal(self, request: Request, reason: str | None = None) -> Answer | Failure:
-        return refusal(request)
-
-    def asked(self) -> None:
-        self.changed.notify()
-
-    def answered(self) -> None:
-        self.changed.notify()
-
-    def heard(self, stderr: str) -> None:
-        self.stderr += stderr
-
-    def ended(self) -> None:
-        self.ends += 1
-
-    def failed(self, error: BaseException) -> None:
-        self.failures.append(error)
-
-    async def until(self, kind: type[Event]) -> None:
-        with anyio.fail_after(SOON):
-            await self.changed.until(lambda: any(isinstance(it, kind) for it in self.got))
-
-
 class Call:
     """A link between a host and a peer."""
 
     def __init__(
         self,
-        serve: Callable[[Request], Awaitable[Any]] | None = None,
+        serve: Serve | None = None,
         *,
         host: Host | None = None,
         timeouts: Timeouts = QUICK,
@@ -148,13 +97,6 @@ class Call:
     async def finished(self) -> None:
         with anyio.fail_after(SOON):
             await self.link.finished.wait()
-
-
-async def soon(function: Callable[[], bool]) -> None:
-    """Let others go on until something is true."""
-    with anyio.fail_after(SOON):
-        while not function():
-            await anyio.lowlevel.checkpoint()
 
 
 # --- messages -------------------------------------------------------------------------------------
@@ -364,9 +306,7 @@ async def gives_what_cannot_be_written(request: Request) -> Any:
         (is_cancelled_by_somebody_else, "asyncio"),
     ],
 )
-async def test_who_cannot_serve_has_said_no(
-    serve: Callable[[Request], Awaitable[Any]], caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_who_cannot_serve_has_said_no(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
     async with Call(serve) as call:
         await call.peer.ask(CAN_I)
         assert isinstance((await call.peer.hear(Answer)).body, PermissionResultDeny)

@@ -6,10 +6,9 @@ import asyncio
 import gc
 import os
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,10 @@ import anyio
 import anyio.lowlevel
 import pytest
 from tests.helpers import messages as saying
+from tests.helpers.links import Host, Serve
 
-from claudewire.concurrency import Signal
 from claudewire.errors import EvidenceLog
 from claudewire.session.link import Link
-from claudewire.session.requests import refusal
 from claudewire.transport import Launch, ProcessTransport
 from claudewire.transport.process import spawn
 from claudewire.wire import (
@@ -42,22 +40,17 @@ pytestmark = pytest.mark.anyio
 SOON = 30
 """Seconds; only a hang takes as long."""
 
-Serve = Callable[[Request], Awaitable[Any]]
-
 word: ContextVar[str] = ContextVar("word", default="nothing")
 
 
-class Host:
-    """What a link belongs to. Its CLI is `cat`, which says what it is told: so are the answers."""
+class Echoed(Host):
+    """Its CLI is `cat`, which says what it is told: so are the answers."""
 
     def __init__(self, transport: ProcessTransport, serve: Serve) -> None:
+        super().__init__(serve)
         self.link = Link(transport, Connection(Role.CLIENT), self, self)
         self.answers: list[str] = []
-        self.failures: list[BaseException] = []
-        self.withdrawals: list[str] = []
-        self.changed = Signal()
         self._transport = transport
-        self._serve = serve
         self._cli = Connection(Role.CLI)
 
     def line(self, event: Event) -> bytes:
@@ -77,45 +70,16 @@ class Host:
         with anyio.fail_after(SOON):
             await self.changed.until(lambda: id in self.answers)
 
-    # --- what the link calls ----------------------------------------------------------------------
-
     def received(self, event: Event) -> None:
         if isinstance(event, Stray) and isinstance(event.event, Answer | Failure):
             self.answers.append(event.event.id)
-        self.changed.notify()
-
-    def received_output(self, output: list[Any]) -> bool:
-        return False
-
-    def serve(self, request: Request) -> Any:
-        return partial(self._serve, request)
-
-    def withdrawn(self, id: str) -> None:
-        self.withdrawals.append(id)
-
-    def refusal(self, request: Request, reason: str | None = None) -> Answer | Failure:
-        return refusal(request)
-
-    def asked(self) -> None:
-        self.changed.notify()
-
-    def answered(self) -> None:
-        self.changed.notify()
-
-    def heard(self, stderr: str) -> None:
-        pass
-
-    def ended(self) -> None:
-        pass
-
-    def failed(self, error: BaseException) -> None:
-        self.failures.append(error)
+        super().received(event)
 
 
 @asynccontextmanager
-async def hosting(serve: Serve) -> AsyncIterator[Host]:
+async def hosting(serve: Serve) -> AsyncIterator[Echoed]:
     transport = await spawn(Launch(("/bin/cat",), dict(os.environ), Path.cwd()))
-    host = Host(transport, serve)
+    host = Echoed(transport, serve)
     host.link.start()
     try:
         yield host
@@ -166,7 +130,7 @@ async def test_what_is_raised_while_something_is_read_ends_the_link(
         raise ZeroDivisionError
 
     transport = await spawn(Launch(("/bin/cat",), dict(os.environ), Path.cwd()))
-    host = Host(transport, allow)
+    host = Echoed(transport, allow)
     monkeypatch.setattr(EvidenceLog, "note_received", fail)
     host.link.start()
     host.put(b"nothing\n")
@@ -183,7 +147,7 @@ async def test_handlers_that_wait_and_such_that_do_not_are_served_one_after_the_
     async def serve(request: Request) -> Any:
         seen.append(request.id)
         if request.id.startswith("slow"):
-            await anyio.sleep(0.001)
+            await anyio.lowlevel.checkpoint()
             async with anyio.create_task_group() as group:
                 group.start_soon(anyio.sleep, 0)
         return ALLOWED
