@@ -125,7 +125,8 @@ async def test_a_shield_holds_the_cancellation_back() -> None:
 
     assert not await begun(spare, wait())
     spare.scope.cancel()
-    await anyio.sleep(0.001)
+    await anyio.wait_all_tasks_blocked()
+    assert seen == []
     go_on.set()
     await ended(spare)
     assert seen == ["done"]

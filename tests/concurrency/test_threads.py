@@ -120,10 +120,17 @@ async def test_if_the_system_has_no_more_threads_that_is_an_error(
 
 
 async def test_a_caller_that_is_cancelled_does_not_wait() -> None:
-    go = threading.Event()
+    began, go = threading.Event(), threading.Event()
+
+    def work() -> None:
+        began.set()
+        go.wait(SOON)
+
     with anyio.fail_after(SOON):
-        with anyio.move_on_after(0.001):
-            await run_in_thread(partial(go.wait, SOON))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run_in_thread, work)
+            assert await run_in_thread(partial(began.wait, SOON))
+            tasks.cancel_scope.cancel()
         assert await run_in_thread(here) is not here()  # in another thread
     go.set()
 

@@ -753,6 +753,7 @@ async def test_a_refused_request_is_an_error_of_ours_with_its_code(
         await session.close()
 
 
+@simulated_time
 async def test_a_request_without_an_answer_is_an_error_of_ours() -> None:
     peer = Peer()
     with anyio.fail_after(SOON):

@@ -391,6 +391,7 @@ async def test_a_cli_that_dies_during_an_escalation_has_died_by_itself() -> None
         assert caught.value.evidence.exit_code == 3
 
 
+@simulated_time
 async def test_another_cli_may_take_its_place() -> None:
     peer = Peer()
     launches: list[Launch] = []

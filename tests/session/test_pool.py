@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import SOME_CLI, echo, options, soon
 
@@ -561,18 +562,23 @@ async def test_it_can_be_closed_before_its_start_twice_at_once_and_by_a_cancelle
             tasks.start_soon(pool.close)
 
 
+@simulated_time
 async def test_an_idle_cli_is_ended_after_the_timeout_and_kept_again_when_opened() -> None:
     clis = Clis()
-    with anyio.fail_after(SOON):
-        async with pool_of(clis, size=2, idle_timeout=0.01) as pool:
-            await pool.ready()
-            await soon(lambda: pool.stats.warm == pool.stats.starting == 0)
-            assert len(clis.made) == 2
-            session = await pool.open()
-            assert pool.stats.misses == 1
-            await soon(lambda: len(clis.made) >= 5)
-            assert (await session.send("hello")).ok  # it is not idle any more
-            await session.close()
+    async with pool_of(clis, size=2, idle_timeout=100) as pool:
+        await pool.ready()
+        await anyio.sleep(99)
+        assert pool.stats.warm == 2
+        await anyio.sleep(2)
+        assert pool.stats.warm == pool.stats.starting == 0
+        assert len(clis.made) == 2
+        session = await pool.open()
+        assert pool.stats.misses == 1
+        await pool.ready()
+        assert len(clis.made) == 5
+        await anyio.sleep(101)
+        assert (await session.send("hello")).ok  # it is not idle any more
+        await session.close()
 
 
 # anyio does not close the coroutine of a task that asyncio cancels before its first step.

@@ -10,6 +10,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from tests.helpers import messages as saying
+from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import (
     SOME_CLI,
@@ -637,6 +638,7 @@ async def background(chat: Chat) -> None:
         await chat.say("started")
 
 
+@simulated_time
 async def test_to_wait_until_idle_is_to_wait_for_tasks_if_wanted() -> None:
     with anyio.fail_after(SOON):
         async with simulated(background) as session:

@@ -354,6 +354,7 @@ async def test_an_interrupt_that_is_not_acknowledged_is_an_error_and_the_next_pr
             assert two.state is TurnState.SENT
 
 
+@simulated_time
 async def test_with_an_escalation_another_cli_goes_on_with_the_queue() -> None:
     peer = Peer()
 

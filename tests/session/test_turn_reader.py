@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.helpers import messages as saying
+from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON
 from tests.helpers.sessions import options
 
@@ -88,6 +89,7 @@ async def test_complete_messages_come_without_their_pieces() -> None:
     assert [message async for message in turn.reader()] == list(turn.messages)
 
 
+@simulated_time
 async def test_a_reader_waits_for_what_comes() -> None:
     async def slow(chat: Chat) -> None:
         await chat.say("One.")

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import anyio
+import anyio.lowlevel
 import msgspec
 from anyio.abc import Process
+from tests.helpers.processes import state_of
 
 from claudewire.simulator import ARGV, Chat, Scenario, SimulatedCLI
 from claudewire.simulator.faults import Fault
@@ -158,6 +160,23 @@ async def has_to_wait(task: Callable[[], Any]) -> bool:
         await anyio.wait_all_tasks_blocked()
         group.cancel_scope.cancel()
     return not finished
+
+
+async def falls_asleep(pid: int) -> bool:
+    """Whether a process ends up waiting for something, instead of ending.
+
+    What could wake it has done so before: it waits again when it has dealt with that.
+    """
+    while (state := state_of(pid)) not in "SZ":
+        await anyio.lowlevel.checkpoint()
+    return state == "S"
+
+
+def bytes_read(pid: int) -> int:
+    """How much a process has read so far."""
+    name, count = Path(f"/proc/{pid}/io").read_text("ascii").splitlines()[0].split()
+    assert name == "rchar:"
+    return int(count)
 
 
 class ProcessCarrier:

@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.helpers.clock import simulated_time
 from tests.helpers.processes import PATIENCE
 from tests.helpers.talk import Talk, bodies, calculator, hooks_say, only, program, said, told
 
@@ -327,6 +328,7 @@ def test_a_synchronous_session_has_turns_with_a_cli_that_sends_no_results(
             assert (reply.ok, reply.result.line) == (True, b"")
 
 
+@simulated_time
 async def test_a_turn_whose_last_words_are_said_long_before_its_end_ends_without_words() -> None:
     async def slow(chat: Chat) -> None:
         await chat.say("working")

@@ -11,11 +11,14 @@ import anyio
 import pytest
 import trio
 from tests.helpers import clock
+from tests.helpers.cancellation import open_files
 from tests.simulator.fault_peer import (
     PATIENCE,
     Peer,
     as_process,
+    bytes_read,
     conversation,
+    falls_asleep,
     greet,
     has_to_wait,
     in_memory,
@@ -849,9 +852,8 @@ async def test_a_silent_process_lives_on_when_its_input_has_ended(tmp_path: Path
         await peer.prompt()
         await peer.until(InitMessage)
         await carrier.send_eof()
-        with anyio.move_on_after(0.2) as waiting:
-            await carrier.receive()
-        assert waiting.cancelled_caught
+        assert await has_to_wait(carrier.receive)
+        assert await falls_asleep(carrier.process.pid)
         carrier.process.terminate()
         assert await carrier.process.wait() == 143
 
@@ -861,10 +863,11 @@ async def test_a_process_leaves_its_input_unread(tmp_path: Path) -> None:
     async with as_process(tmp_path, "not-reading@2") as (peer, carrier):
         await peer.prompt()
         await peer.until(ResultMessage)
-        with anyio.move_on_after(0.2) as waiting:
-            await carrier.send(b" " * 1_000_000)
-            await carrier.send(b" ")
-        assert waiting.cancelled_caught
+        assert await falls_asleep(carrier.process.pid)
+        before = bytes_read(carrier.process.pid)
+        assert await has_to_wait(lambda: carrier.send(b" " * 1_000_000))
+        assert await falls_asleep(carrier.process.pid)
+        assert bytes_read(carrier.process.pid) == before
         carrier.process.kill()
         assert await carrier.process.wait() == -signal.SIGKILL
 
@@ -902,10 +905,9 @@ async def test_a_process_leaves_another_that_holds_stdout(tmp_path: Path) -> Non
         assert words == [b"claudewire-sim:", b"grandchild"]
         await carrier.send_eof()
         assert await carrier.process.wait() == 0
-        os.kill(int(id), 0)  # it is alive
-        with anyio.move_on_after(0.2) as waiting:
-            await peer.read()
-        assert waiting.cancelled_caught
+        held = os.readlink(f"/proc/{int(id)}/fd/1")
+        assert [it for it in open_files() if it.endswith(f" {held}")]
+        assert await has_to_wait(peer.read)
         os.kill(int(id), signal.SIGKILL)
         await peer.until(EndOfStream)
     assert peer.types == PLAIN
