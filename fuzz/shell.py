@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -447,7 +448,8 @@ class Scratch:
         folder.chmod(0o755)
         for name in (ALLOWED, FORBIDDEN):
             stub = self._bin / name
-            stub.write_text(f"#!/bin/sh\n: > {self.marks}/{name}\n", encoding="utf-8")
+            mark = shlex.quote(str(self.marks / name))
+            stub.write_text(f"#!/bin/sh\n: > {mark}\n", encoding="utf-8")
             stub.chmod(0o755)
         for name in (*REAL, "sh", *_SHELLS):
             if (real := shutil.which(name)) is not None:

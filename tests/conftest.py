@@ -148,6 +148,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    forget_settings()
     stop_ignoring_signals()
     if config.getoption("measure_some") and starts_workers(config):
         see_nothing()
@@ -225,6 +226,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
         return (yield)
     finally:
         see_nothing()
+
+
+def forget_settings() -> None:
+    """Remove what would be for a CLI, or for a simulated one, of whoever runs the suite."""
+    for name in [*os.environ]:
+        if name.startswith(("ANTHROPIC_", "CLAUDE")):
+            del os.environ[name]
 
 
 def stop_ignoring_signals() -> None:

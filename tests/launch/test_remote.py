@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import anyio
@@ -47,9 +48,10 @@ async def test_all_words_arrive_as_they_are(
     name: str, script: str, between: list[str], tmp_path: Path
 ) -> None:
     heard = tmp_path / "heard"
-    cli = program(tmp_path / "cli", f'printf "%s\\n" "$@" > {heard}; exec {SIMULATED} "$@"')
+    note = f'printf "%s\\n" "$@" > {quote(str(heard))}'
+    cli = program(tmp_path / "cli", f'{note}; exec {quote(str(SIMULATED))} "$@"')
     asked = options(
-        cli=[program(tmp_path / name, script), *between, cli],
+        cli=[program(tmp_path / name, script), *between, quote(cli) if script == SSH else cli],
         remote=True,
         cwd=tmp_path,
         allowed_tools=RULES,

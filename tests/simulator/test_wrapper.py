@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -88,7 +89,7 @@ def test_the_first_answer_waits_for_nothing_that_it_does_not_need() -> None:
 def test_streams_that_the_parent_has_closed_are_no_error(tmp_path: Path) -> None:
     (tmp_path / "claudewire-sim.toml").write_text(SCENARIO, encoding="utf-8")
     config = {"CLAUDE_CONFIG_DIR": str(tmp_path)}
-    sim = " ".join(SIM)
+    sim = shlex.join(SIM)
     no_input = run("sh", "-c", f"{sim} -p hi <&-", **config)
     assert (no_input.returncode, no_input.stdout) == (0, "From the wrapper: hi\n")
     no_output = run("sh", "-c", f"{sim} -p hi >&- 2>&-", **config)
@@ -98,7 +99,7 @@ def test_streams_that_the_parent_has_closed_are_no_error(tmp_path: Path) -> None
 def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
-    done = run("sh", "-c", f"cd {gone}; rmdir {gone}; {' '.join(SIM)} -p hi")
+    done = run("sh", "-c", f'cd "$1"; rmdir "$1"; {shlex.join(SIM)} -p hi', "sh", str(gone))
     assert done.returncode == 1
     assert done.stderr.startswith("The current directory no longer exists")
 
@@ -116,12 +117,12 @@ def test_a_wrapper_names_the_scenario_by_its_whole_path_and_can_be_run(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a b.toml").write_text(SCENARIO, encoding="utf-8")
     (tmp_path / "play.py").write_text("async def play(chat): pass\n", encoding="utf-8")
-    for scenario, named in (("a b.toml", f"'{tmp_path}/a b.toml'"), ("play.py:play", "")):
+    for scenario in ("a b.toml", "play.py:play"):
         make_wrapper(scenario, "claude")  # the second replaces the first
         lines = (tmp_path / "claude").read_text(encoding="utf-8").splitlines()
-        where = named or f"{tmp_path}/play.py:play"
+        where = shlex.quote(f"{tmp_path}/{scenario}")
         assert f"export CLAUDEWIRE_SIM_SCENARIO={where}" in lines
-        assert lines[-1].startswith(f"exec {sys.executable} ")
+        assert lines[-1].startswith(f"exec {shlex.quote(sys.executable)} ")
         assert os.access("claude", os.X_OK)
 
 
