@@ -78,6 +78,7 @@ def test_what_is_secret_is_replaced_and_nothing_else(text: str, expected: str) -
             '{"secret":{"name":"db","data":["<key-1>"]},"x":"y"}',
         ),
         ('{"password":12345,"pin":12345}', '{"password":"<key-1>","pin":12345}'),
+        ('{"password":1234,"secret":123}', '{"password":"<key-1>","secret":123}'),
         ('{"apiKey":[123456,"a"],"n":[1234567]}', '{"apiKey":["<key-1>","<key-2>"],"n":[1234567]}'),
         ('{"token":-1.5e3,"secret":true}', '{"token":-1.5e3,"secret":true}'),
         ('{"passwords":["a"],"tokens":["a"]}', '{"passwords":["<key-1>"],"tokens":["a"]}'),

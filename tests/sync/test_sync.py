@@ -193,7 +193,7 @@ def test_a_request_that_is_not_answered_times_out() -> None:
     with sync.open(options(handshake=False), transport=peer.transport) as claude:
         with pytest.raises(RequestTimeout):
             claude.request(GetSettings(), timeout=0.01)
-        peer.exit()
+        portal().do(peer.exit)
 
 
 def test_an_interrupt_gives_a_receipt() -> None:
