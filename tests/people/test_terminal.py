@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -323,6 +324,29 @@ async def test_a_form_is_filled_in_field_by_field() -> None:
     assert "(nothing for true)" in shown
     assert "  - 1: Red\n" in shown
     assert "'3' is none of 'r', 'g'" in shown
+
+
+async def test_a_form_says_how_each_field_is_filled_in() -> None:
+    choice = {"enum": ["s", "l"]}
+    properties = {
+        "word": {"type": "string"},
+        "price": {"type": "number"},
+        "count": {"type": "integer"},
+        "sure": {"type": "boolean"},
+        "size": choice,
+        "sizes": {"type": "array", "items": choice},
+        "more": {},
+    }
+    _, shown = await typed(ElicitationRequest(form({"properties": properties})), "y", *[""] * 7)
+    assert re.findall(r"  ([\w ]+) \(nothing to leave it out\): ", shown) == [
+        "text",
+        "number",
+        "whole number",
+        "y or n",
+        "number",
+        "numbers",
+        "JSON",
+    ]
 
 
 async def test_what_need_not_be_filled_in_is_left_out() -> None:

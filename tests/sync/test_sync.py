@@ -710,6 +710,22 @@ def test_ctrl_c_while_the_cli_starts_leaves_nothing() -> None:
     portal().call_within(SOON, peer.hear_end)
 
 
+def test_ctrl_c_cancels_what_was_called() -> None:
+    began, cancelled = threading.Event(), threading.Event()
+
+    async def wait() -> None:
+        began.set()
+        try:
+            await anyio.sleep_forever()
+        except anyio.get_cancelled_exc_class():
+            cancelled.set()
+            raise
+
+    with pytest.raises(KeyboardInterrupt), ctrl_c(lambda: began.wait(SOON)):
+        portal().call(wait)
+    assert cancelled.wait(SOON)
+
+
 # --- the thread behind it -------------------------------------------------------------------------
 
 
