@@ -23,7 +23,7 @@ from claudewire.errors import BudgetExceeded, Cause, CLIError, Evidence, Options
 from claudewire.options import WaitingFor
 from claudewire.session import BudgetAlert, Stall
 from claudewire.tracking import Alert, Budget
-from claudewire.wire import APIRetryMessage, RateLimitEvent, RateLimitInfo
+from claudewire.wire import APIRetryMessage, CompactBoundaryMessage, RateLimitEvent, RateLimitInfo
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,7 @@ def limit(**fields: Any) -> RateLimitEvent:
             APIRetryMessage(error_status=529, attempt=2, max_retries=9, retry_delay_ms=2000),
             "The API did not answer (529); asked again in 2 s, attempt 2 of 9.",
         ),
+        (CompactBoundaryMessage(), "The conversation was summarised to make room for more."),
         (limit(status="allowed_warning", utilization=0.9), "The usage limit is near (90%)."),
         (limit(status="rejected", resets_at=1e9), "The usage limit is reached. It resets at "),
         (Stall(WaitingFor.TOOL, 61, Evidence(), "warn"), "Nothing for 61 s: waiting for a tool."),

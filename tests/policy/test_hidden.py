@@ -67,6 +67,10 @@ def test_a_program_may_do_what_it_is_given_to_read(command: str, behavior: str) 
     assert decision.behavior == behavior, decision.reason
 
 
-def test_a_command_in_a_line_that_cannot_be_parsed_is_denied_nevertheless() -> None:
-    decision = NO_REMOVING.decide("Bash", {"command": "make; rm a; ("})
+@pytest.mark.parametrize(
+    "command",
+    ["make; rm a; (", "fi; rm a", "make ) rm a", "make `rm a", "echo 'x; rm a", "[[ a && rm a"],
+)
+def test_a_command_in_a_line_that_cannot_be_parsed_is_denied_nevertheless(command: str) -> None:
+    decision = NO_REMOVING.decide("Bash", {"command": command})
     assert decision.behavior == "deny", decision.reason

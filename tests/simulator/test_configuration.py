@@ -546,6 +546,9 @@ def test_a_web_server_that_refuses_is_an_error() -> None:
     class Refusing(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path == "/odd":
+                self.wfile.write(b"This is no HTTP.\r\n\r\n")
+                return
             self.send_response(500 if self.path == "/broken" else 200)
             self.end_headers()
 
@@ -556,7 +559,11 @@ def test_a_web_server_that_refuses_is_an_error() -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}"
     try:
-        for path, error in (("/broken", "status 500"), ("/empty", "has not answered")):
+        for path, error in (
+            ("/broken", "status 500"),
+            ("/empty", "has not answered"),
+            ("/odd", "This is no HTTP"),
+        ):
             with pytest.raises(ServerError, match=error):
                 _Web({"url": url + path}).request("initialize", {})
     finally:

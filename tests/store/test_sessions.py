@@ -692,7 +692,8 @@ def test_encoded_bytes_and_notes_of_the_cli_are_not_searched(
     writer.user("A hidden one", cwd=5, isMeta=True)
     writer.user([{"type": "image", "source": {"type": "base64", "data": "QUJD"}}])
     assert blocking.search("QUJD*") == []
-    assert [hit.uuid for hit in blocking.search("after")] == ["u1"]
+    (hit,) = blocking.search("after")
+    assert (hit.uuid, hit.snippet.split()) == ("u1", ["before", "after"])
     assert blocking.search("caveat") == blocking.search("hidden") == []
     assert blocking.search("strange")
 
