@@ -155,23 +155,27 @@ async def turn_of(version: str, cwd: Path) -> list[Any]:
     """Return what a version says in a turn, and what it keeps."""
     config = cwd / version
     cli = SimulatedCLI(scene, cwd=cwd, version=version, env={"CLAUDE_CONFIG_DIR": str(config)})
-    talk = Talk(cli, {CanUseTool: allow})
-    answer = await talk.ask(Initialize())
-    said = await talk.turn("Go.")
+    talk = Talk(cli, {CanUseTool: allow, McpMessage: calculator})
+    await talk.initialize(sdk_mcp_servers=["calc"])
+    await talk.turn("Go.")
+    heard = [event.raw for event in talk.heard]
     await talk.end()
-    return [answer.raw, *(event.raw for event in said), *kept_in(config)]
+    return [*heard, *kept_in(config)]
 
 
-async def ending(end: Callable[[Chat], Any], cwd: Path) -> Any:
+async def ending(name: str, cwd: Path) -> Any:
     async def play(chat: Chat) -> None:
-        ended = end(chat)
+        ended = ENDINGS[name](chat)
         if inspect.isawaitable(ended):
             await ended
 
     deny: dict[type, Handler] = {CanUseTool: lambda body: PermissionResultDeny("Not this.")}
-    talk = Talk(SimulatedCLI(play, cwd=cwd), deny)
+    config = cwd / name
+    talk = Talk(SimulatedCLI(play, cwd=cwd, env={"CLAUDE_CONFIG_DIR": str(config)}), deny)
     await talk.ask(Initialize())
-    return [event.raw for event in await talk.turn("Go.")][1:]
+    said = [event.raw for event in await talk.turn("Go.")][1:]
+    await talk.end()
+    return [*said, *kept_in(config)]
 
 
 async def lines(cwd: Path) -> dict[str, Any]:
@@ -185,8 +189,8 @@ async def lines(cwd: Path) -> dict[str, Any]:
     await talk.ask(Initialize())
     written["a turn"] = [event.raw for event in await talk.turn("What is there?")]
     written["a turn with everything"] = await turn_with_hooks(cwd)
-    for name, end in ENDINGS.items():
-        written[f"a turn that ends with {name}"] = await ending(end, cwd)
+    for name in ENDINGS:
+        written[f"a turn that ends with {name}"] = await ending(name, cwd)
     written["transcripts"] = await transcripts(cwd)
     for version in PERSONAS:
         written[f"a turn with {version}"] = await turn_of(version, cwd)

@@ -46,8 +46,6 @@ class SchemaMismatch(Error, ValueError):
     def joined(cls, mismatches: Iterable[SchemaMismatch]) -> SchemaMismatch:
         """Return the first of several mismatches, with all the others in `others`."""
         found = [each for mismatch in mismatches for each in mismatch.all][:_ENOUGH]
-        for each in found:
-            each.others = ()
         found[0].others = tuple(found[1:])
         return found[0]
 
