@@ -89,6 +89,12 @@ def test_every_form_that_stands_out_has_its_style() -> None:
     ]
 
 
+@pytest.mark.parametrize(("end", "after"), [("", []), ("\n", []), ("\n\nb", ["", "b"])])
+def test_a_table_is_shown_also_at_the_end(end: str, after: list[str]) -> None:
+    lines = plain("a\n\n| x | y |\n| - | - |\n| 1 | 2 |" + end)
+    assert lines == ["a", "", "x  y", "-  -", "1  2", *after]
+
+
 def test_what_is_still_growing_is_shown_as_it_looks_now() -> None:
     stream = MarkdownStream(40, PLAIN)
     assert stream.feed("| a | b |\n| - | - |\n") == []

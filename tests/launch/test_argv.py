@@ -344,6 +344,18 @@ def test_a_prompt_that_is_no_text_is_refused(tmp_path: Path) -> None:
         opening(remote=True, system_prompt=path)
 
 
+def test_an_early_cli_is_told_which_tools_there_are_not() -> None:
+    """It does not know `--tools`."""
+    with PrivateFiles() as files:
+        said = arguments(Options(builtin_tools=["Read", "Bash"]), files, older=["builtin_tools"])
+    prefix = "--disallowedTools="
+    names = """
+        BashOutput Edit ExitPlanMode Glob Grep KillShell ListMcpResourcesTool MultiEdit NotebookEdit
+        ReadMcpResourceTool Skill SlashCommand Task TodoWrite WebFetch WebSearch Write
+    """
+    assert [it.removeprefix(prefix) for it in said if it.startswith(prefix)] == names.split()
+
+
 def test_private_files_are_private() -> None:
     with PrivateFiles() as files:
         paths = [Path(files.write("a.json", "1")), Path(files.write("a.json", "ä\n\r\n"))]

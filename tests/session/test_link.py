@@ -654,6 +654,42 @@ async def test_what_is_left_when_the_transport_is_closed_is_read_as_long_as_more
     assert spoken == ["one", "two", "three"]
 
 
+class OutputAfterExit(Through):
+    """A process that has exited, and whose child has something to say."""
+
+    def __init__(self, line: bytes) -> None:
+        super().__init__(Peer().transport)
+        self.left = [line, b""]
+        self.says_it, self.closed = anyio.Event(), anyio.Event()
+
+    async def receive(self) -> bytes:
+        async with anyio.create_task_group() as tasks:
+
+            async def wait(event: anyio.Event) -> None:
+                await event.wait()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(wait, self.says_it)
+            tasks.start_soon(wait, self.closed)
+        return b"" if self.closed.is_set() else self.left.pop(0)
+
+    async def wait(self) -> int:
+        return 0
+
+    async def aclose(self) -> None:
+        self.closed.set()
+
+
+async def test_what_a_child_of_the_cli_says_after_its_exit_is_heard() -> None:
+    late = OutputAfterExit(Connection(Role.CLI).send(saying.text("late")))
+    call = Call(transport=late, timeouts=Timeouts(drain=SOON))
+    call.link.start()
+    await anyio.wait_all_tasks_blocked()
+    late.says_it.set()
+    await call.finished()
+    assert [it.text for it in call.host.got if isinstance(it, AssistantMessage)] == ["late"]
+
+
 # --- a task of its own ----------------------------------------------------------------------------
 
 

@@ -632,6 +632,7 @@ def test_a_script_can_be_written_in_a_file(tmp_path: Path) -> None:
     toml.write_text(FILE, encoding="utf-8")
     loaded = APIScript.load(toml).to_data()
     assert loaded == equivalent().to_data()
+    assert all(loaded[part] for part in ("rules", "replies", "default"))
 
     again = tmp_path / "script.json"
     again.write_text(json.dumps(loaded), encoding="utf-8")

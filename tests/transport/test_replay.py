@@ -478,7 +478,7 @@ async def test_to_send_more_or_less_than_recorded_is_a_mismatch() -> None:
     error = await mismatch(told((">", "a"), (">", None), ("<", "x")), "a", "b")
     assert (error.number, error.expected, error.got) == (3, None, "b")
     error = await mismatch(told((">", {**PROMPT, "uuid": "u1"})), None)
-    assert (error.number, error.got) == (2, None)
+    assert (error.number, error.got, error.path) == (2, None, "$")
     assert "ended its input instead of sending this" in str(error)
 
 
