@@ -174,7 +174,7 @@ def keyword(node: ast.AST) -> Iterator[Edit]:
     """Leave out a keyword argument."""
     if isinstance(node, ast.Call):
         for place, argument in enumerate(node.keywords):
-            if argument.arg not in (None, "slots", "help"):  # which is text for a person
+            if argument.arg not in (None, "slots", "help", "metavar"):  # texts for a person
                 rest = [*node.keywords[:place], *node.keywords[place + 1 :]]
                 yield _expression(node, ast.Call(node.func, node.args, rest))
 

@@ -13,15 +13,41 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
-from tests.people.asking import SOON, permission, use
+from tests.people.asking import COLOUR, SOON, ask, dialog, form, permission, plan, use
 
 from claudewire.concurrency import MailboxClosed
-from claudewire.people import AnswerError, Inbox, PermissionRequest
+from claudewire.people import (
+    AnswerError,
+    DialogRequest,
+    ElicitationRequest,
+    Inbox,
+    PermissionRequest,
+    PlanRequest,
+    QuestionRequest,
+)
 from claudewire.people.inbox import Change
 from claudewire.people.pending import Clock, Keeper, Pending, PendingState
-from claudewire.wire import PermissionResultAllow, PermissionResultDeny
+from claudewire.wire import PermissionResultAllow, PermissionResultDeny, Request
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    ("kind", "request_", "title"),
+    [
+        (PermissionRequest, use("Bash", {"command": "make"}), "Bash: make"),
+        (QuestionRequest, ask(COLOUR), "Which colour?"),
+        (PlanRequest, plan({"plan": "Do."}), "A plan waits for approval: Do."),
+        (ElicitationRequest, form(), "crm: Who is it?"),
+        (DialogRequest, dialog(), "Dialog: trust"),
+    ],
+)
+def test_every_request_knows_what_it_is_about_who_asks_and_since_when(
+    kind: Callable[..., Pending[Any]], request_: Request, title: str
+) -> None:
+    asked = kind(request_, session="first", clock=Clock(time=lambda: 5.0, monotonic=lambda: 1.0))
+    assert (asked.title, asked.session, asked.id) == (title, "first", "first.1")
+    assert asked.since == 5.0
 
 
 def told(answer: Any) -> str | None:

@@ -103,6 +103,12 @@ def test_tools_that_only_rules_name_are_explained_too() -> None:
             "deny `WebFetch(domain:*.x.org)`",
         ),
         (Policy(["Edit(a)"], deny=["Edit(a)"]), "allow `Edit(a)`", "deny `Edit(a)`"),
+        # Of several that come before it, the first:
+        (
+            Policy(["Edit(a)"], ask=["Edit"], deny=["Edit(a)"]),
+            "allow `Edit(a)`",
+            "deny `Edit(a)`",
+        ),
     ],
 )
 def test_a_rule_that_comes_too_late_is_shown(policy: Policy, rule: str, by: str) -> None:

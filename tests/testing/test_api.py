@@ -476,12 +476,14 @@ async def test_the_same_prompt_later_begins_anew() -> None:
     assert [first, other_session, later, after] == ["one", "one", "one", "two"]
 
 
-async def test_a_failure_can_last_for_some_tries() -> None:
-    script = APIScript().on("go", APIStatus(529, times=2), "at last")
+@pytest.mark.parametrize(
+    ("failure", "statuses"),
+    [(APIStatus(529), [529, 200, 200]), (APIStatus(529, times=2), [529, 529, 200])],
+)
+async def test_a_failure_can_last_for_some_tries(failure: APIStatus, statuses: list[int]) -> None:
+    script = APIScript().on("go", failure, "at last", "and again")
     async with ScriptedAPI(script) as api, connected(api) as client:
-        statuses = [(await client.ask("go")).status for _ in range(3)]
-
-    assert statuses == [529, 529, 200]
+        assert [(await client.ask("go")).status for _ in range(3)] == statuses
 
 
 @pytest.mark.parametrize("times", [1, 0])
