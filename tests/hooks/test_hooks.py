@@ -274,6 +274,11 @@ DENIED = {"permissionDecision": "deny", "permissionDecisionReason": "why"}
         ("PreToolUse", {}, {}),
         ("PreToolUse", {"continue_": True, "decision": None}, {}),
         ("PreToolUse", own("PreToolUse", **DENIED), own("PreToolUse", **DENIED)),
+        (
+            "PreToolUse",
+            own("PreToolUse", **DENIED, updatedInput=None, additionalContext=None),
+            own("PreToolUse", **DENIED),
+        ),
         ("PreToolUse", {"hookSpecificOutput": DENIED}, own("PreToolUse", **DENIED)),
         ("PreToolUse", {"decision": "block", "reason": "why"}, own("PreToolUse", **DENIED)),
         (

@@ -206,6 +206,8 @@ def test_if_it_is_nowhere_all_places_are_named_and_what_to_do(tmp_path: Path) ->
         str(tmp_path / "node_modules" / ".bin"),
     ):
         assert place in str(error)
+    path = f"  PATH: {tmp_path / 'one'}:{tmp_path / 'two'}"
+    assert path in str(error).partition("Searched:\n")[2].splitlines()
     assert "npm install -g @anthropic-ai/claude-code" in error.advice
 
 

@@ -826,3 +826,9 @@ def test_a_mapping_that_is_no_dict_will_do() -> None:
 
     assert Options.from_mapping(Table()) == options(model="opus")
     assert options(json_schema=FrozenMap(SCHEMA)).json_schema == freeze(SCHEMA)
+
+
+def test_a_set_is_taken_in_order() -> None:
+    tools = {"Write", "Bash", "Read", "Edit", "Glob", "Grep"}
+    assert options(deny=tools).deny == tuple(sorted(tools))
+    assert options(deny=frozenset(tools)).deny == tuple(sorted(tools))

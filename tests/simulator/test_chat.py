@@ -479,6 +479,20 @@ async def test_a_rule_may_be_about_all_tools_of_a_server(rules: list[str], allow
     assert outcomes == [allowed]
 
 
+@pytest.mark.parametrize("name", ["command", "file_path", "path"])
+async def test_a_rule_may_be_about_what_a_tool_is_used_on(name: str) -> None:
+    outcomes: list[bool] = []
+
+    async def play(chat: Chat) -> None:
+        for subject in ("src", "other"):
+            outcomes.append((await chat.use("Write", {name: subject}, result="")).allowed)
+
+    no = PermissionResultDeny("no")
+    cli = SimulatedCLI(play, argv=["--allowed-tools", "Write(src)"])
+    await Talk(cli, {CanUseTool: lambda _: no}).turn("go")
+    assert outcomes == [True, False]
+
+
 async def test_a_server_is_told_when_its_answer_is_not_wanted_any_more() -> None:
     play = scene(lambda chat: chat.call("calc", "add", {}))
     talk = Talk(SimulatedCLI(play, argv=["--allowed-tools", "mcp__calc"]))

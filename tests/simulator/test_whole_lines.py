@@ -113,8 +113,8 @@ def blocks_once(body: HookCallback) -> HookOutput:
     return HookOutput()
 
 
-async def transcripts(cwd: Path) -> list[Any]:
-    """Return what is kept of a conversation with everything, and of its subagents."""
+async def conversation(cwd: Path) -> list[Any]:
+    """Return what is said in a conversation with everything, and what is kept of it."""
 
     async def delegate(chat: Chat) -> None:
         await chat.subagent("Explore", "Look around", scene, background=True)
@@ -139,8 +139,9 @@ async def transcripts(cwd: Path) -> list[Any]:
         await talk.until_result()  # of the turn that what has finished begins
     for prompt in ("/cost", "/help me", "/compact", "Never mind."):
         await talk.turn(prompt)
+    heard = [event.raw for event in talk.heard[1:]]
     await talk.end()
-    return kept_in(cwd / "config")
+    return [*heard, *kept_in(cwd / "config")]
 
 
 def kept_in(config: Path) -> list[Any]:
@@ -191,7 +192,7 @@ async def lines(cwd: Path) -> dict[str, Any]:
     written["a turn with everything"] = await turn_with_hooks(cwd)
     for name in ENDINGS:
         written[f"a turn that ends with {name}"] = await ending(name, cwd)
-    written["transcripts"] = await transcripts(cwd)
+    written["a conversation"] = await conversation(cwd)
     for version in PERSONAS:
         written[f"a turn with {version}"] = await turn_of(version, cwd)
     for dialect in ("session", "legacy", "envelope"):

@@ -222,8 +222,9 @@ def test_a_format_comes_from_the_name_and_nothing_is_replaced(
     rich.export(MAIN, tmp_path / "out.zip")
     with pytest.raises(StoreError, match="exists already"):
         rich.export(MAIN, tmp_path / "out.zip")
-    with pytest.raises(StoreError, match=r"The name out\.pdf does not say"):
+    with pytest.raises(StoreError, match=r"The name out\.pdf does not say") as caught:
         rich.export(MAIN, tmp_path / "out.pdf")
+    assert caught.value.advice.startswith("End it with .html, .md, .jsonl or .zip")
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
 
 

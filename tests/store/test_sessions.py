@@ -613,13 +613,15 @@ async def test_a_cancelled_search_ends_soon_and_the_next_goes_on(
 # --- search --------------------------------------------------------------------------------------
 
 
+WITHOUT_FTS = "CREATE VIRTUAL TABLE texts USING fts5_is_not_there (x);"
+
+
 @pytest.fixture(params=["FTS5", "scanning"])
 def searched(
     config: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> BlockingSessions:
     if request.param == "scanning":
-        tables = "CREATE VIRTUAL TABLE texts USING fts5_is_not_there (x);"
-        monkeypatch.setattr(index_module, "_TEXTS", tables)
+        monkeypatch.setattr(index_module, "_TEXTS", WITHOUT_FTS)
     conversation(config)
     other = Writer(config, PLAIN, "/shop")
     other.user("The queue has a dead spot, no letter", timestamp="2026-01-05T00:00:00Z")
@@ -675,7 +677,12 @@ def test_what_a_person_said_comes_first(config: Path, blocking: BlockingSessions
     assert [hit.role for hit in blocking.search("walrus")] == ["user", "assistant", "tool"]
 
 
-def test_the_output_of_tools_is_searched_if_asked_for(config: Path) -> None:
+@pytest.mark.parametrize("scanning", [False, True])
+def test_the_output_of_tools_is_searched_if_asked_for(
+    config: Path, scanning: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if scanning:
+        monkeypatch.setattr(index_module, "_TEXTS", WITHOUT_FTS)
     conversation(config)
     assert BlockingSessions(config).search("zebrafish") == []
     (hit,) = BlockingSessions(config, tool_output=True).search("zebrafish")

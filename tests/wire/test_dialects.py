@@ -63,6 +63,15 @@ def test_a_duration_in_seconds_is_read_as_the_milliseconds_it_was(milliseconds: 
     assert result.duration_ms == milliseconds
 
 
+def test_hooks_of_another_shape_are_kept_as_they_are_in_the_legacy_dialect() -> None:
+    hooks = {"Stop": ["odd", {"hook_callback_ids": ["h"]}], "Setup": "odd"}
+    request = {"subtype": "initialize", "hooks": hooks}
+    line = {"type": "control_request", "request_id": "1", "request": request}
+    cli = Connection(Role.CLI, dialect="legacy")
+    (event,) = cli.receive_data(json.dumps(line).encode() + b"\n")
+    assert event.raw["request"]["hooks"] == hooks
+
+
 def test_models_and_the_account_have_names_of_their_own_in_the_session_dialect() -> None:
     client, cli = (Connection(role, dialect="session") for role in (Role.CLIENT, Role.CLI))
     opening = client.new_request(Initialize())

@@ -79,6 +79,14 @@ def test_a_turn_without_a_result_is_over_for_both() -> None:
     assert (client.their_state, cli.our_state) == (State.IDLE, State.IDLE)
 
 
+def test_a_turn_is_over_also_if_its_end_comes_with_what_was_before() -> None:
+    client, cli = (Connection(role, dialect="envelope") for role in (Role.CLIENT, Role.CLI))
+    cli.receive_data(client.send(UserMessage.of("hello")))
+    client.receive_data(cli.send(said(None)))
+    client.receive_data(cli.send(said(None)) + cli.send(said("end_turn")))
+    assert client.their_state is State.IDLE
+
+
 def test_an_error_answers_the_oldest_request() -> None:
     host = Connection(Role.CLIENT)
     first, second = host.new_request(Interrupt()), host.new_request(Interrupt())

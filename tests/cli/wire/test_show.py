@@ -170,6 +170,8 @@ def test_diff_can_show_values_and_latencies(run: Runner, tmp_path: Path) -> None
     assert "- line 3: > user" in out
     assert "+ line 3: ! stderr   new" in out
     assert "  turn turn: never -> -\n" in out
+    (latency,) = checked(run("diff", before, after, "--json").out, "diff")["latencies"]
+    assert (latency["kind"], latency["name"], latency["after"]) == ("turn", "turn", None)
 
 
 def test_diff_json_fits_its_schema(run: Runner) -> None:
