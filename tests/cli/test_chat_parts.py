@@ -21,6 +21,9 @@ from prompt_toolkit.output import DummyOutput
 from claudewire.cli.chat_commands import COMMANDS as CHAT_COMMANDS
 from claudewire.cli.chat_commands import _cost
 from claudewire.cli.chat_screen import ChatCompleter, ChatScreen, _Question, history_file
+from claudewire.cli.chat_session import ChatSession
+from claudewire.cli.styles import Paint
+from claudewire.cli.terminal_view import Drawing
 from claudewire.tracking import Totals
 
 COMMANDS = [("/help", "list the commands"), ("/hooks", "list the hooks"), ("/model", "choose")]
@@ -146,6 +149,13 @@ def test_what_grows_is_shown_above_the_prompt_unless_something_is_asked(
     assert "busy" in screen._toolbar().value
     screen._is_asking = True
     assert "one" not in screen._message().value
+
+
+def test_what_turns_goes_on_with_each_look() -> None:
+    drawing = Drawing(Paint(), lambda: 60)
+    chat: Any = SimpleNamespace(_drawing=drawing, _doing=lambda: "Working")
+    looks = [tuple(ChatSession._growing(chat)) for _ in range(3)]
+    assert len(set(looks)) == 3
 
 
 @pytest.mark.parametrize(("turns", "words"), [(1, "1 turn."), (2, "2 turns.")])

@@ -249,6 +249,7 @@ def test_a_redacted_zip_can_be_imported_into_another_project(
     there = BlockingSessions(tmp_path / "there", index=tmp_path / "there.db")
     info = there.import_(path, cwd=tmp_path)
     assert SECRET not in Path(info.path).read_text(encoding="utf-8")
+    assert Path(info.path).parent.name == re.sub(r"[^a-zA-Z0-9]", "-", str(tmp_path))
     assert info.prompts == rich.info(MAIN).prompts
     assert info.agents == 1
 

@@ -15,6 +15,7 @@ import pytest
 from tests.conformance.talk import EXAMPLES
 
 from claudewire.tools import ServerHost, ToolContext, ToolError, ToolServer, tool
+from claudewire.tools.host import _Connected
 from claudewire.tools.server import SdkServer
 from claudewire.wire import Answer, Connection, Failure, McpMessage, McpResponse, Request, Role
 
@@ -484,3 +485,15 @@ async def test_a_server_that_left_is_not_asked_any_more() -> None:
     with pytest.raises(KeyError):
         await host.remove("calculator")
     assert isinstance(await host.serve(carried("calculator", request("ping"))), Failure)
+
+
+def test_only_a_handshake_that_is_refused_is_trouble() -> None:
+    server, refusal = _Connected(cast("Any", None)), {"error": {"message": "not you"}}
+    server.note("tools/list", refusal)
+    assert (server.trouble, server.met.is_set()) == (None, False)
+    server.note("initialize", {"result": {}})
+    assert (server.trouble, server.met.is_set()) == (None, False)
+    server.note("initialize", refusal)
+    assert (server.trouble, server.met.is_set()) == ("not you", True)
+    server.note("notifications/initialized", None)
+    assert server.trouble is None

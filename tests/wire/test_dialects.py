@@ -19,6 +19,7 @@ from claudewire.wire import (
     ResultMessage,
     Role,
     StreamEvent,
+    Usage,
 )
 
 
@@ -97,3 +98,11 @@ def test_an_answer_of_another_shape_is_kept_as_it_is_in_the_session_dialect(payl
     line = {"type": "control_response", "request_id": opening.id, "response": payload}
     (event,) = client.receive_data(json.dumps(line).encode() + b"\n")
     assert json.loads(json.dumps(event.raw))["response"] == payload
+
+
+@pytest.mark.parametrize("usage", [None, Usage(input_tokens=3), Usage(3, 5)])
+def test_a_result_has_the_totals_that_there_are_in_the_legacy_dialect(usage: Usage | None) -> None:
+    cli, client = (Connection(role, dialect="legacy") for role in (Role.CLI, Role.CLIENT))
+    (result,) = client.receive_data(cli.send(ResultMessage(subtype="success", usage=usage)))
+    assert isinstance(result, ResultMessage)
+    assert result.usage == usage
