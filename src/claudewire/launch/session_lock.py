@@ -88,7 +88,8 @@ def lock_holders(session_ids: Iterable[str], place: str) -> dict[str, int]:
     try:
         path = _path()
         with _opened(path) as file:
-            ours, us = {byte for where, byte in _held if where == path}, os.getpid()
+            # A copy, made in one step: a session that is dropped meanwhile removes its lock.
+            ours, us = {byte for where, byte in tuple(_held) if where == path}, os.getpid()
             if not ours and file.holder() is None:
                 return {}
             bytes_of = {id: _byte(id, place) for id in session_ids}
