@@ -404,6 +404,15 @@ def test_one_that_is_just_becoming_a_program_may_have_a_mark(
     assert find_marked("m-1", table, "0") == ([], frozenset())
 
 
+def test_one_that_is_exiting_may_have_a_mark() -> None:
+    with subprocess.Popen(["true"]) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        # What it has left to do is the kernel's: its memory is gone, with its environment.
+        exiting = process_info(process.pid)._replace(is_dead=False)
+        found = find_marked("m-1", {exiting.pid: exiting}, exiting.started)
+    assert found == ([], frozenset({(exiting.pid, exiting.started)}))
+
+
 def test_a_thread_of_the_kernel_has_no_mark(monkeypatch: pytest.MonkeyPatch) -> None:
     blank = shows_nothing(monkeypatch, 2, parent=2)
     assert find_marked("m-1", {blank.pid: blank}, "0") == ([], frozenset())

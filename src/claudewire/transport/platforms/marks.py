@@ -128,6 +128,8 @@ def _marks_of(pid: int) -> frozenset[str] | None:
             if variable.startswith(_PREFIX):
                 return frozenset(variable[len(_PREFIX) :].decode("ascii", "replace").split())
         return frozenset() if environ or _read(pid, "cmdline") else None
+    except ProcessLookupError:  # it is exiting; before Linux 6.15, what is read is empty then
+        return None
     except OSError:
         return frozenset()  # it has exited, or belongs to another user
 
