@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from contextvars import ContextVar
+import weakref
+from contextvars import Context, ContextVar
 from functools import partial
 from typing import Any
 
 import anyio
 import anyio.from_thread
+import anyio.lowlevel
 import anyio.to_thread
 import pytest
 import sniffio
@@ -75,7 +77,7 @@ async def test_a_call_for_a_thread_that_is_about_to_end_is_made(
     class Taken(Watched):
         def remove(self, jobs: Any) -> None:
             self.clear()  # the event loop is quicker
-            jobs.put(called.set)
+            jobs.put(threads._Call(Context(), called.set, lambda: None, repr))
             raise ValueError
 
     threads._threads()._ready = Taken([])
@@ -117,6 +119,24 @@ async def test_if_the_system_has_no_more_threads_that_is_an_error(
         with pytest.raises(RuntimeError, match="new thread"):
             await call.wait()
     assert await run_in_thread(here) is not here()
+
+
+async def test_a_thread_that_waits_for_the_next_call_does_not_keep_the_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(threads, "KEPT_FOR", 2 * SOON)
+
+    def function() -> None:
+        pass
+
+    was = weakref.ref(function)
+    call = ThreadCall(function, thread_starter(), run_soon())
+    if not call.ends_within(0):
+        await call.wait()
+    del call, function
+    with anyio.fail_after(SOON):
+        while was() is not None:
+            await anyio.lowlevel.checkpoint()
 
 
 async def test_a_caller_that_is_cancelled_does_not_wait() -> None:

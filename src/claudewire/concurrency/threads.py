@@ -30,7 +30,7 @@ T = TypeVar("T")
 KEPT_FOR = 1.0
 """Seconds that a thread waits for the next call."""
 
-_Jobs = SimpleQueue[Callable[[], object] | None]
+_Jobs = SimpleQueue["_Call | None"]
 
 
 async def run_in_thread(
@@ -197,8 +197,8 @@ class _Call:
 class _Threads:
     """The threads of one event loop.
 
-    Whoever takes a queue out of the list, which is one step that cannot be interrupted, may use
-    it: the event loop, to put a call into it, or its own thread, to end.
+    What takes a queue out of the list, which is one step that cannot be interrupted, may use it:
+    the event loop, to put a call into it, or its own thread, to end.
     """
 
     def __init__(self) -> None:
@@ -211,32 +211,35 @@ class _Threads:
             jobs = self._ready.pop()
         except IndexError:
             jobs = SimpleQueue()
-            run_detached(partial(self._host, jobs, call.fail), "claudewire thread")
-        jobs.put(partial(self._run, call, jobs))
+            run_detached(partial(self._host, jobs), "claudewire thread")
+        jobs.put(call)
 
-    async def _host(self, jobs: _Jobs, fail: _Fail) -> None:
+    async def _host(self, jobs: _Jobs) -> None:
         try:
             await anyio.to_thread.run_sync(
                 self._work, jobs, abandon_on_cancel=True, limiter=self._limiter
             )
         except Exception as error:  # the system has no more threads
-            fail(error)
+            call = jobs.get_nowait()
+            assert call is not None
+            call.fail(error)
         finally:
             jobs.put(None)  # the event loop ends
 
     def _work(self, jobs: _Jobs) -> None:
         while True:
             try:
-                job = jobs.get(timeout=KEPT_FOR)
+                call = jobs.get(timeout=KEPT_FOR)
             except Empty:
                 try:
                     self._ready.remove(jobs)
                 except ValueError:
                     continue  # a call is on its way
                 return
-            if job is None:
+            if call is None:
                 return
-            job()
+            self._run(call, jobs)
+            del call  # or it would be kept until the next one
 
     def _run(self, call: _Call, jobs: _Jobs) -> None:
         try:
