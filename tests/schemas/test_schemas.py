@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import gc
 import os
 import pathlib
 import re
@@ -11,7 +12,7 @@ import sys
 import typing
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, make_dataclass
 from types import SimpleNamespace
 from typing import Annotated, Any, Final, Literal, TypedDict
 
@@ -752,3 +753,11 @@ def test_what_json_cannot_say_is_refused() -> None:
 
 def test_keys_may_be_of_an_enum_of_all_sorts() -> None:
     assert TypeAdapter(dict[Mixed, int]).convert({"one": 3}) == {Mixed.TEXT: 3}
+
+
+def test_what_converts_a_type_is_freed_with_it() -> None:
+    before = msgspec.Struct.__subclasses__()
+    made = make_dataclass("Made", [("number", int), ("word", str)])
+    assert TypeAdapter(made).convert({"number": 1, "word": "a"}) == made(1, "a")
+    gc.collect()
+    assert set(msgspec.Struct.__subclasses__()) <= {*before}

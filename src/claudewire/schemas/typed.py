@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from ..errors import words_of
-from ..wire import prepared
+from ..wire import prepare
 from .mismatch import SchemaMismatch, brief
 
 __all__ = ["Check", "Schema", "TypedSchema", "chained", "unchanged"]
@@ -131,10 +131,11 @@ class TypedSchema(dict[str, Any]):
 
 def _natively(native: Any, convert: Check, finish: Check) -> Check:
     """Let msgspec convert a value; if it refuses, `convert` says why, or finds it right."""
+    prepare(native)
 
     def convert_natively(value: Any) -> Any:
         try:
-            converted = msgspec.convert(value, prepared(native))
+            converted = msgspec.convert(value, native)
         except (msgspec.ValidationError, OverflowError, TypeError):
             return convert(value)
         return finish(converted)

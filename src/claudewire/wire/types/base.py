@@ -28,6 +28,7 @@ __all__ = [
     "Unknown",
     "load",
     "nullable",
+    "prepare",
     "prepared",
     "set_line",
     "set_problems",
@@ -129,17 +130,22 @@ _prepared: set[Any] = set()
 _preparing = RLock()
 
 
-def prepared(kind: _T) -> _T:
-    """Return a type, or a union of types, for `msgspec.convert` or a decoder.
+def prepare(kind: object) -> None:
+    """Prepare a type, or a union of types, for `msgspec.convert` or a decoder.
 
     msgspec looks up the fields of a type, and of all types in it, when it is used for the first
     time. If another thread uses one of them meanwhile, it finds it half done, and the process
     crashes. So this is done by one thread at a time.
     """
+    with _preparing:
+        msgspec.json.Decoder(cast("Any", kind))
+
+
+def prepared(kind: _T) -> _T:
+    """Return a type that was prepared, now or before. It is remembered, and never freed."""
     if kind not in _prepared:
-        with _preparing:
-            msgspec.json.Decoder(cast("Any", kind))
-            _prepared.add(kind)
+        prepare(kind)
+        _prepared.add(kind)
     return kind
 
 
