@@ -671,6 +671,7 @@ def test_replace_gives_other_options_and_checks_them() -> None:
         first.replace(fallback_model="opus")
     with pytest.raises(OptionsError, match="no option 'modle'; did you mean model"):
         first.replace(modle="x")  # type: ignore[call-arg]
+    assert first.__replace__(max_turns=3) == first.replace(max_turns=3)  # as `copy.replace` does
 
 
 def test_allow_ask_and_deny_make_a_policy() -> None:

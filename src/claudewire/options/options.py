@@ -473,6 +473,8 @@ class Options(Declared):
             del same["policy"]  # it was made of them
         return type(self)(**{**same, **changes})
 
+    __replace__ = replace  # for `copy.replace`
+
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Self:
         """Make options from a mapping, such as a table of a file.

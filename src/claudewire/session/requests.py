@@ -115,7 +115,7 @@ class RequestHandlers:
             options: what the CLI is asked for.
             older: the options that it reads from the command line instead.
         """
-        # Who has decided before may have done so in another event loop.
+        # The decider of a CLI before this one may belong to another event loop.
         vars(self).pop("_people", None)
         names = self.servers.open()
         hooks = {} if self._hooks is None else self._hooks.config()
