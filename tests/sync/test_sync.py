@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -722,6 +722,32 @@ def test_ctrl_c_cancels_what_was_called() -> None:
             raise
 
     with pytest.raises(KeyboardInterrupt), ctrl_c(lambda: began.wait(SOON)):
+        portal().call(wait)
+    assert cancelled.wait(SOON)
+
+
+def test_ctrl_c_cancels_what_was_called_although_the_call_does_not_wait_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    began, cancelled = threading.Event(), threading.Event()
+    start = portal()._start
+
+    def interrupted(function: Callable[[], Coroutine[Any, Any, object]]) -> object:
+        monkeypatch.undo()
+        start(function)
+        assert began.wait(SOON)
+        raise KeyboardInterrupt
+
+    async def wait() -> None:
+        began.set()
+        try:
+            await anyio.sleep_forever()
+        except anyio.get_cancelled_exc_class():
+            cancelled.set()
+            raise
+
+    monkeypatch.setattr(portal(), "_start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
         portal().call(wait)
     assert cancelled.wait(SOON)
 
