@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
+from subprocess import PIPE
 
 import pytest
 from tests.helpers import processes
@@ -13,16 +15,20 @@ from tests.helpers.processes import PATIENCE, children, end_running, ended
 def test_a_process_that_is_left_running_is_ended_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "LAST_MOMENTS", 0)
     before = children()
-    with ended(subprocess.Popen(["sleep", "1000"])) as sleeper:
-        assert children() - before == {sleeper.pid}
-        assert end_running({sleeper.pid}) == ["sleep 1000"]
-        assert sleeper.wait(PATIENCE) == -signal.SIGKILL
-        assert end_running({sleeper.pid}) == []
+    with ended(subprocess.Popen(["cat", "-u"], stdin=PIPE, stdout=PIPE)) as reader:
+        assert reader.stdin is not None and reader.stdout is not None
+        # Once it answers, the kernel shows its words: `Popen` returns a moment earlier.
+        os.write(reader.stdin.fileno(), b"\n")
+        assert os.read(reader.stdout.fileno(), 1) == b"\n"
+        assert children() - before == {reader.pid}
+        assert end_running({reader.pid}) == ["cat -u"]
+        assert reader.wait(PATIENCE) == -signal.SIGKILL
+        assert end_running({reader.pid}) == []
         assert children() == before
 
 
 def test_a_process_that_is_ending_is_waited_for() -> None:
-    with ended(subprocess.Popen(["cat"], stdin=subprocess.PIPE)) as reader:
+    with ended(subprocess.Popen(["cat"], stdin=PIPE)) as reader:
         assert reader.stdin is not None
         reader.stdin.close()
         assert end_running({reader.pid}) == []

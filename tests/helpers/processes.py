@@ -109,12 +109,17 @@ def end_running(pids: Iterable[int]) -> list[str]:
             pidfd = os.pidfd_open(pid)
             try:
                 if not select.select([pidfd], [], [], LAST_MOMENTS)[0]:
-                    command = Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace")
-                    left.append(command.replace("\0", " ").strip())
+                    left.append(_command(pid))
                     os.kill(pid, signal.SIGKILL)
             finally:
                 os.close(pidfd)
     return left
+
+
+def _command(pid: int) -> str:
+    """The words that started a process; its name where it has none yet, just after it was started."""
+    words = Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace").replace("\0", " ").strip()
+    return words or Path(f"/proc/{pid}/comm").read_text("utf-8", "replace").strip()
 
 
 def started_with(text: str) -> set[int]:

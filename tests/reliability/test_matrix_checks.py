@@ -29,10 +29,12 @@ PATIENCE = 60.0
 
 @pytest.fixture
 def sleeper() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that leads a group."""
-    argv = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"]
+    """A process that leads a group, once the kernel shows its environment."""
+    argv = [sys.executable, "-I", "-S", "-uc", "print(); import time; time.sleep(60)"]
     env = {"MARK": f"of {os.getpid()}."}
-    with subprocess.Popen(argv, start_new_session=True, env=env) as process:
+    with subprocess.Popen(argv, start_new_session=True, env=env, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
         yield process
         process.kill()
 
