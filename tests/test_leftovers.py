@@ -16,7 +16,8 @@ def test_a_process_that_is_left_running_is_ended_and_named(monkeypatch: pytest.M
     monkeypatch.setattr(processes, "LAST_MOMENTS", 0)
     before = children()
     with ended(subprocess.Popen(["cat", "-u"], stdin=PIPE, stdout=PIPE)) as reader:
-        assert reader.stdin is not None and reader.stdout is not None
+        assert reader.stdin is not None
+        assert reader.stdout is not None
         # Once it answers, the kernel shows its words: `Popen` returns a moment earlier.
         os.write(reader.stdin.fileno(), b"\n")
         assert os.read(reader.stdout.fileno(), 1) == b"\n"

@@ -117,7 +117,7 @@ def end_running(pids: Iterable[int]) -> list[str]:
 
 
 def _command(pid: int) -> str:
-    """The words that started a process; its name where it has none yet, just after it was started."""
+    """The words that started a process; its name as long as it shows none, just after that."""
     words = Path(f"/proc/{pid}/cmdline").read_text("utf-8", "replace").replace("\0", " ").strip()
     return words or Path(f"/proc/{pid}/comm").read_text("utf-8", "replace").strip()
 
