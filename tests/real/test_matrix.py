@@ -1,7 +1,8 @@
 """Every behaviour with the oldest and the newest CLI, and some with all others.
 
 `scripts/matrix` plays everything with all versions; `tests/real/matrix` has the behaviours. Those
-of one subject are played together, for they share a CLI; then each is a test.
+of one subject are played together, for they share a CLI; then each is a test. With the other
+versions `scripts/test` plays what can share a single CLI: to start one takes most of the time.
 """
 
 from __future__ import annotations
@@ -23,26 +24,36 @@ from .matrix.wire_changes import CONVERSATIONS, compare, nearest, place
 ALL_WITH = (VERSIONS[0], VERSIONS[-1])
 """The versions with which everything is played."""
 SOME = "some"
-"""The subject of what is played with the others."""
+"""What is played with the others, with one CLI."""
+MORE = "more"
+"""What `scripts/test -m in_between` plays with them, too: it takes seven CLIs."""
 LANES = 2
 """How many CLIs work at the same time, in each of pytest's workers."""
 
 
 def played(subject: str) -> list[Behaviour]:
     """What is played: of one subject, or of all."""
-    if subject == SOME:
-        return [it for it in TABLE.values() if it.everywhere]
+    if subject in (SOME, MORE):
+        chosen = [it for it in TABLE.values() if it.everywhere]
+        return [it for it in chosen if shares_one(it) is (subject == SOME)]
     return [it for it in TABLE.values() if it.subject == subject]
+
+
+def shares_one(behaviour: Behaviour) -> bool:
+    """Whether it can be played in the session that most subjects share."""
+    return not behaviour.alone and behaviour.subject in {*COMPANY, *COMPANY.values()}
 
 
 def cells() -> Iterator[Any]:
     for version in VERSIONS:
-        for subject in SUBJECTS if version in ALL_WITH else (SOME,):
-            group = pytest.mark.xdist_group(f"matrix {version} {subject}")
+        for subject in SUBJECTS if version in ALL_WITH else (SOME, MORE):
+            marks = [pytest.mark.xdist_group(f"matrix {version} {subject}")]
+            if subject == MORE:
+                marks.append(pytest.mark.in_between)
             for it in played(subject):
                 shows = [pytest.mark.shows(*it.shows)] if it.shows else []
                 yield pytest.param(
-                    version, subject, it.name, id=f"{version}-{it.name}", marks=[group, *shows]
+                    version, subject, it.name, id=f"{version}-{it.name}", marks=[*marks, *shows]
                 )
 
 
@@ -136,12 +147,10 @@ def test_what_shares_a_session_is_played_together_and_the_rest_alone() -> None:
     assert len([group for group in found if not group[0].alone]) < len(SUBJECTS)
 
 
-def test_what_is_played_with_most_versions_needs_few_sessions() -> None:
-    found = [group for group in groups(played(SOME), COMPANY) if not group[0].alone]
-    assert [{it.subject for it in group} for group in found] == [
-        {"prompts"},
-        {"tools", "hooks", "interrupts", "turns", "permissions", "requests"},
-    ]
+def test_what_is_played_with_most_versions_needs_one_session() -> None:
+    (together,) = groups(played(SOME), COMPANY)
+    assert {it.subject for it in together} == {*COMPANY, "tools"}
+    assert len(played(SOME) + played(MORE)) == sum(it.everywhere for it in TABLE.values())
 
 
 # --- the wire between versions -------------------------------------------------------------------

@@ -56,7 +56,8 @@ class Behaviour:
         deviates: the versions of the table that are known to do it wrong.
         alone: whether it opens sessions itself.
         tags: by which it can be chosen, beside its subject.
-        everywhere: whether `scripts/test` runs it with every version.
+        everywhere: whether it is a test with every version; `scripts/test` leaves out some of
+            those that need a CLI of their own.
         shows: the requirements of the protocol that it shows; see conformance.
     """
 

@@ -79,7 +79,7 @@ async def thinking_tokens(stage: Stage) -> None:
     assert (await stage.ask()).ok
 
 
-@shared("The settings in force are read", since="2.1.100")
+@shared("The settings in force are read", since="2.1.100", everywhere=True)
 async def settings(stage: Stage) -> None:
     await stage.session.request(GetSettings())
 
@@ -108,6 +108,7 @@ async def account_usage(stage: Stage) -> None:
     "The CLI tells which version it is, at the latest with its first turn",
     ["Done."],
     since="2.0.76",
+    everywhere=True,
 )
 async def version(stage: Stage) -> None:
     await stage.ask()
@@ -118,7 +119,7 @@ async def version(stage: Stage) -> None:
     assert init.claude_code_version == stage.version
 
 
-@shared("The CLI tells which version it is when it is asked", since="2.1.197")
+@shared("The CLI tells which version it is when it is asked", since="2.1.197", everywhere=True)
 async def binary_version(stage: Stage) -> None:
     await stage.session.request(GetBinaryVersion())
 
@@ -129,7 +130,7 @@ async def renamed(stage: Stage) -> None:
     await stage.session.request(RenameSession("A title"))
 
 
-@shared("The models are listed", since="2.1.250")
+@shared("The models are listed", since="2.1.250", everywhere=True)
 async def models(stage: Stage) -> None:
     await stage.session.request(ListModels())
 
