@@ -10,7 +10,7 @@ import time
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import click
@@ -113,6 +113,27 @@ def test_without_an_answer_nothing_is_written() -> None:
     view = PlainView(out, io.StringIO(), structured=True)
     view.show(TextPiece(text="not the output", block="a"))
     assert out.getvalue() == ""
+
+
+@pytest.mark.parametrize(
+    ("structured", "agent", "output", "written"),
+    [
+        (False, None, None, "Hi\n"),
+        (False, None, {"n": 1}, "Hi\n"),  # only a task that asks for output shows it
+        (False, "toolu_1", None, ""),  # what subagents say is not the answer
+        (True, None, None, ""),
+        (True, None, {"n": 1}, '{\n  "n": 1\n}\n'),
+        (True, "toolu_1", {"n": 1}, '{\n  "n": 1\n}\n'),
+    ],
+)
+def test_plain_text_is_the_answer_alone(
+    structured: bool, agent: str | None, output: object, written: str
+) -> None:
+    out = io.StringIO()
+    view = PlainView(out, io.StringIO(), structured=structured)
+    view.show(TextPiece(text="Hi", block="a", agent=agent))
+    view.finish(RunReport(outcome="done", exit_code=0, text="Hi", output=output))
+    assert out.getvalue() == written
 
 
 @pytest.mark.parametrize(("typed", "value"), [("3", 3), ("2.5", 2.5), ("three", "three")])
@@ -228,6 +249,42 @@ def test_a_turn_that_is_over_is_not_told_when_the_time_is(outcome: str) -> None:
     assert err.getvalue() == ""
     anyio.run(work._stop, session)
     assert err.getvalue() != ""
+
+
+@pytest.mark.anyio
+async def test_each_interrupt_goes_further_than_the_one_before() -> None:
+    done: list[str] = []
+
+    async def interrupt(**given: object) -> Any:
+        done.append(f"interrupt {given}")
+        return SimpleNamespace(outcome="stopped", cancelled=[], still_queued=[])
+
+    async def close(*, now: bool = False) -> None:
+        done.append("kill" if now else "close")
+
+    err = io.StringIO()
+    work = TaskRun(Task("x", Options()), PlainView(io.StringIO(), err))
+    work._scope = scope = anyio.CancelScope()
+    work._session = cast("Any", SimpleNamespace(interrupt=interrupt, close=close))
+    for _ in range(4):
+        await work.interrupt()
+        assert scope.cancel_called
+    assert done == ["interrupt {'queued': 'cancel', 'timeout': 10.0}", "close", "kill", "kill"]
+    assert err.getvalue().splitlines() == [
+        "Interrupting. Press Ctrl-C again to end the CLI.",
+        "The turn was stopped.",
+        "Ending the CLI. Press Ctrl-C again to kill it.",
+    ]
+    assert work._outcome() is Exit.INTERRUPTED
+
+
+@pytest.mark.anyio
+async def test_an_interrupt_before_there_is_a_session_ends_the_task() -> None:
+    work = TaskRun(Task("x", Options()), PlainView(io.StringIO(), io.StringIO()))
+    work._scope = anyio.CancelScope()
+    await work.interrupt()
+    assert work._scope.cancel_called
+    assert work._outcome() is Exit.INTERRUPTED
 
 
 def test_a_second_recording_replaces_none_that_is_there(tmp_path: Path) -> None:

@@ -169,6 +169,31 @@ def test_what_is_not_certain_is_doubted(text: str, doubt: str) -> None:
     assert any(doubt in found for found in parse(text).doubts)
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("f() { a; }; b", "a b"),
+        ("f ( ) ( a )\nb", "a b"),
+        ("f()\n\n# what it does\nif a; then b; fi > c && d", "a b d"),
+        ("function f { a | b; }; c", "a b c"),
+        ("function f() { a; }; b", "a b"),
+        ("function f\n{ a; }\nb", "a b"),
+        ("coproc a; b", "a b"),
+        ("coproc { a; b; } && c", "a b c"),
+        ("[[ -v a ]] && b", "[[ b"),
+        ("[[ a == b || -v c ]]; d", "[[ [[ d"),
+        ("a+=b c; d", "c d"),
+        ("a > $x; b", "a b"),
+        ('a "`b "c"`"; d', "b a d"),
+        ("a $(b # )\n); c", "b a c"),
+    ],
+)
+def test_commands_are_found_also_around_a_doubt(text: str, found: str) -> None:
+    script = parse(text)
+    assert not script.certain
+    assert programs(script) == found.split()
+
+
 def test_what_comes_before_a_doubt_is_kept() -> None:
     assert programs(parse("a; b | c; 'd")) == ["a", "b", "c"]
 
@@ -237,6 +262,8 @@ def test_quotes_in_a_comment_are_followed_so_deep_and_no_deeper() -> None:
     for levels, certain in ((15, True), (16, False)):  # two are opened each time
         comment = '"$(' * levels + ')"' * levels
         assert parse(f"echo $(ls # {comment}\n)").certain is certain
+        comment = comment[3:-2]  # and two by what surrounds it
+        assert parse(f'echo $(pwd "$(ls # {comment}\n)")').certain is certain
 
 
 def test_a_case_may_have_several_lines() -> None:

@@ -582,6 +582,29 @@ async def test_what_runs_beside_the_reader_ends_with_it() -> None:
     call.link.start_soon(beside("too late"))
 
 
+async def test_nothing_is_started_after_the_end_also_if_a_handler_ignores_it() -> None:
+    door = anyio.Event()
+    started: list[str] = []
+
+    async def serve(request: Request) -> PermissionResultAllow:
+        with anyio.CancelScope(shield=True):
+            await door.wait()
+        return ALLOWED
+
+    async def late() -> None:
+        started.append("late")
+
+    async with Call(serve) as call:
+        await call.peer.ask(CAN_I)
+        await soon(lambda: call.link.serving == 1)
+    call.link.start_soon(late)
+    await anyio.wait_all_tasks_blocked()
+    door.set()
+    await soon(lambda: call.link.serving == 0)
+    await anyio.wait_all_tasks_blocked()
+    assert started == []
+
+
 async def test_nothing_is_lost_when_the_cli_is_killed() -> None:
     async def scenario(chat: Chat) -> None:
         for number in range(50):

@@ -23,6 +23,7 @@ from tests.helpers.sessions import (
     soon,
 )
 
+from claudewire.content import Image
 from claudewire.errors import (
     CLIError,
     LocalProtocolError,
@@ -381,6 +382,20 @@ async def test_what_begins_like_a_command_is_told_in_front_of_the_next_prompt() 
         session.tell(" /tmp/log has the errors")
         session.send("So?")
         told = [TextBlock(it) for it in ("/clear", " /tmp/log has the errors", "So?")]
+        assert (await peer.hear_prompt()).content == told
+        await session.close()
+
+
+async def test_what_is_told_may_have_more_in_it_than_text() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    picture = Image.of("https://example.com/a.png")
+    with anyio.fail_after(SOON):
+        session.tell([picture, "See?"])
+        assert (await peer.hear_prompt()).content == [picture.block(), TextBlock("See?")]
+        session.tell([picture, "/tmp has more"])
+        session.send("So?")
+        told = [picture.block(), TextBlock("/tmp has more"), TextBlock("So?")]
         assert (await peer.hear_prompt()).content == told
         await session.close()
 

@@ -95,6 +95,10 @@ def test_a_server_outside_on_loopback_cannot_be_reached(cage: Cage) -> None:
     assert "Connection refused" in done.stderr
 
 
+def test_no_program_in_it_can_gain_privileges(cage: Cage) -> None:
+    assert "\nNoNewPrivs:\t1\n" in python(cage, "print(open('/proc/self/status').read())")
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root could try")
 def test_not_even_root_can_leave(cage: Cage) -> None:
     code = (

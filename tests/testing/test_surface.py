@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 
@@ -58,3 +59,9 @@ def test_names_can_be_listed_and_others_are_not_there() -> None:
     assert set(claudewire.testing.__all__) <= set(dir(claudewire.testing))
     with pytest.raises(AttributeError, match="no attribute 'Nonsense'"):
         _ = getattr(claudewire.testing, "Nonsense")  # noqa: B009
+
+
+def test_a_cage_is_missing_only_where_the_system_does_not_permit_one() -> None:
+    """Else all that needs one would be skipped, and nobody would notice."""
+    reason = claudewire.testing.Cage.unavailable()
+    assert reason is None or re.search("Linux|not permitted|denied|not implemented|space", reason)

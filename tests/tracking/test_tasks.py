@@ -356,6 +356,14 @@ def test_an_older_cli_tells_of_a_subagent_only_by_its_call_and_the_result() -> N
 
 
 @pytest.mark.parametrize(
+    "message", [whole(call("t1")), whole("Hm.", agent="t1")], ids=["called", "heard"]
+)
+def test_a_subagent_of_no_kind_is_of_the_general_one(message: Message) -> None:
+    task = only(table(message))
+    assert (task.subagent_type, task.kind) == ("general-purpose", "local_agent")
+
+
+@pytest.mark.parametrize(
     ("output", "id", "kind"),
     [
         ({"backgroundTaskId": "b1", "stdout": ""}, "b1", "local_bash"),

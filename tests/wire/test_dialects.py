@@ -12,6 +12,7 @@ from tests.helpers import messages as saying
 from claudewire.wire import (
     AccountInfo,
     Answer,
+    CanUseTool,
     Connection,
     Initialize,
     InitializeResult,
@@ -21,6 +22,128 @@ from claudewire.wire import (
     StreamEvent,
     Usage,
 )
+from claudewire.wire.dialects import MODERN, recognise
+
+# --- recognising ---------------------------------------------------------------------------------
+
+
+def request(**fields: Any) -> dict[str, Any]:
+    return {"type": "control_request", "request_id": "1", "request": fields}
+
+
+def hooks(*matchers: Any) -> dict[str, Any]:
+    return request(subtype="initialize", hooks={"Stop": list(matchers)})
+
+
+def said(**message: Any) -> dict[str, Any]:
+    return {"type": "assistant", "message": {"type": "message", "content": [], **message}}
+
+
+OLD, NEW = {"hook_callback_ids": ["h"]}, {"hookCallbackIds": ["h"]}
+QUESTIONS = CanUseTool("AskUserQuestion", {"questions": [{"question": "?"}, {"question": "1"}]})
+
+
+def answers(**given: str) -> dict[str, Any]:
+    decision = {"behavior": "allow", "updatedInput": {"answers": given}}
+    response = {"subtype": "success", "request_id": "q", "response": decision}
+    return {"type": "control_response", "response": response}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "line"),
+    [
+        ("legacy", {"type": "sdk_control_request"}),
+        ("legacy", {"type": "stream"}),
+        ("legacy", {"type": "control"}),
+        ("legacy", {"type": "result", "total_input_tokens": 1}),
+        ("legacy", {"type": "result", "total_output_tokens": 1}),
+        ("modern", {"type": "result", "usage": {"input_tokens": 1}}),
+        ("legacy", {"type": "control_request", "request": {"request_id": "1"}}),
+        ("modern", request(request_id="1")),
+        ("modern", {"type": "control_request", "request": "odd"}),
+        ("legacy", request(sdk_mcp_servers=[])),
+        ("modern", request(sdk_mcp_servers=[], sdkMcpServers=[])),
+        ("modern", request(sdkMcpServers=[])),
+        ("legacy", hooks(OLD)),
+        ("legacy", hooks("odd", NEW, OLD)),
+        ("modern", hooks(NEW)),
+        ("modern", hooks({**OLD, **NEW})),
+        ("modern", hooks({"matcher": "Bash"})),
+        ("modern", hooks("hook_callback_ids")),
+        ("modern", request(hooks={"Stop": 5, "Setup": {"a": OLD}})),
+        ("modern", request(hooks="odd")),
+        ("session", {"type": "session.create"}),
+        ("session", {"type": "session.send"}),
+        ("session", {"type": "session.created"}),
+        ("session", {"type": "callback.request"}),
+        ("session", {"type": "callback.response"}),
+        ("session", {"type": "control_response", "request_id": "1"}),
+        ("session", {"type": "control_response", "request_id": "1", "response": {"a": 1}}),
+        (
+            "modern",
+            {"type": "control_response", "request_id": "1", "response": {"subtype": "error"}},
+        ),
+        (
+            "modern",
+            {"type": "control_response", "request_id": "1", "response": {"subtype": "success"}},
+        ),
+        ("modern", {"type": "control_response", "response": {"request_id": "1"}}),
+        ("session", request(subtype="initialize", system_prompt="Hi")),
+        ("session", request(subtype="initialize", mcp_servers=[])),
+        ("modern", request(subtype="initialize", systemPrompt="Hi", mcpServers=[])),
+        ("modern", request(subtype="another", system_prompt="Hi")),
+        ("session", {"type": "system", "subtype": "init", "tools": ["Bash", {"name": "Read"}]}),
+        ("modern", {"type": "system", "subtype": "init", "tools": ["Bash"]}),
+        ("modern", {"type": "system", "subtype": "init", "tools": {"name": {}}}),
+        ("modern", {"type": "system", "subtype": "another", "tools": [{"name": "Read"}]}),
+        ("session", {**said(role="assistant"), "model": "m"}),
+        ("session", said()),
+        ("modern", said(role="assistant")),
+        ("modern", said(model="m")),
+        ("modern", said(usage={})),
+        ("modern", said(type="another")),
+        ("session", {**said(), "type": "user"}),
+        ("modern", {**said(role="user"), "type": "user"}),
+        ("modern", {**said(type="another"), "type": "user"}),
+        ("session", {"type": "result", "turn_count": 1}),
+        ("session", {"type": "result", "duration_seconds": 1}),
+        ("session", {"type": "result", "error": "It failed"}),
+        ("modern", {"type": "result", "error": {"message": "It failed"}}),
+        ("session", {"type": "error", "error": {"code": "ODD"}}),
+        ("modern", {"type": "error", "error": {"message": "ODD"}}),
+        ("modern", {"type": "error", "error": "code"}),
+        ("envelope", {**request(subtype="can_use_tool"), "message": {}}),
+        ("modern", {**request(subtype="can_use_tool"), "message": "odd"}),
+        ("envelope", request(permission_suggestions=["odd", {"behavior": "allow"}])),
+        ("modern", request(permission_suggestions=[{"type": "addRules", "behavior": "allow"}])),
+        ("modern", request(permission_suggestions=["behavior", {"rules": []}])),
+        ("modern", request(permission_suggestions={"behavior": "allow"})),
+        ("envelope", {"type": "assistant", "delta": {"type": "content_block_stop"}}),
+        ("modern", {"type": "assistant", "delta": "odd"}),
+        ("modern", {**said(role="assistant"), "delta": {"type": "content_block_stop"}}),
+        ("envelope", answers(**{"0": "Yes"})),
+        ("modern", answers(**{"1": "Yes"})),  # this is what a question says
+        ("modern", answers(**{"?": "Yes"})),
+        ("modern", answers(**{"0": "Yes", "?": "Yes"})),
+        ("modern", answers(**{"2": "Yes"})),
+        ("modern", answers()),
+        ("modern", {**answers(**{"0": "Yes"}), "type": "another"}),
+        ("modern", {"type": "keep_alive"}),
+        ("modern", {"type": 5}),
+        ("modern", {}),
+    ],
+    ids=str,
+)
+def test_a_line_is_of_the_dialect_that_alone_writes_so(dialect: str, line: dict[str, Any]) -> None:
+    assert recognise(line, {"q": QUESTIONS}.get).name == dialect
+
+
+@pytest.mark.parametrize("asked", [None, CanUseTool("Bash", QUESTIONS.input)], ids=str)
+def test_answers_by_index_are_a_sign_of_a_dialect_only_if_questions_were_asked(asked: Any) -> None:
+    assert recognise(answers(**{"0": "Yes"}), lambda id: asked) is MODERN
+
+
+# --- reading and writing -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dialect", ["legacy", "session"])

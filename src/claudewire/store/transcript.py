@@ -23,7 +23,7 @@ from .tree import Branch, Node, Tree, read_nodes
 __all__ = ["AgentInfo", "BlockingTranscript", "BranchInfo", "Finding"]
 
 
-class AgentInfo(Struct, frozen=True, omit_defaults=True):
+class AgentInfo(Struct, frozen=True):
     """A subagent of a session.
 
     Attributes:

@@ -276,7 +276,6 @@ class Parser(Reader):
 
     def _read_for(self) -> None:
         self.take_word("for")
-        self.skip_blanks()
         name = self.peek_word()
         if not PLAIN_NAME.fullmatch(name):
             raise Unreadable("has a loop that sets a variable with a meaning of its own")
@@ -355,7 +354,6 @@ class Parser(Reader):
         self.take_word("[[")
         words: list[Word] = []
         while not self.at_word(frozenset(["]]"])):
-            self.skip_blanks()
             if self.at("&&") or self.at("||"):
                 self.pos += 2
                 self._add_test(words, start)
