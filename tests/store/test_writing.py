@@ -20,6 +20,7 @@ from claudewire.errors import Cause, CLIError
 from claudewire.launch import SessionLock
 from claudewire.store import BlockingSessions, StoreError, writing
 
+from .killed import ACTIONS
 from .made import MAIN, PLAIN, Writer, conversation
 
 pytestmark = pytest.mark.usefixtures("no_file_left_open")
@@ -41,47 +42,6 @@ for number in range(20):
     except CLIError:
         pass  # the other process holds it just now
 """
-
-WRITES = ("write", "link", "rename", "fsync", "unlink", "mkdir", "ftruncate")
-ACTIONS: dict[str, Callable[[BlockingSessions, Path], object]] = {
-    "rename": lambda sessions, config: sessions.rename(MAIN, "New name"),
-    "fork": lambda sessions, config: sessions.fork(MAIN),
-    "delete": lambda sessions, config: sessions.delete(MAIN),
-    "import": lambda sessions, config: sessions.import_(config / "in.zip"),
-    "export": lambda sessions, config: sessions.export(MAIN, config / "out.md"),
-}
-
-
-def killed_after(count: int, action: str, config: Path) -> bool:
-    """Do something in a fork that dies before its next write; say whether it came to its end."""
-    pid = os.fork()
-    if pid == 0:
-        status = 1
-        try:
-            sessions = BlockingSessions(config)
-            sessions.list()
-            _die_after(count)
-            ACTIONS[action](sessions, config)
-            status = 0
-        finally:
-            os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
-
-
-def _die_after(count: int) -> None:
-    left = iter(range(count))
-
-    def counted(call: Callable[..., Any]) -> Callable[..., Any]:
-        def replaced(*args: Any, **kwargs: Any) -> Any:
-            if next(left, None) is None:
-                os._exit(9)
-            return call(*args, **kwargs)
-
-        return replaced
-
-    for name in WRITES:
-        setattr(os, name, counted(getattr(os, name)))
-
 
 THIRD = f"{MAIN[:-1]}3"
 FOURTH = f"{MAIN[:-1]}4"
@@ -184,14 +144,16 @@ def test_two_processes_that_rename_tag_and_resume_at_once_lose_nothing(
 @pytest.mark.unmeasured  # every fork would write its own measurements
 @pytest.mark.parametrize("action", ACTIONS)
 def test_killed_at_every_write_the_files_are_whole(tmp_path: Path, action: str) -> None:
+    content = conversation(tmp_path / "same").path.read_bytes()
     other = conversation(tmp_path / "other", PLAIN)
-    BlockingSessions(tmp_path / "other").export(PLAIN, tmp_path / "in.zip", redact=False)
-    for count in range(60):
-        config = tmp_path / str(count)
-        writer = conversation(config)
-        content = writer.path.read_bytes()
-        shutil.copy(tmp_path / "in.zip", config)
-        is_done = killed_after(count, action, config)
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    BlockingSessions(tmp_path / "other").export(PLAIN, killed / "in.zip", redact=False)
+    program = [sys.executable, "-m", "tests.store.killed", action, str(killed)]
+    subprocess.run(program, check=True, timeout=SOON)
+    configs = [it for it in killed.iterdir() if it.is_dir()]
+    assert 2 < len(configs) < 60
+    for config in configs:
         for path in config.rglob("*.jsonl"):
             lines = path.read_bytes().splitlines(keepends=True)
             assert all(line.endswith(b"\n") and json.loads(line) for line in lines)
@@ -199,9 +161,6 @@ def test_killed_at_every_write_the_files_are_whole(tmp_path: Path, action: str) 
         assert kept.read_bytes().startswith(content)
         for imported in config.rglob(f"{PLAIN}.jsonl"):
             assert imported.read_bytes() == other.path.read_bytes()
-        if is_done:
-            break
-    assert 1 < count < 59
 
 
 @pytest.mark.parametrize("action", CHANGES)
