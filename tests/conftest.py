@@ -23,7 +23,7 @@ from hypothesis import is_hypothesis_test, settings
 from tests.helpers.cancellation import open_files
 from tests.helpers.processes import PATIENCE, children, end_running
 from tests.helpers.real_clis import MIDDLE
-from tests.helpers.scheduling import Scheduler, one_first
+from tests.helpers.scheduling import Scheduler, one_first, report_less
 from tests.helpers.skips import CAGED, SkipCheck
 
 import claudewire
@@ -152,6 +152,8 @@ def pytest_configure(config: pytest.Config) -> None:
     stop_ignoring_signals()
     if config.getoption("measure_some") and starts_workers(config):
         see_nothing()
+    if config.getoption("measure_some"):
+        report_less(config)
     config.pluginmanager.register(SkipCheck(config))
     config.addinivalue_line("markers", "unmeasured: runs without coverage: covers nothing alone")
     config.addinivalue_line("markers", "slow: left out by scripts/test --fast")

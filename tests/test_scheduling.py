@@ -6,9 +6,10 @@ import fcntl
 import os
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
-from tests.helpers.scheduling import Scheduler, one_first
+from tests.helpers.scheduling import Scheduler, one_first, report_less
 
 
 class Worker:
@@ -83,6 +84,41 @@ def test_what_a_crashed_worker_has_not_done_is_given_to_the_others(
         other.done.append(other.given.pop(0))
         scheduler.mark_test_complete(other, other.done[-1])
     assert {*left} <= {*other.done}
+
+
+def test_while_there_are_many_a_worker_is_given_several_at_once(
+    pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pytestconfig.option, "tx", ["popen"])
+    scheduler, worker = Scheduler(pytestconfig), Worker()
+    scheduler.add_node(worker)
+    scheduler.add_node_collection(worker, [f"file.py::test[{number}]" for number in range(3000)])
+    scheduler.schedule()
+    assert worker.given == [0, 1, 2, 3]
+    for place in range(2000):
+        scheduler.mark_test_complete(worker, place)
+    assert len(worker.given) <= 2003
+    assert worker.given == [*range(len(worker.given))]
+
+
+def test_a_worker_reports_a_test_once_unless_something_is_wrong() -> None:
+    sent: list[tuple[str, Any]] = []
+    worker = SimpleNamespace(sendevent=lambda name, **event: sent.append((name, event.get("data"))))
+    plugins = SimpleNamespace(get_plugins=lambda: [object(), worker])
+    report_less(cast("pytest.Config", SimpleNamespace(pluginmanager=plugins)))
+
+    def report(when: str, outcome: str = "passed") -> dict[str, str]:
+        worker.sendevent("testreport", data={"when": when, "outcome": outcome})
+        return {"when": when, "outcome": outcome}
+
+    worker.sendevent("logstart", nodeid="test")
+    report("setup")
+    called = report("call")
+    report("teardown")
+    worker.sendevent("logfinish", nodeid="test")
+    skipped, broken = report("setup", "skipped"), report("teardown", "failed")
+    reports = [("testreport", it) for it in (called, skipped, broken)]
+    assert sent == [reports[0], ("logfinish", None), *reports[1:]]
 
 
 def test_one_worker_comes_first_and_all_others_at_the_same_time(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from glob import glob
 from pathlib import Path
 from textwrap import dedent
 from typing import Any, AnyStr
@@ -95,9 +94,11 @@ def group_of(pid: int) -> set[int]:
 def children() -> set[int]:
     """The processes that this one has started, those included that nobody has waited for."""
     found: set[int] = set()
-    for file in glob("/proc/self/task/*/children"):
-        with suppress(FileNotFoundError, ProcessLookupError):  # the thread has just ended
-            found.update(map(int, Path(file).read_text("ascii").split()))
+    for task in os.listdir("/proc/self/task"):
+        path = f"/proc/self/task/{task}/children"
+        # Not if the thread has just ended.
+        with suppress(FileNotFoundError, ProcessLookupError), open(path, "rb") as file:
+            found.update(map(int, file.read().split()))
     return found
 
 

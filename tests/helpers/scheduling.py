@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pytest
 from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped]
 
 
@@ -27,9 +28,13 @@ class Scheduler(LoadGroupScheduling):  # type: ignore[misc]
         return {nodeid: place for place, nodeid in enumerate(self.collection)}
 
     def _assign_work_unit(self, node: Any) -> None:
-        scope, unit = self.workqueue.popitem(last=False)
-        self.assigned_work[node][scope] = unit
-        node.send_runtest_some([self._places[nodeid] for nodeid, done in unit.items() if not done])
+        # Several at once, for a message takes as long as a small test; one by one in the end.
+        places: list[int] = []
+        for _ in range(min(10, len(self.workqueue) // 1000 + 1)):
+            scope, unit = self.workqueue.popitem(last=False)
+            self.assigned_work[node][scope] = unit
+            places += [self._places[nodeid] for nodeid, done in unit.items() if not done]
+        node.send_runtest_some(places)
 
     def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
         nodeid = self.registered_collections[node][item_index]
@@ -39,6 +44,26 @@ class Scheduler(LoadGroupScheduling):  # type: ignore[misc]
         if all(units[scope].values()):
             del units[scope]
         self._reschedule(node)
+
+
+def report_less(config: pytest.Config) -> None:
+    """Have a worker report a test once if all is well, and not its start, setup and teardown too.
+
+    Each of these reports takes as long as a small test, here and where it is received.
+    """
+    workers = [it for it in config.pluginmanager.get_plugins() if hasattr(it, "sendevent")]
+    for worker in workers:  # there is one, or none where all runs in one process
+        worker.sendevent = _only_what_matters(worker.sendevent)
+
+
+def _only_what_matters(send: Callable[..., None]) -> Callable[..., None]:
+    def sendevent(name: str, **event: Any) -> None:
+        report = event.get("data", {})
+        around = name == "testreport" and report["when"] != "call" and report["outcome"] == "passed"
+        if name != "logstart" and not around:
+            send(name, **event)
+
+    return sendevent
 
 
 @contextmanager

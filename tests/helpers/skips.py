@@ -130,7 +130,8 @@ class SkipCheck:
         self._note(report)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "setup":  # there is one for each test
+        # There is one for each test: of its call, or of a setup that was not passed.
+        if report.when == "call" or (report.when == "setup" and not report.passed):
             self._run.update(kind for kind in self._least if not kind or kind in report.keywords)
         if not hasattr(report, "wasxfail"):
             self._note(report)
