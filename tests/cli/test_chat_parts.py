@@ -22,6 +22,7 @@ from claudewire.cli.chat_commands import COMMANDS as CHAT_COMMANDS
 from claudewire.cli.chat_commands import _cost
 from claudewire.cli.chat_screen import ChatCompleter, ChatScreen, _Question, history_file
 from claudewire.cli.chat_session import ChatSession
+from claudewire.cli.reports import Decided, RunReport, TextPiece
 from claudewire.cli.styles import Paint
 from claudewire.cli.terminal_view import Drawing
 from claudewire.tracking import Totals
@@ -156,6 +157,38 @@ def test_what_turns_goes_on_with_each_look() -> None:
     chat: Any = SimpleNamespace(_drawing=drawing, _doing=lambda: "Working")
     looks = [tuple(ChatSession._growing(chat)) for _ in range(3)]
     assert len(set(looks)) == 3
+
+
+def test_text_that_comes_after_the_window_has_changed_has_its_new_width() -> None:
+    width = 60
+    drawing = Drawing(Paint(attributes=False), lambda: width)
+    words = "one two three four five six seven eight nine ten eleven twelve"
+    assert drawing.text(TextPiece(text=f"{words}\n", block="a")) == [words[:55], words[56:]]
+    width = 30
+    assert drawing.text(TextPiece(text=f"{words}\n", block="a")) == [
+        "one two three four five six",
+        "seven eight nine ten eleven",
+        "twelve",
+    ]
+    width = 3  # it is drawn as if there were more
+    lines = drawing.text(TextPiece(text="one two three\n", block="a"))
+    assert lines == ["one two", "three"]
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        ([], ""),
+        (["allow", "answered", "accept"], ""),
+        (["deny", "allow"], " · 1 denied"),
+        (["deny", "decline", "skipped", "allow"], " · 3 denied"),
+    ],
+)
+def test_the_summary_counts_what_was_denied(answers: list[str], words: str) -> None:
+    decisions = [Decided(kind="permission", tool="Bash", answer=it, by="person") for it in answers]
+    report = RunReport(outcome="done", exit_code=0, turns=1, tokens=5, decisions=decisions)
+    summary = f"1 turn · 5 tokens · 0.0 s{words}"
+    assert Drawing(Paint(attributes=False), lambda: 60).summary(report) == ["", summary]
 
 
 @pytest.mark.parametrize(("turns", "words"), [(1, "1 turn."), (2, "2 turns.")])

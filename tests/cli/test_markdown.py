@@ -49,6 +49,14 @@ def test_a_word_that_is_longer_than_the_line_is_folded_and_nothing_is_lost() -> 
     assert all(len(line) <= 20 for line in lines)
 
 
+@pytest.mark.parametrize("size", [12, 13, 20, 21, 40, 41])
+def test_a_word_that_is_folded_gets_no_blank(size: int) -> None:
+    word = "".join(chr(ord("a") + number % 26) for number in range(size))
+    assert "".join(plain(word, 20)) == word
+    assert "".join(plain(f"**{word}**", 20)) == word
+    assert plain(f"| {word} | b |", 50) == [f"{word}  b"]
+
+
 def test_code_in_a_language_that_nobody_knows_stays_as_it_is() -> None:
     assert plain("```nosuchlanguage\nif x:\n```\n") == [f"{PLAIN.mark('bar')} if x:"]
 
@@ -114,3 +122,48 @@ def test_lines_are_given_out_before_the_paragraph_has_ended() -> None:
     given += stream.feed(" eight\nnext")
     assert " ".join(given) == "one two three four five six seven eight"
     assert stream.end() == ["next"]
+
+
+EVERYTHING = """\
+# A title that is a bit longer
+
+One **strong** `word`, then [a link](http://example.com/long) and _more_ of it.
+
+- an item that is longer than a line
+- [x] done
+1. first **of all** and beyond the line
+> quoted words that go on and on and on
+
+```python
+def answer(question): return "forty two" if question else None
+```
+~~~
+plain code that is wider than the terminal is
+~~~
+
+| name | what |
+| - | - |
+| a | the first |
+
+---
+The end."""
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 25])
+def test_in_whatever_pieces_it_comes_the_lines_are_the_same(size: int) -> None:
+    stream = MarkdownStream(24, COLOURED)
+    lines: list[str] = []
+    for start in range(0, len(EVERYTHING), size):
+        lines += stream.feed(EVERYTHING[start : start + size])
+    assert [*lines, *stream.end()] == render_markdown(EVERYTHING, 24, COLOURED)
+
+
+def test_a_line_of_code_is_shown_raw_until_it_is_complete() -> None:
+    stream = MarkdownStream(24, PLAIN)
+    assert stream.feed("```py") == []
+    assert stream.growing == ["```py"]
+    assert stream.feed("thon\n* one, two, three, four, five, six") == []
+    assert stream.growing == ["* one, two, three, four, five, six"]
+    bar = PLAIN.mark("bar")
+    assert stream.feed("\n") == [f"{bar} * one, two, three, fou", f"{bar} r, five, six"]
+    assert stream.growing == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,6 +106,26 @@ def test_of_a_command_only_the_first_word_is_looked_up(words: list[str], tmp_pat
 def test_nothing_is_not_a_command(cli: str | list[str]) -> None:
     with pytest.raises(OptionsError, match="empty"):
         find_cli(cli, {})
+
+
+@pytest.mark.parametrize(
+    ("cli", "names"),
+    [
+        (None, False),
+        ("", False),
+        ("claude", False),
+        ("./claude", True),
+        ("~/bin/claude", True),
+        ("/bin/claude", True),
+        (Path("claude"), True),
+        ([], False),
+        (["ssh", "/bin/claude"], False),
+        (["/bin/ssh", "claude"], True),
+        ([Path("ssh"), "claude"], True),
+    ],
+)
+def test_a_cli_may_be_named_by_a_path_or_not(cli: Any, names: bool) -> None:
+    assert LOCATING.names_path(cli) is names
 
 
 def test_a_path_that_is_not_there_is_said(tmp_path: Path) -> None:

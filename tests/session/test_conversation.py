@@ -576,6 +576,23 @@ def test_an_init_that_names_its_prompt_begins_it(books: Books) -> None:
     assert books.conversation.current is second
 
 
+def test_a_guess_is_taken_back_when_the_result_names_another_prompt(books: Books) -> None:
+    books.conversation.names_prompts = True
+    first = books.sent()
+    books.say(saying.text("whose is it?"), saying.lifecycle("of another", "queued"))
+    second = books.send(priority="next")
+    books.conversation.take()
+    init, ended = saying.init(), saying.result(user_message_uuids=[second.uuid])
+    books.say(init, ended)
+    assert second.messages == (ended,)
+    assert first.state == "sent"
+    assert books.conversation.current is None
+    ended = saying.result(user_message_uuids=[first.uuid])
+    books.say(saying.text("mine", user_message_uuid=first.uuid), ended)
+    assert init in first.messages  # nobody else's
+    assert first.messages[-1] is ended
+
+
 @pytest.mark.parametrize("how", ["cancelled", "discarded", "refused"])
 def test_a_prompt_that_the_cli_drops_ends_its_turn(books: Books, how: str) -> None:
     turn, word = books.sent(), saying.lifecycle(None, how)

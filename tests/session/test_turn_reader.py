@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+from itertools import zip_longest
 from typing import Any
 
 import anyio
 import pytest
+from msgspec.structs import replace
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON
@@ -18,7 +20,14 @@ from claudewire.options import Unread
 from claudewire.session import Session, Turn, TurnReader
 from claudewire.session.turn import UnreadCount
 from claudewire.testing import Chat, SimulatedCLI
-from claudewire.wire import Message, MessageStop, ResultMessage, StreamEvent
+from claudewire.wire import (
+    AssistantMessage,
+    Message,
+    MessageStart,
+    MessageStop,
+    ResultMessage,
+    StreamEvent,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -66,9 +75,42 @@ async def blocks(reader: TurnReader | Turn[Any]) -> dict[str, tuple[str, str, st
         }
 
 
+def still_needed(messages: list[Message]) -> list[Message]:
+    """Return messages without the pieces of those that are complete, of each speaker."""
+    begins: dict[str | None, int] = {}
+    for index, message in enumerate(messages):
+        if isinstance(message, StreamEvent) and isinstance(message.event, MessageStart):
+            begins[message.parent_tool_use_id] = index
+        elif isinstance(message, StreamEvent) and isinstance(message.event, MessageStop):
+            del begins[message.parent_tool_use_id]
+    return [
+        message
+        for index, message in enumerate(messages)
+        if not isinstance(message, StreamEvent)
+        or begins.get(message.parent_tool_use_id, len(messages)) <= index
+    ]
+
+
+async def test_whenever_a_reader_comes_each_speaker_has_the_pieces_of_what_is_not_complete() -> (
+    None
+):
+    mine = (await messages_of_a_turn())[:-1]
+    others = [
+        replace(message, parent_tool_use_id="toolu_1")
+        for message in mine
+        if isinstance(message, StreamEvent | AssistantMessage)
+    ]
+    both = zip_longest(mine, [*[None] * 5, *others])
+    messages = [message for pair in both for message in pair if message is not None]
+    for count in range(len(messages) + 1):
+        turn = fed(messages[:count])
+        reader = turn.reader()
+        read = [await anext(reader) for _ in range(reader.unread)]
+        assert read == still_needed(messages[:count])
+
+
 async def test_whenever_a_reader_comes_it_sees_the_whole_turn() -> None:
     messages = await messages_of_a_turn()
-    whole = [message for message in messages if not isinstance(message, StreamEvent)]
     assert len(messages) > 20
     expected_text, expected_blocks = await text(fed(messages)), await blocks(fed(messages))
     assert expected_text.endswith("It says milk, and nothing else.")
@@ -79,7 +121,7 @@ async def test_whenever_a_reader_comes_it_sees_the_whole_turn() -> None:
         assert await text(readers[0]) == expected_text
         assert await blocks(readers[1]) == expected_blocks
         read = [message async for message in readers[2]]
-        assert [message for message in read if not isinstance(message, StreamEvent)] == whole
+        assert read == [*still_needed(messages[:count]), *messages[count:]]
         assert [message async for message in turn] == messages
 
 

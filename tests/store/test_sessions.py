@@ -502,6 +502,13 @@ def test_what_was_removed_is_forgotten(config: Path, blocking: BlockingSessions)
     writer.path.unlink()
     assert blocking.list() == []
     assert blocking.search("zebra") == []
+    id = MAIN.replace("0", "1")
+    other = Writer(config, id)  # in the index it may have the number of the one before
+    other.user("Seen?")
+    other.model("A giraffe", usage={"input_tokens": 7})
+    assert blocking.info(id).totals.input_tokens == 7
+    assert [hit.session.id for hit in blocking.search("giraffe")] == [id]
+    assert blocking.search("zebra") == []
 
 
 def test_a_search_bears_with_files_that_have_just_changed(

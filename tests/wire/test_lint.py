@@ -493,6 +493,17 @@ def test_what_nobody_knows_is_suspicious_if_the_host_says_it(
     assert words in finding.message
 
 
+def test_what_nobody_knows_is_reported_in_the_order_of_the_line() -> None:
+    blocks = [{"type": "telepathy"}, {"type": "text", "text": "hi"}, {"type": "telekinesis"}]
+    line = {**user(blocks, uuid="u"), "origin": {"kind": "telepath"}}
+    found = [(it.code, it.path) for it in lint(bare(line), direction="<")]
+    assert [it for it in found if it[0].startswith("unknown")] == [
+        ("unknown-block", "$.message.content[0]"),
+        ("unknown-block", "$.message.content[2]"),
+        ("unknown-origin", "$.origin"),
+    ]
+
+
 # --- requests and answers ------------------------------------------------------------------------
 
 

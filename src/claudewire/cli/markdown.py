@@ -49,6 +49,8 @@ class _Word(NamedTuple):
     text: str
     size: int
     end: int | None
+    gap: str
+    """What is before it in a line: nothing if it is the rest of a word that was too long."""
 
 
 class MarkdownStream:
@@ -185,35 +187,35 @@ class MarkdownStream:
         parts: list[str] = []
         prefix, used, end = first, painted_cells(first), None
         for word in words:
-            gap = 1 if parts else 0
-            if parts and used + gap + word.size > self.width:
-                yield prefix + " ".join(parts), end
-                parts, prefix, used, gap = [], rest, painted_cells(rest), 0
-            parts.append(word.text)
-            used += gap + word.size
+            gap = word.gap if parts else ""
+            if parts and used + len(gap) + word.size > self.width:
+                yield prefix + "".join(parts), end
+                parts, prefix, used, gap = [], rest, painted_cells(rest), ""
+            parts.append(gap + word.text)
+            used += len(gap) + word.size
             end = word.end
-        yield (prefix + " ".join(parts)).rstrip(" ") if not parts else prefix + " ".join(parts), end
+        yield prefix + "".join(parts) if parts else prefix.rstrip(" "), end
 
     def _words(self, text: str, style: str, offset: int) -> Iterator[_Word]:
         """Cut the text into words, each of which may have parts in several styles."""
-        paint, word, size = self._paint, "", 0
+        paint, word, size, gap = self._paint, "", 0, " "
         room = max(self.width - 8, 4)
         for part, how, end in _fragments(text, style, offset):
             for index, piece in enumerate(re.split(r"(\s+)", part)):
                 if index % 2:
                     if word:
-                        yield _Word(word, size, end)
-                    word, size = "", 0
+                        yield _Word(word, size, end, gap)
+                    word, size, gap = "", 0, " "
                     continue
                 for chunk in fold(safe(piece), room) if piece else ():
                     if size + cells(chunk) > room:
-                        yield _Word(word, size, None)
-                        word, size = "", 0
+                        yield _Word(word, size, None, gap)
+                        word, size, gap = "", 0, ""
                     word += paint(how, chunk)
                     size += cells(chunk)
             ended = end
         if word:
-            yield _Word(word, size, ended)
+            yield _Word(word, size, ended, gap)
 
     # --- tables ----------------------------------------------------------------------------------
 
@@ -236,7 +238,7 @@ class MarkdownStream:
         return lines
 
     def _cell(self, text: str) -> str:
-        return " ".join(word.text for word in self._words(text, "", 0))
+        return "".join(word.gap + word.text for word in self._words(text, "", 0)).removeprefix(" ")
 
 
 def _cells_of(row: str) -> list[str]:

@@ -13,7 +13,7 @@ its document says: `session` has both in `initialize`, `legacy` the prompt on th
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from enum import Enum
+from enum import Enum, auto
 from os import PathLike
 from typing import Any
 
@@ -27,9 +27,11 @@ __all__ = ["ManagedInitialize", "Place", "initialize_request", "places", "text_o
 class Place(Enum):
     """Where a system prompt can be."""
 
-    FILE = "a file that the command line names"
-    WORDS = "the command line"
-    INITIALIZE = "initialize"
+    FILE = auto()
+    """A file that the command line names."""
+    WORDS = auto()
+    """The command line."""
+    INITIALIZE = auto()
 
 
 def places(options: Options) -> frozenset[Place]:

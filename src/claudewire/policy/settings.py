@@ -15,7 +15,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -102,9 +102,9 @@ class _Settings:
     path: str
     source: str
     root: str
-    data: dict[str, Any] = field(default_factory=dict)
-    managed: bool = False
-    managed_only: bool = False
+    data: dict[str, Any]
+    managed: bool
+    managed_only: bool
 
     @classmethod
     def read(

@@ -24,7 +24,8 @@ from claudewire.cli.chat import command as chat
 from claudewire.cli.sessions import command as sessions_command
 from claudewire.cli.sessions.view import SessionView, when
 from claudewire.cli.styles import Paint
-from claudewire.store import BlockingSessions
+from claudewire.store import BlockingSessions, SessionInfo
+from claudewire.tracking import Totals
 
 SOON = 60
 Call = Callable[..., Done]
@@ -300,6 +301,33 @@ def test_what_real_clis_wrote_can_be_listed_and_shown(
     assert report["sessions"]
     for item in report["sessions"]:
         assert len(sessions("show", item["id"]).out.splitlines()) > 3
+
+
+@pytest.mark.parametrize(
+    ("width", "row"),
+    [
+        (
+            90,
+            "  00000000   2020-11-17   12p   $1.50  "
+            "Why do the retri…  /home/ann/shop/backend/servic…",
+        ),
+        (70, "  00000000   2020-11-17   12p   $1.50  Why do th…  /home/ann/shop/b…"),
+        (50, "  00000000   2020-11-17  Why do th…  /home/ann/…"),
+        (30, "  00000000   2020-11-17  Why …"),
+    ],
+)
+def test_a_row_has_what_there_is_room_for(width: int, row: str) -> None:
+    info = SessionInfo(
+        id=MAIN,
+        folder="-home-ann-shop",
+        path="/x",
+        title="Why do the retries fail in the shop?",
+        cwd="/home/ann/shop/backend/services",
+        end=datetime(2020, 11, 17, 12, tzinfo=UTC),
+        totals=Totals(cost_usd=1.5),
+        prompts=12,
+    )
+    assert [*SessionView(Paint(attributes=False), width).rows([info])] == [row]
 
 
 @pytest.mark.parametrize("width", [20, 40, 80])
