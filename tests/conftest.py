@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from hypothesis import is_hypothesis_test, settings
 from tests.helpers.cancellation import open_files
+from tests.helpers.kept import Kept, compare
 from tests.helpers.processes import PATIENCE, children, end_running
 from tests.helpers.real_clis import MIDDLE
 from tests.helpers.scheduling import Scheduler, one_first, report_less
@@ -144,6 +145,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption(
         "--measure-some", action="store_true", help="measure no test that is marked `unmeasured`"
+    )
+    parser.addoption(
+        "--write-kept",
+        action="store_true",
+        help="write the files anew that whole outputs are compared with (tests/helpers/kept.py)",
     )
 
 
@@ -278,6 +284,14 @@ def no_file_left_open() -> Iterator[None]:
     before = open_files()
     yield
     assert [it for it in open_files() - before if ".db" not in it] == []
+
+
+@pytest.fixture
+def kept(request: pytest.FixtureRequest) -> Kept:
+    """Compares a whole output with a file in the folder `whole` beside the test."""
+    folder = request.path.parent / "whole"
+    write = bool(request.config.getoption("write_kept"))
+    return lambda name, text: compare(folder / name, text, write=write)
 
 
 @pytest.fixture(autouse=True, scope="session")
