@@ -1,0 +1,378 @@
+"""All that commands print, and how they exit: see tests/helpers/kept.py."""
+
+from __future__ import annotations
+
+import io
+import re
+from datetime import datetime, tzinfo
+from pathlib import Path
+
+import pytest
+from tests.cli.running import Done, Runner
+from tests.helpers.kept import Kept, normal
+from tests.recordings.test_html_page import talk
+from tests.store.made import MAIN, PLAIN, Writer, conversation
+
+from claudewire.cli.commands import COMMANDS
+from claudewire.cli.markdown import MarkdownStream
+from claudewire.cli.reports import (
+    Activity,
+    Decided,
+    ErrorReport,
+    Notice,
+    RunReport,
+    TextPiece,
+    ToolEnded,
+    ToolStarted,
+)
+from claudewire.cli.sessions import view
+from claudewire.cli.styles import Paint
+from claudewire.cli.terminal_view import Drawing
+from claudewire.cli.views import JsonView, PlainView, QuietView, StreamJsonView, View
+
+RECORDINGS = Path(__file__).resolve().parents[1] / "recordings"
+
+
+def told(done: Done, *words: str) -> str:
+    """Return a command, what it printed, what it said on stderr, and its status."""
+    errors = "".join(f"! {line}\n" for line in done.err.splitlines())
+    return f"$ claudewire {' '.join(words)}\n{done.out}{errors}= exit {done.status}\n"
+
+
+VARYING = [
+    (re.compile(r"\b\d+(\.\d+)? (ms|s)\b"), "0 s"),
+    (re.compile(r'("seconds": ?)[\d.]+'), r"\g<1>0"),
+]
+"""What takes a different time with each run."""
+
+
+def without_times(text: str) -> str:
+    for pattern, word in VARYING:
+        text = pattern.sub(word, text)
+    return text
+
+
+@pytest.fixture
+def folder(run: Runner, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which commands run, with recordings and conversations."""
+    monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("HOME", "/nowhere")
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(run.folder / "cache"))
+    (run.folder / "talk.jsonl").write_bytes(talk().dump())
+    for version in ("2.1.17", "2.1.325"):
+        data = (RECORDINGS / f"{version}-work.jsonl").read_bytes()
+        (run.folder / f"{version}.jsonl").write_bytes(data)
+    (run.folder / "x.txt").write_text("hello\n", encoding="utf-8")
+    return run.folder
+
+
+def all_told(run: Runner, folder: Path, lines: str) -> str:
+    """Run commands, a line for each."""
+    texts = [told(run(*line.split()), line) for line in lines.strip().splitlines()]
+    return normal("".join(texts), folder=folder)
+
+
+GROUP = ("archive", "export", "list", "resume", "search", "show", "tail")
+
+
+def test_all_help_is_as_it_was(kept: Kept, run: Runner, folder: Path) -> None:
+    lines = ["--help", *(f"{it} --help" for it in COMMANDS)]
+    lines += [f"sessions {it} --help" for it in GROUP]
+    kept("help.txt", all_told(run, folder, "\n".join(lines)))
+
+
+WRONG = """
+nothing
+rn
+run --json --quiet x
+run --timeout soon x
+run --stall 0 x
+run --budget much x
+run --budget 0 x
+run --output none.json x
+run --output x.txt x
+run --output [1] x
+run --image none.png x
+run --mode odd x
+run --max-turns 0 x
+run --allow Bash( x
+run --policy none.toml x
+run --policy x.txt x
+run --cli nowhere x
+run --resume a --continue x
+run --fork x
+run --denied no x
+run
+chat
+show
+show none.jsonl
+show x.txt
+show talk.jsonl --only nothing
+show talk.jsonl --html no/where.html
+diff talk.jsonl
+diff talk.jsonl x.txt
+lint none.jsonl
+replay x.txt
+replay talk.jsonl --speed -1
+record
+record -o no/where.jsonl -- true
+schema Nothing
+completion csh
+sessions nothing
+sessions --config-dir none list --since soon
+sessions --config-dir none show x
+sessions --config-dir none search
+sessions --config-dir none export x y.txt
+sessions --config-dir none list -n 0
+sessions --config-dir none archive --restore x
+doctor --nothing
+"""
+
+
+def test_what_is_said_of_wrong_command_lines_is_as_it_was(
+    kept: Kept, run: Runner, folder: Path
+) -> None:
+    kept("wrong.txt", all_told(run, folder, WRONG))
+
+
+WIRE = """
+show talk.jsonl
+show talk.jsonl --raw --no-latencies
+show talk.jsonl --json
+show talk.jsonl --findings --grep a
+show 2.1.325.jsonl --only request --only result
+diff 2.1.17.jsonl 2.1.325.jsonl --latencies
+diff talk.jsonl 2.1.325.jsonl
+diff talk.jsonl talk.jsonl
+diff talk.jsonl talk.jsonl --json
+lint talk.jsonl
+lint talk.jsonl --strict --json
+lint x.txt --to-cli
+lint x.txt --from-cli
+lint 2.1.325.jsonl
+replay talk.jsonl --speed 0
+replay talk.jsonl --speed 0 --grep result
+schema --list
+schema ResultMessage
+completion bash
+"""
+
+
+def test_what_commands_say_of_recordings_is_as_it_was(
+    kept: Kept, run: Runner, folder: Path
+) -> None:
+    kept("recordings.txt", all_told(run, folder, WIRE))
+
+
+SESSIONS = f"""
+list
+list --json
+list retries --project /project
+list --since 2026-01-01 -n 1
+list --waiting
+list --running
+list --tag x
+list --expiring
+list --archived
+show {MAIN}
+show 0000
+show {MAIN} --json
+show {PLAIN} --branch u2
+search zebra
+search zebrafish --tools
+search retries --json
+search nothing
+export {MAIN} out.md
+export {MAIN} out.jsonl --no-tool-output
+export {MAIN} out.html
+export {MAIN} out --format md --keep-secrets
+export {MAIN} out.odd
+archive --older-than 100000
+archive --json
+"""
+
+
+def test_what_commands_say_of_conversations_is_as_it_was(
+    kept: Kept, run: Runner, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view, "datetime", Later)
+    config = folder / "config"
+    conversation(config, MAIN)
+    other = Writer(config, PLAIN, cwd="/other")
+    other.user("One question")
+    other.model("One answer.", {"type": "thinking", "thinking": "Hm.", "signature": "s"})
+    other.call("Edit", file_path="a.py", old_string="a", new_string="b")
+    other.result("failed", toolUseResult="Error: failed")
+    lines = [f"sessions --config-dir config {line}" for line in SESSIONS.strip().splitlines()]
+    text = all_told(run, folder, "\n".join(lines))
+    text += (folder / "out.md").read_text(encoding="utf-8")
+    kept("sessions.txt", text)
+
+
+class Later(datetime):
+    """Has a time two hours after that of the conversations."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Later:
+        return cls(2026, 11, 17, 12, 0, 30, tzinfo=tz)
+
+
+# --- a task ---------------------------------------------------------------------------------------
+
+TASKS = """
+run --cli {sim} say hello
+run --cli {sim} shell make
+run --cli {sim} --json --allow Bash shell make
+run --cli {sim} --json ask
+run --cli {sim} --json --deny Bash shell make
+run --cli {sim} --json --denied ok edit
+run --cli {sim} --quiet fail
+run --cli {sim} --json limit
+run --cli {sim} --json turns
+run --cli {sim} --json budget
+run --cli {sim} busy
+run --cli {sim} agents
+run --cli {sim} --output {{}} output
+run --cli simulated --no-input list the files
+"""
+
+
+def test_what_tasks_print_is_as_it_was(kept: Kept, run: Runner, folder: Path, sim: str) -> None:
+    text = all_told(run, folder, TASKS.format(sim=sim)).replace(sim, "sim")
+    kept("tasks.txt", without_times(text))
+
+
+LONG = "A long sentence that does not fit into the width of the terminal, and goes on. " * 3
+ACTIVITIES: list[tuple[Activity, int]] = [
+    (TextPiece(text="I look", block="1"), 0),
+    (TextPiece(text=" around.\n\n- one\n- two\n", block="1"), 0),
+    (ToolStarted(id="t1", name="Bash", subject="ls -la", input={"command": "ls -la"}), 0),
+    (ToolStarted(id="t2", name="Read", subject=LONG, input={"file_path": LONG}, agent="t1"), 1),
+    (
+        ToolEnded(
+            id="t2", name="Read", ok=True, denied=False, seconds=0.04, summary="3 lines", text="x"
+        ),
+        1,
+    ),
+    (
+        ToolEnded(
+            id="t1", name="Bash", ok=False, denied=False, seconds=75.0, summary="failed", text="no"
+        ),
+        0,
+    ),
+    (ToolStarted(id="t3", name="Task", subject="", input={}), 0),
+    (ToolEnded(id="t3", name="Task", ok=True, denied=True, seconds=4000, summary="", text=""), 0),
+    (Decided(kind="permission", tool="Bash", answer="deny", by="rule", reason="Bash(rm *)"), 0),
+    (Decided(kind="question", tool="Which?", answer="skipped", by="no terminal", seconds=1.5), 0),
+    (Notice(text="The API is busy."), 0),
+    (TextPiece(text="The end.", block="2"), 0),
+    (TextPiece(text="Of a subagent.", block="3", agent="t1"), 1),
+]
+REPORTS = [
+    RunReport(outcome="done", exit_code=0, text="All.", session_id="s", model="m", seconds=1.0),
+    RunReport(outcome="done", exit_code=0, output={"a": 1}, turns=1, tokens=1, cost_usd=0.5),
+    RunReport(
+        outcome="failed",
+        exit_code=1,
+        error=ErrorReport(message="No", cause="billing", advice="Pay", retryable=True),
+        turns=3,
+        tokens=12345,
+        cost_usd=0.00001,
+        seconds=3700.5,
+        decisions=[Decided(kind="plan", tool="Plan", answer="approve", by="person")],
+    ),
+]
+
+
+def viewed(view: View, report: RunReport) -> str:
+    for activity, depth in ACTIVITIES:
+        view.show(activity, depth)
+    view.note("A note.")
+    view.finish(report)
+    parts = [it.getvalue() for it in (view.out, view.err) if isinstance(it, io.StringIO)]
+    return f"{parts[0]}---\n{parts[1]}"
+
+
+def test_what_each_view_shows_is_as_it_was(kept: Kept) -> None:
+    text = ""
+    for report in REPORTS:
+        views = [kind(io.StringIO(), io.StringIO()) for kind in (QuietView, JsonView, PlainView)]
+        views.append(PlainView(io.StringIO(), io.StringIO(), structured=True))
+        if report is REPORTS[0]:
+            views.append(StreamJsonView(io.StringIO(), io.StringIO()))
+        text += "".join(f"# {type(it).__name__}\n{viewed(it, report)}\n" for it in views)
+    kept("views.txt", text)
+
+
+PAINTS = {
+    "plain": Paint(attributes=False, unicode=False),
+    "unicode": Paint(attributes=False),
+    "coloured": Paint(),
+}
+
+
+@pytest.mark.parametrize("name", PAINTS)
+def test_what_is_drawn_is_as_it_was(kept: Kept, name: str) -> None:
+    drawing = Drawing(PAINTS[name], lambda: 60)
+    lines: list[str] = []
+    for activity, depth in ACTIVITIES:
+        if isinstance(activity, TextPiece):
+            lines += drawing.text(activity)
+        else:
+            lines += drawing.activity(activity, depth)
+        lines += [f"    ~ {line}" for line in drawing.changing("Thinking")]
+    lines += [*drawing.end_text(), *drawing.notice("A note that is told.")]
+    for report in REPORTS:
+        lines += drawing.summary(report)
+    kept(f"drawn-{name}.txt", "".join(f"{line!r}\n" for line in lines))
+
+
+MARKDOWN = """# One
+## Two *em*
+### Three
+
+A paragraph with **bold**, *em*, _em_, __strong__, ~~gone~~, `code`, [label](http://a), <http://b>,
+a \\* star and a line\\
+break. ***Both*** and **not closed.
+
+- one
+  - two, which is so long that it has to be wrapped into several lines
+- [ ] open
+- [x] done
+1. first
+2. second
+
+> A quote with **bold** words that is longer than a line of this terminal.
+> - in it
+
+---
+
+```python
+def f(x: int) -> str:
+    return "a"  # why
+```
+
+~~~
+plain code
+~~~
+
+| a | b | long |
+|---|:-:|-----:|
+| 1 | `2` | **3** |
+| äöü | 日本 | x |
+
+The end"""
+
+
+@pytest.mark.parametrize("name", PAINTS)
+def test_what_becomes_of_markdown_is_as_it_was(kept: Kept, name: str) -> None:
+    lines = []
+    for width in (30, 80):
+        stream = MarkdownStream(width, PAINTS[name])
+        for at in range(0, len(MARKDOWN), 40):
+            lines += stream.feed(MARKDOWN[at : at + 40])
+            lines += [f"    ~ {line}" for line in stream.growing]
+        lines += stream.end()
+    kept(f"markdown-{name}.txt", "".join(f"{line!r}\n" for line in lines))
