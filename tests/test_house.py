@@ -11,7 +11,8 @@ import statistics
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,7 @@ MAX_MEDIAN_FUNCTION_LINES = 12
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+@cache
 def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
@@ -113,6 +115,13 @@ def package_name(path: Path) -> str:
 
 def label(path: Path) -> str:
     return str(path.relative_to(SOURCE))
+
+
+def broken(
+    files: Iterable[Path], found: Callable[[Path], Collection[str]]
+) -> dict[str, Collection[str]]:
+    """Return what is found in files in which there should be nothing."""
+    return {label(path): wrong for path in files if (wrong := found(path))}
 
 
 def imported(tree: ast.AST, package: str) -> Iterator[str]:
@@ -166,11 +175,9 @@ def length(function: Function) -> int:
     return lines - (first.end_lineno - first.lineno + 1)
 
 
-@pytest.mark.parametrize("path", sorted(WIRE.rglob("*.py")), ids=label)
-def test_the_wire_uses_nothing_but_msgspec_and_pure_parts_of_the_standard_library(
-    path: Path,
-) -> None:
-    assert foreign_to_wire(parse(path), package_name(path)) == set()
+def test_the_wire_uses_nothing_but_msgspec_and_pure_parts_of_the_standard_library() -> None:
+    files = WIRE.rglob("*.py")
+    assert broken(files, lambda it: foreign_to_wire(parse(it), package_name(it))) == {}
 
 
 @pytest.mark.parametrize(
@@ -208,15 +215,16 @@ def test_the_check_of_the_wire_lets_pass(line: str) -> None:
     assert foreign_to_wire(ast.parse(line), "claudewire.wire") == set()
 
 
-@pytest.mark.parametrize("path", MODULES, ids=label)
-def test_no_file_is_too_long_to_be_read_in_one_go(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_FILE_LINES
+def test_no_file_is_too_long_to_be_read_in_one_go() -> None:
+    lengths = {label(it): len(it.read_text(encoding="utf-8").splitlines()) for it in MODULES}
+    assert {name: lines for name, lines in lengths.items() if lines > MAX_FILE_LINES} == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=label)
-def test_no_function_is_too_long(path: Path) -> None:
-    long = {f.name: length(f) for f in functions(parse(path)) if length(f) > MAX_FUNCTION_LINES}
-    assert long == {}
+def test_no_function_is_too_long() -> None:
+    def long(path: Path) -> list[str]:
+        return [it.name for it in functions(parse(path)) if length(it) > MAX_FUNCTION_LINES]
+
+    assert broken(MODULES, long) == {}
 
 
 def package_of(module: str) -> str:
@@ -228,16 +236,19 @@ PUBLIC_INSIDE = {"claudewire.wire.lint", "claudewire.wire.schema"}
 """Public by themselves: `claudewire.wire` does not load them, because few programs need them."""
 
 
-@pytest.mark.parametrize("path", MODULES, ids=label)
-def test_no_module_reaches_past_the_init_of_another_package(path: Path) -> None:
+def past_an_init(path: Path) -> list[str]:
+    """Return what a module imports from inside another package."""
     ours = package_of(module_name(path))
-    past = [
+    return [
         name
         for name in imported(parse(path), package_name(path))
         if name.startswith("claudewire.") and package_of(name) != ours and name.count(".") > 1
         if name not in PUBLIC_INSIDE
     ]
-    assert past == []
+
+
+def test_no_module_reaches_past_the_init_of_another_package() -> None:
+    assert broken(MODULES, past_an_init) == {}
 
 
 def test_the_package_can_be_seen_at_one_look() -> None:
@@ -268,15 +279,19 @@ def test_functions_are_short_as_a_rule() -> None:
     assert statistics.median(lengths or [0]) <= MAX_MEDIAN_FUNCTION_LINES
 
 
-# Importing a `__main__` would run it.
-@pytest.mark.parametrize("path", [p for p in MODULES if p.stem != "__main__"], ids=label)
-def test_every_module_says_what_it_exports_and_has_it(path: Path) -> None:
+def wrong_exports(path: Path) -> list[str]:
+    """Return what a module says that it exports, and does not have or says twice."""
     module = importlib.import_module(module_name(path))
-    assert module.__doc__
+    assert module.__doc__, path
     if [*map(type, parse(path).body)] == [ast.Expr]:
-        return  # there is nothing but the docstring
-    assert len(set(module.__all__)) == len(module.__all__)
-    assert [name for name in module.__all__ if not hasattr(module, name)] == []
+        return []  # there is nothing but the docstring
+    names = [*module.__all__]
+    return [it for it in names if not hasattr(module, it) or names.count(it) > 1]
+
+
+def test_every_module_says_what_it_exports_and_has_it() -> None:
+    files = [it for it in MODULES if it.stem != "__main__"]  # to import that would run it
+    assert broken(files, wrong_exports) == {}
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
