@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import timedelta
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar, get_overloads
@@ -224,12 +224,17 @@ def definition(module: ModuleType, name: str) -> tuple[str, str]:
     """Find how a name that is neither a class nor a function is defined, and what is said of it."""
     folder = Path(module.__file__ or "").parent
     everywhere = Path(claudewire.__file__).parent
-    for path in [*sorted(folder.rglob("*.py")), *sorted(everywhere.rglob("*.py"))]:
+    for path in chain(_files(folder), _files(everywhere)):
         for node, after in pairwise([*_body(path), ast.Pass()]):
             if name in [ast.unparse(target) for target in targets(node)]:
                 told = after.value.value if is_string(after) else ""  # type: ignore[attr-defined]
                 return ast.unparse(node), " ".join(inspect.cleandoc(told).split())
     raise SystemExit(f"{module.__name__}.{name} is defined nowhere")
+
+
+@cache
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.py"))
 
 
 @cache
