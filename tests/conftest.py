@@ -49,6 +49,7 @@ UNMEASURED = (
     "peers",
     "people/test_many_pending.py",
     "policy/test_whole_decisions.py",
+    "policy/test_whole_tables.py",
     "real",
     "reliability",
     "seeds",
