@@ -25,6 +25,7 @@ VARYING = [
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}\b"), "<run>"),
     (re.compile(r'("task_id": ?")[0-9a-f]{8}"'), r'\1<task>"'),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z"), "<time>"),
+    (re.compile(r'("since": ?)[\d.]+'), r"\g<1>0"),
     (re.compile(r"/projects/[\w-]+"), "/projects/<project>"),
     (
         re.compile(r'("(?:pid|request_sent_wall_ms|end_time|totalDuration|startTime)": ?)\d+'),
@@ -50,6 +51,7 @@ def compact(value: Any) -> str:
 
 def compare(path: Path, now: str, *, write: bool) -> None:
     """Compare a text with a file, or write the file."""
+    now = now.encode("utf-8", "backslashreplace").decode()
     if write:
         path.parent.mkdir(exist_ok=True)
         path.write_text(now, encoding="utf-8")

@@ -1,0 +1,91 @@
+"""What is said of every failure, in whole sentences: see tests/helpers/kept.py."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from tests.errors.test_diagnosis import STDERR
+from tests.helpers.kept import Kept
+
+from claudewire import errors
+from claudewire.errors import CLIError, Error, Evidence
+from claudewire.errors.diagnosis import diagnose, diagnose_result, diagnose_status
+from claudewire.errors.failure_signs import KINDS, STARTUP_FAILURES, STATUSES
+from claudewire.wire import ResultMessage
+
+FAILURES = Path(__file__).with_name("api_failures.jsonl")
+EVIDENCE = Evidence(
+    argv=("claude", "-p"), session="mine", pid=7, exit_code=1, stderr="It broke.\n", sent=("a",)
+)
+
+
+def result(**fields: Any) -> ResultMessage:
+    needed = {
+        "type": "result",
+        "subtype": "success",
+        "is_error": True,
+        "duration_ms": 1,
+        "duration_api_ms": 1,
+        "num_turns": 1,
+        "session_id": "s",
+    }
+    return msgspec.convert({**needed, **fields}, ResultMessage)
+
+
+def of_results() -> Iterator[str]:
+    for line in FAILURES.read_text(encoding="utf-8").splitlines():
+        given = json.loads(line)
+        yield f"{given['case']} {given['seen'][0]}: {diagnose_result(result(**given['result']))}"
+    for reason in (*STARTUP_FAILURES, "unheard"):
+        given = {"startup_failure_reason": reason, "subtype": "error_during_execution"}
+        yield f"{reason}: {diagnose_result(result(**given))}"
+    for subtype in ("error_max_turns", "error_max_budget_usd", "error_during_execution", "odd"):
+        for silent in (True, False):
+            yield f"{subtype}: {diagnose_result(result(subtype=subtype), was_silent=silent)}"
+    yield str(diagnose_result(result(terminal_reason="aborted_tools", is_error=False)))
+    yield str(diagnose_result(result(result="x" * 600)))
+
+
+def of_statuses() -> Iterator[str]:
+    for status in sorted({*STATUSES, *KINDS.values(), 200, 302, 418, 502, 599}):
+        yield f"{status}: {diagnose_status(status, 'said')}"
+    for kind in (*KINDS, "odd", None):
+        yield f"{kind}: {errors.status_of(kind)}"
+
+
+def of_ends() -> Iterator[str]:
+    codes = [0, 1, 2, 126, 127, 128, 137, 139, 143, 255]
+    ends = [Evidence(exit_code=it) for it in codes]
+    ends += [Evidence(signal=it.value) for it in sorted(signal.Signals) if it.value < 32]
+    ends += [Evidence(), Evidence(signal=99), EVIDENCE]
+    ends += [Evidence(stderr=text) for text, *_ in STDERR]
+    for it in ends:
+        error = diagnose(it, phase="it was tested")
+        yield f"{it.exit_code} {it.signal}: {error.cause.name} {error.retryable}: {error}"
+
+
+def of_classes() -> Iterator[str]:
+    more: dict[str, dict[str, Any]] = {
+        "RequestError": {"request": "set_model", "code": "odd"},
+        "UnsupportedRequest": {"request": "set_model"},
+        "RequestTimeout": {"request": "set_model"},
+    }
+    for name in sorted(errors.__all__):
+        kind = getattr(errors, name)
+        if isinstance(kind, type) and issubclass(kind, Error):
+            made = kind("It failed.", **more.get(name, {}))
+            made.evidence, made.advice = EVIDENCE, "Try again."
+            yield f"{name}: {made!r} {str(made)!r} {made.retryable}"
+            yield f"    {sorted((k, v) for k, v in vars(made).items() if k != 'evidence')}"
+    for cause in errors.Cause:
+        yield f"{cause!r} {CLIError('x', cause=cause).retryable}"
+
+
+def test_what_is_said_of_every_failure_is_as_it_was(kept: Kept) -> None:
+    parts = (of_results(), of_statuses(), of_ends(), of_classes())
+    kept("failures.txt", "".join(f"{line}\n" for part in parts for line in part))
