@@ -55,6 +55,8 @@ class Behaviour:
         since: the first version of the table that has it; the first of all if empty.
         deviates: the versions of the table that are known to do it wrong.
         alone: whether it opens sessions itself.
+        options: the function of its module that says with which options the session is opened
+            that it shares with others.
         tags: by which it can be chosen, beside its subject.
         everywhere: whether it is a test with every version; `scripts/test` leaves out some of
             those that need a CLI of their own.
@@ -67,6 +69,7 @@ class Behaviour:
     since: str = ""
     deviates: frozenset[str] = frozenset()
     alone: bool = False
+    options: str = "options"
     tags: frozenset[str] = frozenset()
     everywhere: bool = False
     shows: tuple[str, ...] = field(default=())

@@ -9,7 +9,7 @@ from typing import Any
 
 from claudewire.testing.api import APIStatus, structured_output
 
-from .behaviour import alone
+from .behaviour import alone, shared
 from .common import bash
 from .stage import Stage
 
@@ -79,33 +79,40 @@ async def setting_sources(stage: Stage) -> None:
     assert ["Write" in turn.tools for turn in stage.cage.turns] == [False, True]
 
 
-@alone("`cwd` is where tools work, and `add_dirs` are where they may", [bash("pwd"), "Done."])
-async def cwd(stage: Stage) -> None:
+def options(stage: Stage) -> dict[str, Any]:
+    """The options of the session that some of these behaviours share."""
     folder = stage.cage.work / "inner"
-    folder.mkdir()
-    async with stage.open(
-        cwd=folder, add_dirs=[stage.cage.folder], allowed_tools=["Bash"]
-    ) as session:
-        await stage.ask()
-        assert stage.told == [str(folder)]
-        assert session.init_message is not None
-        assert session.init_message.cwd == str(folder)
+    folder.mkdir(exist_ok=True)
+    return {
+        "cwd": folder,
+        "add_dirs": [stage.cage.folder],
+        "allowed_tools": ["Bash"],
+        "env": {"MATRIX_MARK": "MARK-ENV"},
+        "extra_args": {"ide": None},
+    }
 
 
-@alone(
+@shared("`cwd` is where tools work, and `add_dirs` are where they may", [bash("pwd"), "Done."])
+async def cwd(stage: Stage) -> None:
+    folder = str(stage.cage.work / "inner")
+    await stage.ask()
+    assert stage.told == [folder]
+    assert stage.session.init_message is not None
+    assert stage.session.init_message.cwd == folder
+
+
+@shared(
     "`env` reaches the tools",
     [bash("python3 -c \"import os; print(os.environ['MATRIX_MARK'])\""), "Done."],
 )
 async def env(stage: Stage) -> None:
-    async with stage.open(env={"MATRIX_MARK": "MARK-ENV"}, allowed_tools=["Bash"]):
-        await stage.ask()
-        assert stage.told == ["MARK-ENV"]
+    await stage.ask()
+    assert stage.told == ["MARK-ENV"]
 
 
-@alone("`extra_args` are passed on")
+@shared("`extra_args` are passed on")
 async def extra_args(stage: Stage) -> None:
-    async with stage.open(extra_args={"ide": None}):
-        assert (await stage.ask()).ok
+    assert (await stage.ask()).ok
 
 
 @alone("`thinking` limits how much the model may think", since="2.0.14")
@@ -166,8 +173,3 @@ async def worktree(stage: Stage) -> None:
         await stage.ask()
         assert session.init_message is not None
         assert (session.init_message.cwd or "").endswith("side")
-
-
-def options(stage: Stage) -> dict[str, Any]:
-    """Each of these behaviours has options of its own."""
-    return {}

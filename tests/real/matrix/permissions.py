@@ -218,27 +218,40 @@ async def policy(stage: Stage) -> None:
     ]
 
 
-@alone("`allow` and `deny` need no handler", [touch("ok-1"), touch("bad-1"), "Done."])
+def without_handlers(stage: Stage) -> dict[str, Any]:
+    """The options of another session: rules alone decide."""
+    return {
+        "allow": ["Bash(touch ok-1)"],
+        "deny": ["Bash(touch bad-1)"],
+        "allowed_tools": ["Bash(python3 -c:*)"],
+        "disallowed_tools": ["Write"],
+    }
+
+
+@shared(
+    "`allow` and `deny` need no handler",
+    [touch("ok-1"), touch("bad-1"), "Done."],
+    options="without_handlers",
+)
 async def rules(stage: Stage) -> None:
-    async with stage.open(allow=["Bash(touch ok-1)"], deny=["Bash(touch bad-1)"]):
-        assert (await stage.ask()).text == "Done."
-        assert stage.has("ok-1")
-        assert not stage.has("bad-1")
+    assert (await stage.ask()).text == "Done."
+    assert stage.has("ok-1")
+    assert not stage.has("bad-1")
 
 
-@alone("What `allowed_tools` covers is not asked about", [AGAIN, "Done."])
+@shared(
+    "What `allowed_tools` covers is not asked about", [AGAIN, "Done."], options="without_handlers"
+)
 async def allowed_tools(stage: Stage) -> None:
-    async with stage.open(allowed_tools=["Bash(python3 -c:*)"]):
-        assert (await stage.ask()).text == "Done."
-        assert stage.told == ["1"]
+    assert (await stage.ask()).text == "Done."
+    assert stage.told == ["1"]
 
 
-@alone("What `disallowed_tools` covers is not there", ["Done."])
+@shared("What `disallowed_tools` covers is not there", ["Done."], options="without_handlers")
 async def disallowed_tools(stage: Stage) -> None:
-    async with stage.open(disallowed_tools=["Write"]):
-        await stage.ask()
-        assert "Write" not in stage.turns[0].tools
-        assert "Edit" in stage.turns[0].tools
+    await stage.ask()
+    assert "Write" not in stage.turns[0].tools
+    assert "Edit" in stage.turns[0].tools
 
 
 @alone("With `bypassPermissions` nothing is asked about", [touch("bypassed"), "Done."])

@@ -74,8 +74,8 @@ def groups(
 ) -> Iterator[Group]:
     """Put together what can share a session: what is of one subject, or of one in its company."""
 
-    def place(it: Behaviour) -> str:
-        return (company or {}).get(it.subject, it.subject)
+    def place(it: Behaviour) -> tuple[str, str]:
+        return (company or {}).get(it.subject, it.subject), it.options
 
     yield from ((it,) for it in behaviours if it.alone)
     in_company = sorted((it for it in behaviours if not it.alone), key=place)
@@ -85,8 +85,8 @@ def groups(
 def shared_options(stage: Stage, group: Group) -> dict[str, Any]:
     """Return the options of a session for behaviours of one or more subjects."""
     merged: dict[str, Any] = {}
-    for module in dict.fromkeys(it.play.__module__ for it in group):
-        for name, value in import_module(module).options(stage).items():
+    for module, options in dict.fromkeys((it.play.__module__, it.options) for it in group):
+        for name, value in getattr(import_module(module), options)(stage).items():
             if isinstance(value, list):
                 had = merged.get(name, [])
                 merged[name] = [*had, *(it for it in value if it not in had)]

@@ -12,7 +12,7 @@ from claudewire.options import Agent
 from claudewire.session import Session
 from claudewire.testing.api import APIToolUse
 
-from .behaviour import alone
+from .behaviour import alone, shared
 from .common import WAIT, bash, read_pipe
 from .stage import SOON, Stage, until
 
@@ -33,6 +33,11 @@ def hand_over(name: str, **more: Any) -> APIToolUse:
 
 
 AGENTS = {"helper": Agent(description="Helps.", prompt="You are the helper of this house.")}
+
+
+def options(stage: Stage) -> dict[str, Any]:
+    """The options of the session that behaviours of subagents share."""
+    return {"agents": AGENTS, "allowed_tools": ["Task"], **stage.handlers}
 
 
 def running(session: Session[Any]) -> list[str]:
@@ -186,42 +191,41 @@ async def run_cancels(stage: Stage) -> None:
     assert reply.ok
 
 
-@alone(
+@shared(
     "A subagent of ours gets its prompt, and its answer reaches the model",
     {"": [hand_over("custom_agent"), "Done."], "sub": ["It is fine."]},
     everywhere=True,
 )
 async def custom_agent(stage: Stage) -> None:
-    async with stage.open(agents=AGENTS, allowed_tools=["Task"]) as session:
-        assert (await stage.ask()).ok
-        await session.wait_idle()
-        asked = [turn for turn in stage.turns if "(custom_agent.sub)" in turn.prompt]
-        assert "You are the helper of this house." in str(asked[0].body["system"])
-        assert any("It is fine." in str(turn.messages) for turn in stage.turns)
+    assert (await stage.ask()).ok
+    await stage.session.wait_idle()
+    asked = [turn for turn in stage.turns if "(custom_agent.sub)" in turn.prompt]
+    assert "You are the helper of this house." in str(asked[0].body["system"])
+    assert any("It is fine." in str(turn.messages) for turn in stage.turns)
 
 
-@alone(
+@shared(
     "A subagent is a task while it runs",
     {"": [hand_over("agent_task"), "Done."], "sub": [read_pipe("pipe-agent"), "Fine."]},
 )
 async def agent_task(stage: Stage) -> None:
     os.mkfifo(stage.cage.work / "pipe-agent")
-    async with stage.open(agents=AGENTS, allowed_tools=["Task", "Bash"]) as session:
-        turn = stage.send()
-        await started(stage, session)
-        assert [it.is_agent for it in session.tasks.running if it.is_agent]
-        await anyio.to_thread.run_sync((stage.cage.work / "pipe-agent").write_text, "go\n", "utf-8")
-        await turn
-        await session.wait_idle()
-        assert not session.tasks.running
+    turn = stage.send()
+    await started(stage, stage.session)
+    assert [it.is_agent for it in stage.session.tasks.running if it.is_agent]
+    await anyio.to_thread.run_sync((stage.cage.work / "pipe-agent").write_text, "go\n", "utf-8")
+    await turn
+    await stage.session.wait_idle()
+    assert not stage.session.tasks.running
 
 
-@alone(
+@shared(
     "A subagent asks for permission like the main conversation",
     {"": [hand_over("agent_asks"), "Done."], "sub": [bash("touch by-agent"), "Fine."]},
 )
 async def agent_asks(stage: Stage) -> None:
-    async with stage.open(agents=AGENTS, allowed_tools=["Task"], **stage.handlers) as session:
-        await stage.ask()
-        await session.wait_idle()
-        assert stage.has("by-agent")
+    asked = stage.note_permissions()
+    await stage.ask()
+    await stage.session.wait_idle()
+    assert asked == ["Bash"]
+    assert stage.has("by-agent")
