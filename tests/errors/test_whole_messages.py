@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tests.errors.secret_cases import NAMED, TOKENS
 from tests.errors.test_diagnosis import STDERR
 from tests.helpers.kept import Kept
 
 from claudewire import errors
-from claudewire.errors import CLIError, Error, Evidence
+from claudewire.errors import CLIError, Error, Evidence, redact
 from claudewire.errors.diagnosis import diagnose, diagnose_result, diagnose_status
 from claudewire.errors.failure_signs import KINDS, STARTUP_FAILURES, STATUSES
 from claudewire.wire import ResultMessage
@@ -84,6 +85,20 @@ def of_classes() -> Iterator[str]:
             yield f"    {sorted((k, v) for k, v in vars(made).items() if k != 'evidence')}"
     for cause in errors.Cause:
         yield f"{cause!r} {CLIError('x', cause=cause).retryable}"
+
+
+def shortest(token: str) -> int:
+    """Return how many characters of a secret are enough for it to be recognised."""
+    return next((n for n in range(1, len(token) + 1) if redact(token[:n]) != token[:n]), 0)
+
+
+def test_what_is_recognised_of_each_secret_is_as_it_was(kept: Kept) -> None:
+    tokens = [
+        f"{name}: {shortest(token)} of {len(token)}: {redact(f'a {token}, b')}"
+        for name, token in TOKENS.items()
+    ]
+    named = [redact(text, home="/home/samuel") for text in NAMED]
+    kept("secrets.txt", "".join(f"{line}\n" for line in (*tokens, *named)))
 
 
 def test_what_is_said_of_every_failure_is_as_it_was(kept: Kept) -> None:

@@ -1,0 +1,187 @@
+"""What is said of rules of every form, and of what they let through: see tests/helpers/kept.py."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.helpers.kept import Kept, normal
+
+from claudewire.errors import OptionsError
+from claudewire.policy import Policy, Rule
+from claudewire.policy.policy import MODES
+
+RULES = r"""
+Bash
+Bash()
+Bash(*)
+Bash(:*)
+Bash(ls)
+Bash(ls:*)
+Bash(ls *)
+Bash(* --force)
+Bash(git * main)
+Bash(git:* x)
+Bash("ls")
+Bash(ls; rm)
+Bash(a|b)
+Bash(^ls)
+Bash(ls$)
+Bash(timeout: 5)
+Bash(description:x)
+Bash(echo \(a\))
+Bash(ls
+Bash ls)
+bash
+Read
+Read(a.txt)
+Read(/src/**)
+Read(//etc/passwd)
+Read(~/x)
+Read(./a)
+Read(../b)
+Read(**)
+Read(*.{py,ts})
+Read(!a)
+Read([a)
+Read(C:\x)
+Read(a:*)
+Edit(src/**)
+Write(a)
+MultiEdit(a)
+NotebookEdit(a.ipynb)
+Grep(x)
+Glob(**/*.py)
+LS(/x)
+WebFetch
+WebFetch(domain:example.com)
+WebFetch(domain:*.example.com)
+WebFetch(domain:*)
+WebFetch(domain:)
+WebFetch(https://example.com)
+WebSearch(x)
+Task
+Task(Explore)
+Agent(Explore)
+Skill(pdf)
+mcp__calc
+mcp__calc__add
+mcp__calc__*
+mcp__*
+mcp__calc__add(x)
+mcp__calc__add(a: 1)
+*
+Web*
+Unheard
+Unheard(x: y)
+KillShell
+TodoWrite(x)
+1x
+(a)
+"""
+
+
+def said_of(text: str) -> Iterator[str]:
+    try:
+        rule = Rule.parse(text, root="/root", source="a test")
+    except OptionsError as error:
+        yield f"OptionsError: {error}"
+        return
+    yield f"{rule!r} {rule} every use: {rule.for_every_use}"
+    parts = (rule.domain, rule.parameter, rule.why_never_allows(), rule.why_never_forbids())
+    yield f"{parts}"
+    named = [it for it in ("Bash", "Read", "Edit", "Task", "mcp__calc__add") if rule.names(it)]
+    surely = [it for it in named if rule.surely_names(it)]
+    yield f"names {named}, surely {surely}; elsewhere: {rule.why_elsewhere(['/work'])}"
+    for name in ("allow", "ask", "deny"):
+        try:
+            Policy(**{name: [text]}, cwd="/work")  # type: ignore[arg-type]
+        except OptionsError as error:
+            yield f"{name}: {error}"
+
+
+def test_what_is_said_of_each_rule_is_as_it_was(kept: Kept) -> None:
+    lines = []
+    for text in [*RULES.strip().splitlines(), ""]:
+        lines += [f"{text}\n", *(f"    {line}\n" for line in said_of(text))]
+    kept("rules.txt", "".join(lines))
+
+
+EXPLAINED: dict[str, tuple[Policy | None, dict[str, Any]]] = {
+    "nothing": (Policy(cwd="/work"), {}),
+    "rules": (
+        Policy(
+            [
+                "Bash",
+                "Bash(ls:*)",
+                "Read(src/**)",
+                "Read(src/a)",
+                "WebFetch(domain:a.b)",
+                "mcp__a__b",
+            ],
+            ask=["Bash(git push:*)", "Edit"],
+            deny=["Bash(rm:*)", "Read(src/**)", "WebSearch", "KillShell"],
+            cwd="/work",
+        ),
+        {"hooks": True},
+    ),
+    "of the CLI": (
+        Policy(["Read", "mcp__a__b"], deny=["Write"], cwd="/work"),
+        {"allowed_tools": ["Bash(ls:*)", "Read"], "disallowed_tools": ["WebFetch", "Write"]},
+    ),
+    **{mode: (Policy(mode=mode, cwd="/work"), {"permission_mode": mode}) for mode in MODES},
+    "denies": (Policy(default="deny", cwd="/work"), {"tools": ["Bash", "Unheard"]}),
+    "allows": (Policy(default="allow", protect=False, cwd="/work"), {}),
+}
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_the_explanation_of_a_policy_is_as_it_was(kept: Kept, name: str) -> None:
+    policy, options = EXPLAINED[name]
+    assert policy is not None
+    told = policy.explain(**options)
+    lines = [str(told), str(told.unreachable), *map(repr, (*told.tools, *told.shadows))]
+    kept(f"explained-{name.replace(' ', '-')}.txt", "".join(f"{line}\n" for line in lines))
+
+
+SETTINGS: list[Any] = [
+    {"permissions": {"allow": ["Read", "Bash(ls:*)"], "deny": ["Bash(rm:*)"], "ask": ["Edit(/a)"]}},
+    {"permissions": {"defaultMode": "acceptEdits", "additionalDirectories": ["../x", "/y"]}},
+    {"permissions": {"defaultMode": "odd", "additionalDirectories": "x"}},
+    {"permissions": {"allow": "Read", "deny": [1], "ask": ["Bash("]}},
+    {"permissions": {"disableBypassPermissionsMode": "disable", "other": 1}},
+    {"permissions": []},
+    {"allowManagedPermissionRulesOnly": True, "sandbox": {"enabled": True}},
+    [],
+    "{",
+]
+
+
+def test_what_settings_mean_is_as_it_was(kept: Kept, tmp_path: Path) -> None:
+    home, work = tmp_path / "home", tmp_path / "work"
+    lines = []
+    for at, settings in enumerate(SETTINGS):
+        for scope in ("user", "project", "local"):
+            folder = {"user": home}.get(scope, work) / f"{at}-{scope}" / ".claude"
+            folder.mkdir(parents=True)
+            name = "settings.local.json" if scope == "local" else "settings.json"
+            text = settings if isinstance(settings, str) else json.dumps(settings)
+            (folder / name).write_text(text, encoding="utf-8")
+            for trusted in (True, False):
+                lines += [f"{text} {scope} {'trusted' if trusted else 'not trusted'}"]
+                lines += [f"    {_read(folder.parent, scope, trusted)}"]
+    kept("settings.txt", normal("".join(f"{line}\n" for line in lines), folder=tmp_path))
+
+
+def _read(folder: Path, scope: str, trusted: bool) -> str:
+    cwd = folder if scope != "user" else folder / "nowhere"
+    home = folder if scope == "user" else folder / "nowhere"
+    try:
+        policy = Policy.from_settings(cwd=cwd, home=home, managed=home, trusted=trusted)
+    except OptionsError as error:
+        return f"OptionsError: {error}"
+    rules = {it: [*map(repr, getattr(policy, it))] for it in ("allow", "ask", "deny")}
+    return f"{rules} {policy.mode} {policy.directories} {policy.problems}"
