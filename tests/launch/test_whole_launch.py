@@ -13,7 +13,7 @@ from tests.options.every_option import NAMES, alone, every_option
 from claudewire import __version__
 from claudewire.launch import initialize_request
 from claudewire.launch.argv import FIXED, OLDER, arguments
-from claudewire.launch.environment import environment
+from claudewire.launch.environment import NEEDED, NOT_INHERITED, environment
 from claudewire.launch.private_files import PrivateFiles
 from claudewire.options import Options
 
@@ -48,6 +48,16 @@ def test_how_the_cli_is_started_for_each_option_is_as_it_was(kept: Kept, tmp_pat
                 *(it for it in launched(Options(**given), [name]) if it not in usual),
             ]
     kept("each-option.txt", normal("".join(f"{it}\n" for it in lines), folder=tmp_path))
+
+
+def test_what_is_inherited_is_as_it_was(kept: Kept) -> None:
+    names = ("ANTHROPIC_API_KEY", "CLAUDE_CONFIG_DIR", "EDITOR", *NEEDED, *NOT_INHERITED)
+    base = {name: name.lower() for name in names}
+    lines = []
+    for clean in (True, False):
+        passed = environment(Options(clean_env=clean), base)
+        lines += [f"{clean}: {name}" for name in passed if passed[name] == base.get(name)]
+    kept("inherited.txt", "".join(f"{it}\n" for it in lines))
 
 
 OTHERS: dict[str, dict[str, Any]] = {

@@ -12,7 +12,7 @@ from tests.helpers.kept import Kept, normal
 from tests.options.every_option import NAMES, alone, every_option
 
 from claudewire.errors import OptionsError
-from claudewire.options import DECLARATIONS, Options
+from claudewire.options import DECLARATIONS, Agent, Options
 from claudewire.options.declaration import Declaration
 from claudewire.options.versions import MEASURED, may_ignore, unsupported
 
@@ -55,6 +55,18 @@ def test_what_is_said_of_a_value_is_as_it_was(
     lines = [f"{text}\n    {' '.join(options)}\n" for text, options in told.items()]
     text = f"{VALUES[name]!r}\n{''.join(lines)}"
     kept(f"{name}.txt", normal(text, folder=tmp_path))
+
+
+@pytest.mark.parametrize("field", Agent.__dataclass_fields__)
+def test_what_is_said_of_a_field_of_an_agent_is_as_it_was(kept: Kept, field: str) -> None:
+    lines = []
+    for name, value in VALUES.items():
+        try:
+            text = repr(Agent(**{"description": "d", "prompt": "p", field: value}))
+        except OptionsError as error:
+            text = f"{error} | {error.advice}"
+        lines.append(f"{name}: {text}\n")
+    kept(f"agent-{field}.txt", "".join(lines))
 
 
 def test_how_options_are_shown_is_as_it_was(kept: Kept, tmp_path: Path) -> None:
