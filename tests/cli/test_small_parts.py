@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import sys
@@ -27,6 +28,7 @@ from claudewire.cli.styles import Paint
 from claudewire.cli.task import Task, TaskRun, receipt_words
 from claudewire.cli.views import JsonView, PlainView, QuietView, StreamJsonView, View
 from claudewire.cli.wire import tap
+from claudewire.cli.wire.reports import print_json
 from claudewire.options import Options
 from claudewire.people import Field
 from claudewire.store.entries import read_entry
@@ -105,6 +107,16 @@ def test_a_view_that_shows_nothing_lets_questions_be_asked() -> None:
     asked: list[bool] = []
     anyio.run(ask)
     assert asked == [True]
+
+
+def test_what_is_not_utf_8_is_replaced_wherever_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    odd = "\udcff"
+    print_json({odd: odd, "list": [odd, [odd], {odd: [odd]}], "rest": [1, None, True, "ä"]})
+    assert json.loads(capsys.readouterr().out) == {
+        "?": "?",
+        "list": ["?", ["?"], {"?": ["?"]}],
+        "rest": [1, None, True, "ä"],
+    }
 
 
 def test_without_an_answer_nothing_is_written() -> None:

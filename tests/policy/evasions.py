@@ -755,6 +755,15 @@ EDITING = lines(r"""
     python fix.py yarn.lock
     black .
     prettier --write locked
+    npx --yes prettier --write .
+    npx -y eslint --fix .
+    bunx prettier -w .
+    pnpx prettier --write .
+    python -m black .
+    python3.12 -m isort .
+    uv run black .
+    poetry run ruff format .
+    pipenv run ruff check --fix .
     sort -o locked/a x
     foozle --out=yarn.lock
     cd locked; touch a

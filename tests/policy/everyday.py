@@ -229,6 +229,10 @@ COMMANDS = lines(r"""
     nohup npm start &
     npx tsc --noEmit
     npx eslint src --ext .ts
+    npx --yes eslint . --ext .ts
+    npx -y prettier --check .
+    npx --yes tsc -p .
+    python -m mypy .
     yarn build
     node script.js
     node --version

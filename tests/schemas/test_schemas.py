@@ -62,6 +62,7 @@ from claudewire.schemas import (
     to_json,
     to_text,
 )
+from claudewire.schemas.builder import Builder
 from claudewire.wire import Error
 
 ROWS = pytest.mark.parametrize(
@@ -706,6 +707,37 @@ def test_what_stands_for_a_path_is_one() -> None:
 def test_a_schema_is_the_callers_to_change() -> None:
     schema_of(Point)["properties"].clear()
     assert schema_of(Point)["properties"]
+
+
+@pytest.mark.parametrize(
+    ("hint", "native"),
+    [
+        *((kind, kind) for kind in (int, str, bool, float, bytes, datetime.date, uuid.UUID)),
+        (list[int], list[int]),
+        (typing.Sequence[int], list[int]),
+        (set[str], set[str]),
+        (tuple[int, ...], tuple[int, ...]),
+        (dict[str, list[int]], dict[str, list[int]]),
+        (Mapping[str, bool], dict[str, bool]),
+        (list[str] | None, list[str] | None),
+        (Annotated[int, "how many"], int),
+        # Of these it makes something else than is said of them here, or something is not checked.
+        *((kind, None) for kind in (Any, list, dict, decimal.Decimal, pathlib.Path, Color, Point)),
+        (Annotated[int, Gt(0)], None),
+        (list[Annotated[int, Gt(0)]], None),
+        (Literal["a"], None),
+        (tuple[int, str], None),
+        (dict[int, int], None),
+        (dict[Any, int], None),
+        (dict[str, decimal.Decimal], None),
+        (None | int, None),
+        (int | str, None),
+        (int | str | None, None),
+    ],
+    ids=str,
+)
+def test_msgspec_converts_what_it_converts_just_so_in_less_time(hint: Any, native: Any) -> None:
+    assert Builder().build(hint).native == native
 
 
 def test_the_order_of_a_union_counts() -> None:

@@ -384,9 +384,12 @@ def web_server(*, streams: bool) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            names = ("X-Key", "MCP-Protocol-Version", "Mcp-Session-Id", "Accept", "Content-Type")
+            heard = "; ".join(f"{self.headers[name]}" for name in names)
             results: dict[str, Any] = {
+                "initialize": {"protocolVersion": "2025-06-18"},
                 "tools/list": {"tools": [{"name": "add"}]},
-                "tools/call": {"content": [{"type": "text", "text": self.headers["X-Key"]}]},
+                "tools/call": {"content": [{"type": "text", "text": heard}]},
             }
             answer = {"jsonrpc": "2.0", "id": asked.get("id")}
             body = json.dumps({**answer, "result": results.get(asked["method"], {})}).encode()
@@ -415,7 +418,8 @@ async def test_a_server_is_reached_by_http(tmp_path: Path, streams: bool) -> Non
         config = {"type": "http", "url": url, "headers": {"X-Key": "secret"}}
         servers = json.dumps({"mcpServers": {"calc": config}})
         turn = await talk(tmp_path, "--mcp-config", servers, play=add).turn("go")
-    assert told(turn) == ["secret"]
+    both = "application/json, text/event-stream"
+    assert told(turn) == [f"secret; 2025-06-18; s; {both}; application/json"]
 
 
 @contextmanager

@@ -203,6 +203,14 @@ async def test_a_line_that_is_not_json_ends_the_process() -> None:
         await talk.write(b"{}")
 
 
+async def test_an_older_cli_shows_the_beginning_of_a_line_that_is_not_json() -> None:
+    talk = Talk(SimulatedCLI(echo, version="2.1.17"))
+    await talk.write(b"{" + b"x" * 300)
+    await talk.rest()
+    shown = "{" + "x" * 199
+    assert await talk.stderr() == f"Error parsing streaming input line: {shown}: SyntaxError\n"
+
+
 @pytest.mark.parametrize(
     ("line", "error"),
     [

@@ -55,6 +55,21 @@ def test_a_file_may_come_later_be_replaced_and_be_cut(tmp_path: Path) -> None:
     follower.close()
 
 
+def test_a_file_that_is_away_for_a_while_is_not_read_again(tmp_path: Path) -> None:
+    writer = conversation(tmp_path)
+    follower = Follower(writer.path)
+    away = writer.path.rename(writer.path.with_suffix(".away"))
+    assert uuids(follower) == []
+    with away.open("ab") as file:
+        file.write(b'{"type":"user","uuid":"meanwhile"}\n{"type":')
+    assert uuids(follower) == ["meanwhile"]
+    assert uuids(follower) == []
+    away.rename(writer.path)
+    writer.raw(b'"user","uuid":"after"}\n')
+    assert uuids(follower) == ["after"]
+    follower.close()
+
+
 async def test_a_transcript_is_followed_until_the_reader_leaves(tmp_path: Path) -> None:
     writer = conversation(tmp_path)
     async with Sessions(tmp_path, index=tmp_path / "i.db") as sessions:

@@ -579,6 +579,17 @@ async def test_every_request_is_recorded_without_its_secrets(tmp_path: Path) -> 
     assert "hunter2" not in record.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_what_is_to_end_the_program_is_no_answer_of_the_api(kind: type[BaseException]) -> None:
+    def interrupted(request: APIRequest) -> str:
+        raise kind
+
+    body = {"messages": [{"role": "user", "content": "go"}], "stream": True}
+    request = APIRequest(method="POST", path=MESSAGES, headers={}, body=body, kind="turn")
+    with pytest.raises(kind):
+        ScriptedAPI(interrupted)._step(request)
+
+
 async def test_an_exception_of_the_caller_is_not_wrapped() -> None:
     with pytest.raises(ZeroDivisionError):
         async with ScriptedAPI():
@@ -649,7 +660,9 @@ def test_a_script_can_be_written_in_a_file(tmp_path: Path) -> None:
         ("[[rules]]\ncontains = 'x'", "replies"),
         ("[[rules]]\nmatches = '('\nreplies = []", r"rules\[0\]"),
         ("= = =", "line 1"),
+        ("a = " + "[" * 5000, "nest|recursion"),
     ],
+    ids=lambda it: it[:20],
 )
 def test_a_mistake_in_a_file_is_explained(tmp_path: Path, content: str, where: str) -> None:
     path = tmp_path / "script.toml"

@@ -100,6 +100,28 @@ RESULT = {"type": "result", "subtype": "success", "user_message_uuid": "u1"}
 # --- playing -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("how", ["a line", "the end"])
+async def test_who_waits_already_gets_what_follows_on_what_is_sent(how: str) -> None:
+    line = PROMPT if how == "a line" else None
+    replay = ReplayTransport(told((">", line), ("<", "last"), ("!", "warning"), ("exit", 3)))
+    heard: list[object] = []
+
+    async def hear(wait: Callable[[], Awaitable[object]]) -> None:
+        heard.append(await wait())
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            for wait in (replay.receive, replay.receive_stderr, replay.wait):
+                tasks.start_soon(hear, wait)
+            await anyio.wait_all_tasks_blocked()
+            assert heard == []
+            await (replay.send_eof() if line is None else replay.send(sent(line)))
+            await anyio.wait_all_tasks_blocked()
+            assert sorted(map(str, heard)) == ["3", "b'last\\n'", "b'warning\\n'"]
+            tasks.cancel_scope.cancel()
+    await replay.aclose()
+
+
 async def test_the_cli_says_each_line_only_after_what_was_sent_before_it() -> None:
     replay = ReplayTransport(
         told(

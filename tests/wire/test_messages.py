@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Union, get_args
 
 import msgspec
@@ -10,6 +11,7 @@ from msgspec import Struct
 from tests.wire import samples
 from tests.wire.roundtrip import assert_same_again, structs_of
 
+from claudewire import wire
 from claudewire.wire import (
     MESSAGES,
     UNKNOWN,
@@ -253,3 +255,13 @@ def test_a_number_stays_as_it_was_written() -> None:
     result = msgspec.json.decode(line, type=ResultMessage)
     assert (result.duration_ms, result.ttft_ms) == (5000, 0.5)
     assert isinstance(result.duration_ms, int)
+
+
+def test_every_message_is_made_with_keywords_alone() -> None:
+    """New fields may come anywhere."""
+    public = (getattr(wire, name) for name in wire.__all__)
+    kinds = [it for it in public if isinstance(it, type) and issubclass(it, Message)]
+    assert len(kinds) > 50
+    for kind in kinds:
+        how = {it.kind for it in inspect.signature(kind).parameters.values()}
+        assert how == {inspect.Parameter.KEYWORD_ONLY}, kind

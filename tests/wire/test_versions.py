@@ -11,6 +11,10 @@ from claudewire.wire import (
     EARLIEST,
     KNOWN_REQUESTS,
     LAST_SILENT,
+    MODES,
+    NAMES_PROMPTS,
+    READS_BLOCKS,
+    READS_PROMPTS,
     TAKES_CANCEL,
     TAKES_NOTES,
     lacks_request,
@@ -47,4 +51,26 @@ def test_each_version_knows_what_those_before_it_knew() -> None:
     assert versions == sorted(versions)
     declared = {body.__struct_config__.tag for body in get_args(HostRequest)}
     assert known[-1] == (declared | {"mcp_message"}) - {"set_color"}
-    assert {EARLIEST, LAST_SILENT, TAKES_CANCEL, TAKES_NOTES} <= {*versions}
+
+
+def test_what_each_version_does_was_seen_in_that_version() -> None:
+    assert {
+        "the same as 1.0.128": EARLIEST,
+        "answers only requests that it knows": LAST_SILENT,
+        "reads prompts": READS_PROMPTS,
+        "reads prompts in blocks": READS_BLOCKS,
+        "takes a cancel request": TAKES_CANCEL,
+        "takes notes": TAKES_NOTES,
+        "names prompts": NAMES_PROMPTS,
+        **{mode: parse_version(version) for mode, version in MODES.items()},
+    } == {
+        "the same as 1.0.128": (2, 0, 14),
+        "answers only requests that it knows": (2, 1, 17),
+        "reads prompts": (2, 0, 76),
+        "reads prompts in blocks": (2, 1, 197),
+        "takes a cancel request": (2, 1, 100),
+        "takes notes": (2, 1, 250),
+        "names prompts": (2, 1, 325),
+        "dontAsk": (2, 0, 76),
+        "auto": (2, 1, 100),
+    }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..wire import AgentDefinition, BackgroundTask, Initialize, ModelUsage, UserMessage
+from ..wire import AgentDefinition, BackgroundTask, Initialize, ModelUsage, UserMessage, prepared
 from .configuration import Configuration
 from .flags import Flags, is_uuid
 from .personas import LATEST, Persona
@@ -232,7 +232,7 @@ class SimulatedSession:
     def _take_up_costs(self, costs: dict[str, Any]) -> None:
         """Restore the costs of a resumed session."""
         try:
-            spent = msgspec.convert(costs["modelUsage"], dict[str, ModelUsage])
+            spent = msgspec.convert(costs["modelUsage"], prepared(dict[str, ModelUsage]))
             self.cost = msgspec.convert(costs["totalCostUSD"], float)
         except (KeyError, msgspec.ValidationError):
             return  # written by a CLI that notes it otherwise
@@ -349,6 +349,6 @@ def _model_usage(model: str, input_tokens: int, output_tokens: int, cost: float)
 def _agents(text: str | None) -> dict[str, AgentDefinition]:
     """Read the agents of the command line; one that is not valid is ignored, with all others."""
     try:
-        return msgspec.json.decode(text or "{}", type=dict[str, AgentDefinition])
+        return msgspec.json.decode(text or "{}", type=prepared(dict[str, AgentDefinition]))
     except msgspec.MsgspecError:
         return {}

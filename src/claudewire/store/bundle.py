@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from ..errors import Redactor
-from ..wire import Lines, Oversize
+from ..wire import Lines, Oversize, prepared
 from .entries import BadLine, read_entry
 from .files import (
     SUFFIX,
@@ -163,7 +163,7 @@ def _read_zip(path: Path) -> Bundle:
         unpacked = sum(it.file_size for it in archive.infolist())
         if unpacked > max(HARMLESS, RATIO * path.stat().st_size):
             raise not_imported(path, f"it would become {unpacked} bytes, more than any session")
-        manifest = msgspec.json.decode(archive.read(MANIFEST), type=_Manifest)
+        manifest = msgspec.json.decode(archive.read(MANIFEST), type=prepared(_Manifest))
         everything = archive.namelist()
         archive.getinfo(MAIN)
     _check(manifest.id, path)

@@ -484,7 +484,7 @@ def _read_slowly(line: bytes) -> Entry:
 def _unknown(data: dict[str, Any], problems: tuple[str, ...] = ()) -> UnknownEntry:
     names = ("uuid", "parentUuid", "sessionId", "timestamp", "cwd", "agentId")
     texts = {name: value for name in names if isinstance(value := data.get(name), str)}
-    base = msgspec.convert(texts, _Names)
+    base = msgspec.convert(texts, prepared(_Names))
     kind = data.get("type")
     entry = UnknownEntry(
         kind=kind if isinstance(kind, str) else None,

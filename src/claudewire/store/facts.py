@@ -269,7 +269,7 @@ class FactsReader:
         if isinstance(entry, BadLine):
             self._known["bad_lines"] += 1
         elif isinstance(entry, AssistantEntry | UserEntry):
-            rest = msgspec.convert(msgspec.to_builtins(entry), _Origin, strict=False)
+            rest = msgspec.convert(msgspec.to_builtins(entry), prepared(_Origin), strict=False)
             self._note_origin(rest)
             if isinstance(entry, AssistantEntry) and entry.message.usage is not None:
                 self._count(entry.message, entry.uuid, entry.cost_usd)

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from ..wire import Block, ToolUseBlock
+from ..wire import Block, ToolUseBlock, prepared
 from .entries import AssistantEntry, BadLine, Entry, UnknownEntry, UserEntry
 from .facts import SessionInfo
 from .files import StoreError, agent_files, entries_of, lines_of, loose_agents, open_inside
@@ -340,6 +340,6 @@ def _depth(agent: AgentInfo, agents: dict[str, AgentInfo]) -> int:
 def _meta(path: Path, root: Path) -> _Meta:
     try:
         with open_inside(path, root) as file:
-            return msgspec.json.decode(file.read(), type=_Meta)
+            return msgspec.json.decode(file.read(), type=prepared(_Meta))
     except (OSError, StoreError, msgspec.MsgspecError):
         return _Meta()

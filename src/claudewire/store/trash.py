@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..wire import prepared
 from .facts import SessionInfo
 from .files import StoreError, check_inside, find_id, loose_agents
 from .writing import steps
@@ -79,7 +80,7 @@ class Trash:
         found = []
         for path in sorted(self._folder.glob(f"*/{NOTE}"), reverse=True):
             try:
-                it = msgspec.json.decode(path.read_bytes(), type=Trashed)
+                it = msgspec.json.decode(path.read_bytes(), type=prepared(Trashed))
                 # What it says itself may no longer be so, and what is there will be deleted.
                 found.append(replace(it, path=str(path.parent)))
             except (OSError, msgspec.MsgspecError) as error:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
+from ..wire import prepared
 from .entries import UserEntry
 from .files import Line
 
@@ -203,7 +204,7 @@ class _Placed(Struct, gc=False, rename="camel"):
     message: _Message | None = None
 
 
-_place = msgspec.json.Decoder(_Placed).decode
+_place = msgspec.json.Decoder(prepared(_Placed)).decode
 _REFUSED = (msgspec.MsgspecError, ValueError, RecursionError, TypeError)
 
 
@@ -229,7 +230,9 @@ def _placed_slowly(found: Line) -> _Placed | None:
         return None
     names = ("type", "uuid", "parentUuid", "logicalParentUuid")
     texts = {name: raw[name] for name in names if isinstance(raw.get(name), str)}
-    return msgspec.convert({**texts, "isSidechain": raw.get("isSidechain") is True}, _Placed)
+    return msgspec.convert(
+        {**texts, "isSidechain": raw.get("isSidechain") is True}, prepared(_Placed)
+    )
 
 
 def _node(placed: _Placed, found: Line) -> Node:

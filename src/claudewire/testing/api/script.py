@@ -162,7 +162,7 @@ class APIScript:
         try:
             parsed = msgspec.json.decode(text) if path.suffix == ".json" else tomllib.loads(text)
             return cls.from_data(parsed)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{path} is not a valid script: {error}") from error
 
     @classmethod
