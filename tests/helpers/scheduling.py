@@ -28,9 +28,11 @@ class Scheduler(LoadGroupScheduling):  # type: ignore[misc]
         return {nodeid: place for place, nodeid in enumerate(self.collection)}
 
     def _assign_work_unit(self, node: Any) -> None:
-        # Several at once, for a message takes as long as a small test; one by one in the end.
+        # Several at once, for a message takes as long as a small test; one by one in the end. A
+        # group, which may take long, is not followed by another.
+        most = min(10, len(self.workqueue) // 1000 + 1)
         places: list[int] = []
-        for _ in range(min(10, len(self.workqueue) // 1000 + 1)):
+        while self.workqueue and len(places) < most:
             scope, unit = self.workqueue.popitem(last=False)
             self.assigned_work[node][scope] = unit
             places += [self._places[nodeid] for nodeid, done in unit.items() if not done]
