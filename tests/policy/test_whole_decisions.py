@@ -1,9 +1,8 @@
 """Every decision about the commands of the tables, with its reason: none changes unnoticed.
 
-The tables say what must not be allowed, and what must be. `whole_decisions.jsonl` has what is
-decided, and why, also by policies that the commands were not written for. After a change on
-purpose, write it anew and read the difference:
-    scripts/env python -m tests.policy.test_whole_decisions
+The tables say what must not be allowed, and what must be. `whole/decisions.jsonl` has what is
+decided, and why, also by policies that the commands were not written for: see
+tests/helpers/kept.py.
 """
 
 from __future__ import annotations
@@ -11,15 +10,14 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
+
+from tests.helpers.kept import Kept
 
 from claudewire.policy import Policy
 
 from . import bash_cases, everyday
 from .evasions import EVASIONS
-
-KEPT = Path(__file__).with_name("whole_decisions.jsonl")
 
 
 def tables() -> Iterator[tuple[Policy, list[str]]]:
@@ -51,9 +49,5 @@ def lines() -> Iterator[str]:
             yield json.dumps(row)
 
 
-def test_every_decision_is_as_it_was() -> None:
-    assert list(lines()) == KEPT.read_text(encoding="utf-8").splitlines()
-
-
-if __name__ == "__main__":
-    KEPT.write_text("".join(f"{line}\n" for line in lines()), encoding="utf-8")
+def test_every_decision_is_as_it_was(kept: Kept) -> None:
+    kept("decisions.jsonl", "".join(f"{line}\n" for line in lines()))

@@ -50,8 +50,8 @@ def names() -> list[str]:
     found: set[str] = set()
     modules = [import_module(f"{shell.__name__}.{it.name}") for it in iter_modules(shell.__path__)]
     for module in (*modules, command_use, shell_files):
-        for value in vars(module).values():
-            if isinstance(value, frozenset | dict):
+        for name, value in vars(module).items():
+            if isinstance(value, frozenset | dict) and name != "__builtins__":
                 found.update(it for it in value if isinstance(it, str))
     return sorted(it for it in found if re.fullmatch(r"[A-Za-z_.:\[][\w.:-]*", it))
 

@@ -1,21 +1,17 @@
 """What lint says of every documented line, in whole sentences: no word changes unnoticed.
 
-`whole_findings.txt` has the sentences. After a change on purpose, write it anew and read the
-difference:
-    scripts/env python -m tests.wire.test_whole_findings
+`whole/findings.txt` has the sentences: see tests/helpers/kept.py.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 from conformance import examples
+from tests.helpers.kept import Kept
 
 from claudewire.wire.lint import lint
-
-KEPT = Path(__file__).with_name("whole_findings.txt")
 
 DIRECTIONS = (">", "<", None)
 
@@ -35,9 +31,5 @@ def lines() -> Iterator[str]:
         yield f"  {finding}"
 
 
-def test_every_finding_is_as_it_was() -> None:
-    assert list(lines()) == KEPT.read_text(encoding="utf-8").splitlines()
-
-
-if __name__ == "__main__":
-    KEPT.write_text("".join(f"{line}\n" for line in lines()), encoding="utf-8")
+def test_every_finding_is_as_it_was(kept: Kept) -> None:
+    kept("findings.txt", "".join(f"{line}\n" for line in lines()))
