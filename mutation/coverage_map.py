@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shutil
@@ -19,7 +20,16 @@ from mutation.plugin import CONTEXT
 from mutation.sandbox import Sandbox
 from mutation.server import is_swappable
 
-__all__ = ["IGNORED", "UNKNOWN", "CoverageMap", "distance", "file_of", "make_map"]
+__all__ = [
+    "IGNORED",
+    "UNKNOWN",
+    "CoverageMap",
+    "assigned",
+    "distance",
+    "file_of",
+    "lines_using",
+    "make_map",
+]
 
 _LEFT_OUT = (
     "tests/real",
@@ -160,8 +170,24 @@ class CoverageMap:
         }
         if not is_swappable(mutation):
             mirrored |= {test for test in self.durations if file_of(test) in _READING}
+            mirrored |= self._using(mutation)
         # A process that is killed does not say what it has run.
         return (found or self._running(file)) | mirrored
+
+    def _using(self, mutation: Mutation) -> set[str]:
+        """Return the tests that run a function which uses what is changed, in whatever module.
+
+        A table runs at import, and those who look into it run no line of its own module.
+        """
+        source = ROOT / SOURCE
+        names = assigned((source / mutation.identity.file).read_text("utf-8"), mutation.line)
+        found: set[str] = set()
+        for path in source.rglob("*.py") if names else ():
+            text = path.read_text(encoding="utf-8")
+            if any(name in text for name in names):
+                file = path.relative_to(source).as_posix()
+                found |= self._running(file, lines_using(text, names))
+        return found
 
     def _sorted(self, tests: set[str], mutation: Mutation, file: str | None = None) -> list[str]:
         """Sort by distance; then the fastest of each file, the next of each, and so on.
@@ -202,6 +228,33 @@ def _moved(old: Path, new: Path) -> dict[int, int]:
     before, after = (it.read_text(encoding="utf-8").splitlines() for it in (old, new))
     blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
     return {a + n: b + n for a, b, size in blocks for n in range(1, size + 1)}
+
+
+def assigned(text: str, line: int) -> set[str]:
+    """Return the names that a statement of a module at this line gives values to."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.lineno <= line <= _end(node):
+            return {
+                it.id
+                for it in ast.walk(node)
+                if isinstance(it, ast.Name) and isinstance(it.ctx, ast.Store)
+            }
+    return set()
+
+
+def lines_using(text: str, names: set[str]) -> set[int]:
+    """Return the lines of the functions that use one of these names."""
+    found: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            used = {it.id for it in ast.walk(node) if isinstance(it, ast.Name)}
+            if not used.isdisjoint(names):
+                found.update(range(node.lineno + 1, _end(node) + 1))
+    return found
+
+
+def _end(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno
 
 
 def file_of(test: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from mutation import ROOT, SOURCE, judged, run
-from mutation.coverage_map import UNKNOWN, CoverageMap, distance
+from mutation.coverage_map import UNKNOWN, CoverageMap, assigned, distance, lines_using
 from mutation.mutations import Identity, Mutation, is_program, mutations, packages, sample, shares
 from mutation.run import Kept, Result, Status, Trial, report
 from mutation.sandbox import Finished, Sandbox
@@ -264,6 +264,57 @@ def test_a_test_that_is_never_measured_may_notice_what_changes_in_its_own_file(
         "tests/people/test_inbox.py::a",
         "tests/people/test_plans.py::new",
     }
+
+
+TABLE = """\
+from x import y
+NAMES = (
+    "a",
+)
+ONE, TWO = 1, 2
+
+def look(name):
+    return [it
+            for it in NAMES]
+
+class Other:
+    async def add(self):
+        return ONE
+
+def name():
+    "NAMES"
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "names", "lines"),
+    [
+        (1, set(), set()),
+        (3, {"NAMES"}, {8, 9}),
+        (5, {"ONE", "TWO"}, {13}),
+        (8, set(), set()),
+    ],
+)
+def test_who_looks_into_a_table_may_notice_what_changes_in_it(
+    line: int, names: set[str], lines: set[int]
+) -> None:
+    assert assigned(TABLE, line) == names
+    assert lines_using(TABLE, names) == lines
+
+
+def test_who_looks_into_a_table_is_found_in_another_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tools of early CLIs are named in the wire, and used for the command line."""
+    known = CoverageMap.__new__(CoverageMap)
+    known.durations = {"tests/launch/test_argv.py::a": 1.0, "tests/cli/test_run.py::b": 1.0}
+    known._unmeasured = set()
+    everything = {key: {"tests/launch/test_argv.py::a"} for key in range(1000)}
+    lines = {"launch/argv.py": everything}
+    monkeypatch.setattr(known, "_lines", lambda file: lines.get(file, {}), raising=False)
+    text = (ROOT / SOURCE / "wire/versions.py").read_text(encoding="utf-8").splitlines()
+    line = text.index('    "TodoWrite",') + 1
+    identity = Identity("wire/versions.py", "the module", "constant", "", "")
+    change = Mutation(identity, line, range(line, line), range(0), imported=True, changed=b"")
+    assert known.wide(change) == ["tests/launch/test_argv.py::a"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -201,6 +202,12 @@ async def test_a_line_that_is_not_json_ends_the_process() -> None:
     assert await talk.stderr() == f"Error parsing streaming input line {about}\n"
     with pytest.raises(TransportClosed, match="exited with status 1"):
         await talk.write(b"{}")
+
+
+async def test_a_result_says_when_the_model_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("claudewire.simulator.turns.time", SimpleNamespace(time=lambda: 1234.5678))
+    turn = await Talk(SimulatedCLI(echo)).turn("go", uuid="u1")
+    assert turn[-1].raw["request_sent_wall_ms"] == 1234567
 
 
 async def test_an_older_cli_shows_the_beginning_of_a_line_that_is_not_json() -> None:

@@ -316,6 +316,11 @@ def tried(place: Surroundings) -> list[Check]:
     return anyio.run(bounded)
 
 
+def test_the_model_of_the_trial_calls_a_tool_that_there_is(place: Surroundings) -> None:
+    (server,) = probing._arguments(place, "", "", Seen())["tools"]
+    assert (server.name, [*server.tools]) == (probing.SERVER, [probing.TOOL])
+
+
 def test_the_handshake_is_timed_step_by_step(place: Surroundings, tmp_path: Path) -> None:
     place = replace(place, env={**os.environ, **place.env, "PATH": os.environ["PATH"]})
     place = replace(place, cli=simulated(tmp_path))
