@@ -29,6 +29,9 @@ from claudewire.cli.sessions import view
 from claudewire.cli.styles import Paint
 from claudewire.cli.terminal_view import Drawing
 from claudewire.cli.views import JsonView, PlainView, QuietView, StreamJsonView, View
+from claudewire.cli.wire.lines import LineView, latency_table
+from claudewire.recordings import Timeline
+from claudewire.store import BlockingSessions
 
 RECORDINGS = Path(__file__).resolve().parents[1] / "recordings"
 
@@ -155,7 +158,7 @@ lint 2.1.325.jsonl
 replay talk.jsonl --speed 0
 replay talk.jsonl --speed 0 --grep result
 schema --list
-schema ResultMessage
+schema StatusMessage
 completion bash
 """
 
@@ -327,6 +330,17 @@ def test_what_is_drawn_is_as_it_was(kept: Kept, name: str) -> None:
     for report in REPORTS:
         lines += drawing.summary(report)
     kept(f"drawn-{name}.txt", "".join(f"{line!r}\n" for line in lines))
+
+
+def test_what_is_shown_in_colours_is_as_it_was(kept: Kept, tmp_path: Path) -> None:
+    timeline = Timeline.of(talk())
+    shown = [LineView(timeline, PAINTS["coloured"], 70).line(it) for it in timeline.steps]
+    shown += latency_table(timeline.latencies(), PAINTS["coloured"], 70)
+    conversation(tmp_path, MAIN).model("\tA tab, `code` and **more**.")
+    with BlockingSessions(tmp_path, index=tmp_path / "index.db") as sessions:
+        told = view.SessionView(PAINTS["coloured"], 70)
+        shown += [line for it in sessions.open(MAIN).entries() for line in told.entry(it)]
+    kept("coloured.txt", "".join(f"{line!r}\n" for line in shown))
 
 
 MARKDOWN = """# One

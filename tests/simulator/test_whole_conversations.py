@@ -198,9 +198,14 @@ def brief(text: str) -> str:
     """Return of each line what is not as in the line of its kind before it."""
     before: dict[str, Any] = {}
     lines = []
+    said = None
     for line in text.splitlines():
         data = parsed(line)
         if data:
+            if line[0] == "@" and data.get("message") == said is not None:
+                data["message"] = "as it was said"
+            elif line[0] == "<":
+                said = data.get("message")
             name = kind(line)
             start, last = line[: line.index("{")], before.get(name, {})
             before[name] = data
