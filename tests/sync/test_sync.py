@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from textwrap import dedent
+from types import FrameType
 from typing import Any, assert_type
 
 import anyio
@@ -655,19 +656,33 @@ def test_every_wait_has_a_bound() -> None:
 @contextmanager
 def ctrl_c(when: Callable[[], object]) -> Iterator[None]:
     """Press Ctrl-C in this thread, once something has happened in another."""
+    noticed = threading.Event()
+    main = threading.main_thread().ident or 0
+
+    def notice(number: int, frame: FrameType | None) -> None:
+        noticed.set()
+        signal.default_int_handler(number, frame)
 
     def press() -> None:
         when()
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        signal.pthread_kill(main, signal.SIGINT)
+        # Python looks for signals before it begins to wait for a lock: one that comes just then is
+        # noticed when the next one ends the wait.
+        for _ in range(int(SOON)):
+            if noticed.wait(1):
+                return
+            signal.pthread_kill(main, signal.SIGWINCH)
 
     thread = threading.Thread(target=press)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.signal(signal.SIGINT, notice)
+    resized = signal.signal(signal.SIGWINCH, lambda *_: None)
     thread.start()
     try:
         yield
     finally:
-        thread.join(SOON)
+        thread.join(2 * SOON)
         signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGWINCH, resized)
 
 
 def test_ctrl_c_breaks_a_wait_and_the_session_goes_on() -> None:
