@@ -29,7 +29,7 @@ from tests.helpers.sessions import SOME_CLI, echo, options, simulated
 
 from claudewire.errors import Error, SessionClosed
 from claudewire.options import Timeouts
-from claudewire.session import Escalation, Session, Turn
+from claudewire.session import Escalation, Session, SessionState, Turn
 from claudewire.testing import Chat, SimulatedCLI
 from claudewire.transport import Launch, Transport
 from claudewire.wire import GetSettings
@@ -58,6 +58,8 @@ async def works(session: Session) -> None:
 RESTARTED = "The CLI was restarted before it had answered this turn"
 CUT_OFF = "The start of the session was cancelled"
 KILLED = "The CLI did not stop when it was interrupted, and was killed"
+CLOSED = "The session was closed"
+TAKEN_BACK = "The turn was cancelled before it began"
 
 
 async def outcome(turn: Turn[Any]) -> str:
@@ -66,6 +68,18 @@ async def outcome(turn: Turn[Any]) -> str:
         return "answered" if (await turn).ok else "interrupted"
     except Error as error:
         return error.message
+
+
+class Noting:
+    """An operation, and whether it has begun: a task may be cancelled before its first step."""
+
+    def __init__(self, operation: Operation) -> None:
+        self.has_begun = False
+        self._operation = operation
+
+    async def __call__(self) -> None:
+        self.has_begun = True
+        await self._operation()
 
 
 @pytest.fixture(autouse=True)
@@ -91,11 +105,13 @@ def run(backend: str, how: str, try_it: Callable[[Cancel], Awaitable[bool]], at_
 def test_an_opening(backend: str, how: str) -> None:
     async def try_it(cancel: Cancel) -> bool:
         session = simulated(agent)
-        reached = await cancel(session.start)
-        if session.state == "ready":
+        start = Noting(session.start)
+        reached = await cancel(start)
+        if not reached:
             await works(session)
         else:
-            with pytest.raises(Error):
+            refusal = CUT_OFF if start.has_begun else "The session was not opened"
+            with pytest.raises(SessionClosed, match=refusal):
                 session.send("hello")
         await session.close()
         async with simulated(agent) as another:
@@ -189,17 +205,34 @@ def test_an_interrupt(backend: str, how: str) -> None:
 
 
 @ways
-def test_the_withdrawal_of_a_turn(backend: str, how: str) -> None:
+def test_the_withdrawal_of_a_turn_that_has_not_been_sent(backend: str, how: str) -> None:
+    async def try_it(cancel: Cancel) -> bool:
+        async with simulated(agent) as session:
+            running, waiting = session.send("go on"), session.send("later")
+            withdrawal = Noting(waiting.cancel)
+            reached = await cancel(withdrawal)
+            await session.interrupt()
+            assert await outcome(running) == "interrupted"
+            assert await outcome(waiting) == (TAKEN_BACK if withdrawal.has_begun else "answered")
+            await works(session)
+        return reached
+
+    run(backend, how, try_it, 1)
+
+
+@ways
+def test_the_withdrawal_of_a_turn_that_the_cli_has_begun(backend: str, how: str) -> None:
     async def try_it(cancel: Cancel) -> bool:
         async with simulated(agent) as session:
             turn = session.send("hello")
             reached = await cancel(turn.cancel)
             await session.wait_idle()
             assert turn.is_over
+            assert await outcome(turn) == "answered"
             await works(session)
         return reached
 
-    run(backend, how, try_it, 1)
+    run(backend, how, try_it, 2)
 
 
 @ways
@@ -222,12 +255,19 @@ def test_a_close(backend: str, how: str, busy: bool) -> None:
     async def try_it(cancel: Cancel) -> bool:
         session = await simulated(agent).start()
         turns = [session.send("go on"), session.send("later")] if busy else []
-        reached = await cancel(session.close)
-        if how == "scope":
-            assert session.state == "closed"  # a scope that is cancelled waits for the end
+        before, close = session.state, Noting(session.close)
+        reached = await cancel(close)
+        if not close.has_begun:
+            expected = before
+        elif how == "scope" or not reached:  # a scope that is cancelled waits for the end
+            expected = SessionState.CLOSED
+        else:
+            expected = SessionState.CLOSING
+        assert session.state is expected
         await session.close()
-        assert session.state == "closed"
-        assert all(turn.is_over for turn in turns)
+        assert session.state is SessionState.CLOSED
+        outcomes = [await outcome(turn) for turn in turns]
+        assert outcomes == (["interrupted", CLOSED] if busy else [])
         async with simulated(agent) as another:
             await works(another)
         return reached
@@ -247,15 +287,9 @@ def test_a_restart(backend: str, how: str) -> None:
 
         session = await Session(options(cli=SOME_CLI), transport=connect).start()
         turns = [session.send("go on"), session.send("later")]
-        has_begun = False
-
-        async def restart() -> None:
-            nonlocal has_begun
-            has_begun = True
-            await session.restart()
-
+        restart = Noting(session.restart)
         reached = await cancel(restart)
-        if not has_begun:
+        if not restart.has_begun:
             await session.interrupt()
             expected = ["interrupted", "answered"]
         elif not reached:
@@ -265,7 +299,8 @@ def test_a_restart(backend: str, how: str) -> None:
         else:
             expected = [CUT_OFF, CUT_OFF]
         assert [await outcome(turn) for turn in turns] == expected
-        if session.state in ("closed", "failed"):
+        if CUT_OFF in expected:
+            assert session.state is SessionState.CLOSED
             await session.restart()
         await works(session)
         await session.close()
@@ -287,7 +322,7 @@ def test_an_interrupt_that_escalates(backend: str, how: str) -> None:
     async def connect_deaf(launch: Launch) -> Transport:
         return Deaf(agent)
 
-    ways_to_fail: set[str | None] = set()
+    states_after_failure: set[tuple[str | None, SessionState]] = set()
 
     async def try_it(cancel: Cancel) -> bool:
         session = await Session(options(cli=SOME_CLI), transport=connect_deaf).start()
@@ -296,7 +331,6 @@ def test_an_interrupt_that_escalates(backend: str, how: str) -> None:
         escalation = Escalation(step_timeout=0.005, restart=True)
         reached = await cancel(lambda: session.interrupt(escalate=escalation))
         failure = None if session.failure is None else session.failure.message
-        ways_to_fail.add(failure)
         if failure is None:
             await session.interrupt(escalate=escalation)
         else:
@@ -304,14 +338,19 @@ def test_an_interrupt_that_escalates(backend: str, how: str) -> None:
                 await session.interrupt(escalate=escalation)
         assert await outcome(turn) == KILLED
         assert await outcome(later) == (failure or "answered")
-        if session.state in ("closed", "failed"):
+        states_after_failure.add((failure, session.state))
+        if failure is not None:
             await session.restart()
         await works(session)
         await session.close()
         return reached
 
     run(backend, how, try_it, 4)
-    assert ways_to_fail == {None, KILLED, CUT_OFF}
+    assert states_after_failure == {
+        (None, SessionState.READY),
+        (KILLED, SessionState.FAILED),
+        (CUT_OFF, SessionState.CLOSED),
+    }
 
 
 @ways
@@ -334,8 +373,10 @@ def test_opening_in_one_task_and_closing_in_another(backend: str, how: str) -> N
             tasks.start_soon(open_it)
             await anyio.lowlevel.checkpoint()
             await anyio.lowlevel.checkpoint()
-            reached = await cancel(session.close)
-        assert opened == [session.state == "ready"]  # unless the closing did not even begin
+            close = Noting(session.close)
+            reached = await cancel(close)
+        assert opened == [not close.has_begun]
+        assert session.state == ("closed" if close.has_begun else "ready")
         await session.close()
         assert session.state == "closed"
         return reached

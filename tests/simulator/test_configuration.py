@@ -354,7 +354,9 @@ async def test_a_server_that_ends_is_an_error_of_the_tool(tmp_path: Path) -> Non
         await chat.call("calc", "die", {})
         await chat.call("calc", "add", {})
 
-    turn = await talk(tmp_path, "--mcp-config", str(configured(tmp_path)), play=play).turn("go")
+    it = talk(tmp_path, "--mcp-config", str(configured(tmp_path)), play=play)
+    turn = await it.turn("go")
+    await it.end()
     assert all(text.startswith("The server has ended") for text in told(turn))
 
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -820,11 +821,14 @@ def test_an_end_closes_what_is_open() -> None:
     session = async_session.Session(options(), transport=SimulatedCLI(echo))
     claude = sync.Session(session, own)
     own.call(session.start)
-    reader = threading.Thread(target=lambda: list(claude.unsolicited))
-    reader.start()
-    own.end()
-    reader.join(SOON)
-    assert not reader.is_alive()
+    with ThreadPoolExecutor() as threads:
+        read = threads.submit(lambda: list(claude.unsolicited))
+        deadline = time.monotonic() + SOON
+        while session.unsolicited._arrived._event is None:  # type: ignore[attr-defined]
+            assert not read.done()  # it has not begun to wait
+            assert time.monotonic() < deadline
+        own.end()
+        assert read.result(SOON) == []
     assert not own.is_running
     assert claude.state is SessionState.CLOSED
     with pytest.raises(SessionClosed):
@@ -889,22 +893,22 @@ claude = sync.open(cli=[sys.executable, "-m", "claudewire.simulator"])
 def test_a_session_that_is_left_open_ends_with_the_interpreter() -> None:
     printed = run_script(
         f"""
-import atexit, contextlib
+import atexit
 atexit.register(lambda: thread.join())  # runs after the library's own, which came later
 {OPEN}
 def waits():
-    with contextlib.suppress(SessionClosed):
-        list(claude.unsolicited)
-    print("let go", flush=True)
+    print("let go with", list(claude.unsolicited), flush=True)
 
 thread = threading.Thread(target=waits, daemon=True)
 thread.start()
+while claude._session.unsolicited._arrived._event is None:
+    assert thread.is_alive()  # it has not begun to wait
 claude.send("hello").wait_started()
 print(claude.pid)
         """
     )
     pid, *rest = printed.split("\n")
-    assert rest == ["let go", ""]
+    assert rest == ["let go with []", ""]
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid), 0)
 

@@ -80,6 +80,18 @@ def wait(fd: int) -> None:
     assert poll.poll(PATIENCE * 1000)
 
 
+def wait_until_nothing_is_left(child: Child, *, killing: bool = False) -> None:
+    """Look again and again, as all do that end a child, or kill what is left each time.
+
+    One look is no answer: any process of the system that is just becoming a program may be its.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while child.is_left():
+        assert time.monotonic() < deadline
+        if killing:
+            child.kill()
+
+
 def line(child: Child) -> bytes:
     received = b""
     while not received.endswith(b"\n"):
@@ -116,7 +128,7 @@ def test_the_way_of_watching_the_exit_suits_the_platform(
         assert os.getpgid(shell.pid) == shell.pid  # not reaped, so the number is its own
         shell.release()
         assert shell.is_released
-        assert not shell.is_left()
+        wait_until_nothing_is_left(shell)
 
 
 def test_without_pidfds_a_thread_waits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,25 +366,32 @@ def test_a_mark_is_added_to_those_that_we_have_ourselves(monkeypatch: pytest.Mon
 
 def test_a_mark_is_found_with_all_that_descend_from_it() -> None:
     outer, inner = "outer-1", "outer-1 inner-12"
-    argv = shell("echo ready; exec sleep 1000")
     with (
-        subprocess.Popen(argv, env={**ENV, PROCESS_MARK: outer}, stdout=subprocess.PIPE) as one,
-        subprocess.Popen(argv, env={**ENV, PROCESS_MARK: inner}, stdout=subprocess.PIPE) as two,
+        shows_its_environment({PROCESS_MARK: outer}) as one,
+        shows_its_environment({PROCESS_MARK: inner}) as two,
     ):
-        try:
-            for each in (one, two):
-                assert each.stdout is not None
-                assert each.stdout.readline() == b"ready\n"
-            table, since = process_table(), process_info(one.pid).started
-            for _ in range(2):  # the second time from memory
-                assert marked("outer-1", table, since) == {one.pid, two.pid}
-                assert marked("inner-12", table, since) == {two.pid}
-                assert marked("inner-1", table, since) == set()
-            later = str(int(process_info(two.pid).started) + 1)
-            assert marked("outer-1", table, later) == set()
-        finally:
-            one.kill()
-            two.kill()
+        table, since = process_table(), process_info(one).started
+        for _ in range(2):  # the second time from memory
+            assert marked("outer-1", table, since) == {one, two}
+            assert marked("inner-12", table, since) == {two}
+            assert marked("inner-1", table, since) == set()
+        later = str(int(process_info(two).started) + 1)
+        assert marked("outer-1", table, later) == set()
+
+
+@contextmanager
+def shows_its_environment(env: dict[str, str]) -> Iterator[int]:
+    """Start a program that has begun, and becomes no other: such a one shows nothing meanwhile."""
+    popen = subprocess.Popen(
+        shell("echo ready; read x"),
+        env={**ENV, **env},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with ended(popen):
+        assert popen.stdout is not None
+        assert popen.stdout.readline() == b"ready\n"
+        yield popen.pid
 
 
 def marked(mark: str, table: Table, since: str) -> set[int]:
@@ -426,23 +445,24 @@ def test_members_of_groups_that_are_known_need_no_mark(monkeypatch: pytest.Monke
 
 
 def test_a_mark_is_found_in_a_long_environment() -> None:
-    env = {**ENV, **{f"LONG_{number}": "x" * 50_000 for number in range(3)}, PROCESS_MARK: "m-1"}
-    argv = shell("echo ready; exec sleep 1000")
-    with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE) as one:
-        try:
-            assert one.stdout is not None
-            assert one.stdout.readline() == b"ready\n"
-            assert marked("m-1", process_table(), process_info(one.pid).started) == {one.pid}
-        finally:
-            one.kill()
+    long = {f"LONG_{number}": "x" * 50_000 for number in range(3)}
+    with shows_its_environment({**long, PROCESS_MARK: "m-1"}) as one:
+        assert marked("m-1", process_table(), process_info(one).started) == {one}
 
 
 def test_what_a_child_has_left_is_found_although_its_start_was_never_looked_at() -> None:
-    with child("sh -c 'setsid sleep 1000 >/dev/null 2>&1 & echo ready'") as process:
-        wait(process.exited.fileno())
-        process.release()
-        assert process.is_left()
-        process.kill()
+    started = start(shell("setsid sh -c 'echo $$; sleep 1000; :' &"), env=ENV)
+    try:
+        left = int(line(started))
+        with killed_in_the_end(left):
+            wait(started.exited.fileno())
+            started.release()
+            assert started.is_left()
+            wait_until_nothing_is_left(started, killing=True)
+            assert not is_alive(left)
+    finally:
+        started.end_now()
+        started.close()
 
 
 def test_programs_of_others_that_are_just_starting_do_not_hold_up_an_end(
@@ -498,9 +518,7 @@ def test_what_has_left_the_group_is_killed_as_long_as_it_is_known_whose_it_is() 
             parent.release()
             assert is_alive(runaway)
             assert parent.is_left()
-            deadline = time.monotonic() + PATIENCE
-            while parent.is_left() and time.monotonic() < deadline:
-                parent.kill()
+            wait_until_nothing_is_left(parent, killing=True)
             assert not is_alive(runaway)
             assert group_of(runaway) == set()
     finally:

@@ -39,7 +39,8 @@ from tests.helpers.processes import (
 from claudewire.concurrency import Signal
 from claudewire.errors import CLIError, TransportClosed
 from claudewire.transport import Launch, ProcessTransport, Transport, spawn
-from claudewire.transport.platforms import Child, child, exit_watcher, process_table
+from claudewire.transport import process as process_module
+from claudewire.transport.platforms import Child, child, exit_watcher, marks, process_table
 
 pytestmark = [
     pytest.mark.anyio,
@@ -606,19 +607,37 @@ async def test_those_that_are_closed_at_once_share_a_look_at_the_processes(
         processes = [await spawn(Launch(shell("exit 7"), ENV)) for _ in range(10)]
         for process in processes:
             await by_itself(process)
-        reads: list[process_table.Table] = []
-        read = process_table.process_table
+        clock, reads = Ticking(), 0
+        read, marks_of = process_table.process_table, marks._marks_of
 
-        def counted(without: Container[int]) -> process_table.Table:
-            reads.append(read(without))
-            return reads[-1]
+        def slow(without: Container[int]) -> process_table.Table:
+            nonlocal reads
+            reads += 1
+            clock.now += 1.0
+            return read(without)
 
-        monkeypatch.setattr(process_table, "process_table", counted)
+        monkeypatch.setattr(child, "_table", process_table.SharedTable())
+        monkeypatch.setattr(process_table, "process_table", slow)
+        for module in (process_table, process_module):
+            monkeypatch.setattr(module, "time", clock)
+        monkeypatch.setattr(process_module, "_FOR_OTHERS", 0.01)
+        # Nobody is just becoming another program: each would look again because of that.
+        monkeypatch.setattr(marks, "_marks_of", lambda pid: marks_of(pid) or frozenset())
         async with anyio.create_task_group() as tasks:
             for process in processes:
                 tasks.start_soon(process.aclose)
-    # Once, and again only if a process was just becoming another program.
-    assert 0 < len(reads) < len(processes)
+    assert reads == 2  # the first did not wait for others; all the others did
+
+
+class Ticking:
+    """A time that passes a little each time that it is asked for."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        self.now += 0.001
+        return self.now
 
 
 async def test_what_clears_its_environment_is_found_by_its_descent_when_the_input_ends() -> None:
