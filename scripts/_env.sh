@@ -72,5 +72,6 @@ if [[ -n "${PYTHON:-}" && "$("$PYTHON" -V)" != "$("$_venv/bin/python" -V)" ]]; t
     exit 1
 fi
 
-export VIRTUAL_ENV="$PWD/$_venv"
+VIRTUAL_ENV=$(cd "$_venv" && pwd)
+export VIRTUAL_ENV
 export PATH="$VIRTUAL_ENV/bin:$PATH"

@@ -365,6 +365,34 @@ async def test_what_is_stopped_dies_as_well(guardian: Guardian, new_group: NewGr
     assert stopped.ended() == -signal.SIGTERM
 
 
+def test_what_shows_no_environment_at_the_first_look_is_killed_at_the_second(
+    tmp_path: Path,
+) -> None:
+    blind_at_first = tmp_path / "grep"
+    blind_at_first.write_text(
+        f'#!/bin/sh\n[ -e "{tmp_path}/looked" ] && exec /bin/grep "$@"\n: > "{tmp_path}/looked"\n',
+        encoding="utf-8",
+    )
+    blind_at_first.chmod(0o700)
+    mark = os.urandom(16).hex()
+    with subprocess.Popen(
+        shell("echo ready; read it"), stdin=-1, stdout=-1, env={"MARK": mark}
+    ) as it:
+        try:
+            assert it.stdout is not None
+            assert read_line(it.stdout) == "ready"
+            subprocess.run(
+                ["/bin/sh", "-c", module._SCRIPT, "guardian", mark],
+                input=b"",
+                env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+                timeout=PATIENCE,
+                check=False,
+            )
+            assert it.wait(PATIENCE) == -signal.SIGKILL
+        finally:
+            it.kill()
+
+
 async def test_it_starts_with_the_first_group_and_has_nothing_of_ours(
     guardian: Guardian, new_group: NewGroup
 ) -> None:

@@ -69,9 +69,11 @@ printf %s "$folders" | while read -r folder; do
     [ -z "$folder" ] || rm -rf -- "$folder"
 done 2>/dev/null
 tries=20
+before=some
 while [ "$tries" -gt 0 ]; do
     left=$(grep -lsF -e "$mark" /proc/[0-9]*/environ 2>/dev/null)
-    [ -z "$left" ] && exit 0
+    [ -z "$left$before" ] && exit 0
+    before=$left
     for file in $left; do
         pid=${file#/proc/}
         kill -s KILL "${pid%/environ}"
@@ -82,8 +84,9 @@ done
 """
 """A group that has ended is taken from the list at once, because its number may be given to another
 group. Two seconds pass between TERM and KILL. Then the folders are deleted, and, where there is a
-`/proc`, those are killed that have our mark in their environment. A dot says that all was ended in
-good order."""
+`/proc`, those are killed that have our mark in their environment, until two looks have found none:
+a process that is just becoming another program shows no environment. A dot says that all was ended
+in good order."""
 
 _SHELL = "/bin/sh"
 _PATIENCE = 2.0
