@@ -574,7 +574,7 @@ async def test_an_idle_cli_is_ended_after_the_timeout_and_kept_again_when_opened
         assert len(clis.made) == 2
         session = await pool.open()
         assert pool.stats.misses == 1
-        await pool.ready()
+        await soon(lambda: pool.stats.warm == 2)
         assert len(clis.made) == 5
         await anyio.sleep(101)
         assert (await session.send("hello")).ok  # it is not idle any more

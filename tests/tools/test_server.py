@@ -344,6 +344,22 @@ async def test_a_plain_function_does_not_stop_the_others() -> None:
     assert sleeper.response["result"] == {"content": [], "isError": False}
 
 
+async def test_plain_functions_do_not_wait_for_the_threads_of_the_application() -> None:
+    limiter = anyio.to_thread.current_default_thread_limiter()
+    tasks = [object() for _ in range(int(limiter.available_tokens))]
+    connection = CALCULATOR.attach()
+    with anyio.fail_after(SOON):
+        for task in tasks:
+            limiter.acquire_on_behalf_of_nowait(task)
+        try:
+            response = await connection.handle(call("add", a=1, b=2))
+        finally:
+            for task in tasks:
+                limiter.release_on_behalf_of(task)
+    assert response is not None
+    assert response["result"]["content"] == [{"type": "text", "text": "3"}]
+
+
 async def test_an_id_that_is_used_again_belongs_to_the_newer_call() -> None:
     sleeper = Sleeper()
     with anyio.fail_after(SOON):
