@@ -29,6 +29,7 @@ from claudewire.wire import (
     ContentBlockStart,
     ContentBlockStop,
     ConversationResetMessage,
+    Delta,
     InputJsonDelta,
     Message,
     MessageChange,
@@ -82,6 +83,9 @@ def shown(value: Any) -> str:
         if name not in ("last", "raw", "line", "subtype") and it not in (None, usual.get(name))
     }
     return f"{type(value).__name__} {compact(told)}"
+
+
+NOTHING: dict[str, Any] = {}
 
 
 # --- tasks ---------------------------------------------------------------------------------------
@@ -152,12 +156,14 @@ def of_tasks(dice: Dice) -> Message:
         lambda: whole(
             *dice(
                 [ToolUseBlock(call, "Task", {"description": "Look"})],
-                [ToolUseBlock(call, "Agent", {"run_in_background": dice(True, False, "odd")})],
+                [ToolUseBlock(call, "Agent", {"run_in_background": dice(True, False, None)})],
                 [ToolUseBlock(call, "Bash", {}), ToolUseBlock("t3", "Task", {})],
-                ["Hello."],
+                [ToolUseBlock("t4", "Bash", {})],
             ),
             agent=dice(None, "t1", "t2"),
-            **dice({}, {"agent_id": id, "subagent_type": "judge", "task_description": "Judge"}),
+            **dice(
+                NOTHING, {"agent_id": id, "subagent_type": "judge", "task_description": "Judge"}
+            ),
         ),
         lambda: tool_result(
             call,
@@ -219,7 +225,7 @@ BLOCKS: tuple[Block, ...] = (
     ToolUseBlock("t2", "Read", {}),
     CompactionBlock("In short"),
 )
-PIECES = (
+PIECES: tuple[Delta, ...] = (
     TextDelta("Hello "),
     TextDelta("there"),
     ThinkingDelta("Hm, "),
@@ -291,6 +297,9 @@ def test_blocks_are_as_they_were(kept: Kept) -> None:
 # --- usage ---------------------------------------------------------------------------------------
 
 
+SAID: tuple[Block, ...] = (TextBlock("Hello."), ToolUseBlock("t1", "Task", {}))
+
+
 def of_usage(dice: Dice, so_far: list[int]) -> Message:
     agent, model = dice(None, None, "t1"), dice("opus", "haiku", "opus[1m]")
     id = dice("m1", "m2", "m3", None)
@@ -311,7 +320,7 @@ def of_usage(dice: Dice, so_far: list[int]) -> Message:
         ),
         lambda: event(MessageDelta(MessageChange("end_turn"), usage=usage), agent, id),
         lambda: whole(
-            dice("Hello.", ToolUseBlock("t1", "Task", {})),
+            dice(*SAID),
             id=id,
             agent=agent,
             model=dice(model, model, "canonical", "<synthetic>"),
