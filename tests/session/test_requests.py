@@ -9,7 +9,10 @@ import pytest
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import opened
 
-from claudewire.session.requests import refusal
+from claudewire.options import Options
+from claudewire.people import Inbox
+from claudewire.policy import Policy
+from claudewire.session.requests import people_of, refusal
 from claudewire.wire import (
     Answer,
     CanUseTool,
@@ -35,25 +38,34 @@ CALL = McpMessage("calc", {"jsonrpc": "2.0", "id": 7, "method": "tools/list"})
 
 
 @pytest.mark.parametrize(
-    ("body", "kind"),
+    ("body", "said"),
     [
-        (CanUseTool("Bash", {}), PermissionResultDeny),
-        (Elicitation("server", "your name?"), ElicitationResult),
-        (Dialog("a dialog", {}), DialogCancelled),
-        (CALL, McpResponse),
+        (CanUseTool("Bash", {}), PermissionResultDeny(message="no")),
+        (Elicitation("server", "your name?"), ElicitationResult("decline")),
+        (Dialog("a dialog", {}), DialogCancelled()),
+        (
+            CALL,
+            McpResponse({"jsonrpc": "2.0", "id": 7, "error": {"code": -32603, "message": "no"}}),
+        ),
     ],
 )
-async def test_no_is_said_in_the_way_that_suits_the_request(body: Any, kind: type[Any]) -> None:
-    answer = refusal(Request(id="1", body=body))
-    assert isinstance(answer, Answer)
-    assert isinstance(answer.body, kind)
+async def test_no_is_said_in_the_way_that_suits_the_request(body: Any, said: Any) -> None:
+    assert refusal(Request(id="1", body=body), "no") == Answer("1", said)
 
 
-async def test_a_call_of_an_mcp_server_is_refused_under_its_own_id() -> None:
-    answer = refusal(Request(id="1", body=CALL))
-    assert isinstance(answer, Answer)
-    assert answer.body.mcp_response["id"] == 7
-    assert "error" in answer.body.mcp_response
+async def test_each_option_that_decides_reaches_those_who_decide() -> None:
+    given: dict[str, Any] = {
+        name: lambda *_: None
+        for name in ("on_permission", "on_question", "on_plan", "on_elicitation", "on_dialog")
+    }
+    given |= {"decide_within": 7.0, "tell_errors": True, "audit_contents": True}
+    given |= {"policy": Policy(allow=["Read"]), "audit": lambda entry: None}
+    given["person"] = lambda request: None
+    inbox = Inbox()
+    people = people_of(Options(**given), inbox)
+    assert people.inbox is inbox
+    given["deadline"] = given.pop("decide_within")
+    assert {name: getattr(people, name) for name in given} == given
 
 
 @pytest.mark.parametrize(
