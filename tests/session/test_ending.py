@@ -529,6 +529,8 @@ async def test_an_interrupt_that_is_answered_ends_the_turn_where_no_result_is_pr
         reply = await turn
         assert not reply.ok
         assert reply.result.terminal_reason == "aborted_streaming"
+        assert reply.result.errors == ["The turn was interrupted"]
+        assert reply.result.user_message_uuid == turn.uuid
         await works(session, peer)
 
 

@@ -575,6 +575,20 @@ async def test_a_link_has_what_its_process_has() -> None:
         call.link.kill_now()
 
 
+async def test_a_process_that_cannot_be_killed_is_no_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Undead(Through):
+        def kill_now(self) -> None:
+            raise PermissionError("not yours")
+
+    async with Call(transport=Undead(Peer().transport)) as call:
+        call.link.kill_now()
+    (record,) = caplog.records
+    assert "could not kill" in record.message
+    assert record.exc_info is not None
+
+
 async def test_what_runs_beside_the_reader_ends_with_it() -> None:
     ran: list[str] = []
 

@@ -494,6 +494,32 @@ async def test_a_session_that_is_put_back_is_kept_if_there_is_room() -> None:
             await session.close()
 
 
+async def test_a_session_that_is_put_back_after_the_end_is_closed() -> None:
+    with anyio.fail_after(SOON):
+        async with pool_of(Clis(), size=1) as pool:
+            session = await pool.open()
+            (sub_pool,) = pool._sub_pools
+        pool._put_back(sub_pool, session)
+        await gone([session])
+
+
+@simulated_time
+async def test_who_wants_clis_now_does_not_wait_for_the_next_attempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "FIRST_DELAY", 50.0)
+    monkeypatch.setattr(module, "MAX_DELAY", 50.0)
+    clis = Clis()
+    clis.broken = [CLIError("No luck.")]
+    async with pool_of(clis, size=1) as pool:
+        with pytest.raises(CLIError, match="No luck"):
+            await pool.ready()
+        start = anyio.current_time()
+        await pool.ready()
+        assert anyio.current_time() == start
+        assert pool.stats.warm == 1
+
+
 # --- its end --------------------------------------------------------------------------------------
 
 

@@ -155,7 +155,7 @@ class Servers:
         return called
 
     def _check_free(self, name: str) -> None:
-        if name in self._wanted() or name in self._off or name in self._configured:
+        if any(name in it for it in (self._hosted, self._added, self._configured)):
             raise ValueError(f"There is an MCP server called {name} already")
 
     async def _connect(self, name: str) -> str | None:
