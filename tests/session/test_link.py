@@ -799,6 +799,7 @@ def test_a_link_that_never_began_is_over() -> None:
 
     asyncio.run(main())
     assert call.host.ends == 1
+    assert call.link.loop_ended
 
 
 def test_a_task_that_never_began_is_told_of() -> None:

@@ -561,7 +561,7 @@ async def test_closing_ends_what_is_being_started_and_fails_waiting_callers() ->
         assert pool.stats == PoolStats(0, 0, 0, 0, 1)
 
 
-async def test_closing_ends_one_that_has_not_answered() -> None:
+async def test_closing_ends_one_that_has_not_answered(caplog: pytest.LogCaptureFixture) -> None:
     peer = Peer()
 
     async def connect(launch: Launch) -> Transport:
@@ -571,6 +571,7 @@ async def test_closing_ends_one_that_has_not_answered() -> None:
         async with Pool(options(cli=SOME_CLI), size=1, transport=connect):
             await peer.hear_request(object)
         await peer.hear_end()
+    assert not caplog.records
 
 
 async def test_it_can_be_closed_before_its_start_twice_at_once_and_by_a_cancelled_task() -> None:
@@ -610,7 +611,7 @@ async def test_an_idle_cli_is_ended_after_the_timeout_and_kept_again_when_opened
 # anyio does not close the coroutine of a task that asyncio cancels before its first step.
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_event_loop_may_end_with_a_pool_open() -> None:
+def test_an_event_loop_may_end_with_a_pool_open(caplog: pytest.LogCaptureFixture) -> None:
     pools: list[Pool] = []
 
     async def main(ticks: int) -> None:
@@ -621,6 +622,7 @@ def test_an_event_loop_may_end_with_a_pool_open() -> None:
     for ticks in range(20):
         asyncio.run(asyncio.wait_for(main(ticks), SOON))
     assert all(not pool._is_open for pool in pools)
+    assert "The pool failed" not in caplog.text
     pools.clear()
     gc.collect()  # here, where the warning is expected
 

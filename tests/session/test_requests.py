@@ -12,6 +12,7 @@ from tests.helpers.sessions import opened
 from claudewire.options import Options
 from claudewire.people import Inbox
 from claudewire.policy import Policy
+from claudewire.session.pending_request import name_of
 from claudewire.session.requests import people_of, refusal
 from claudewire.wire import (
     Answer,
@@ -85,7 +86,9 @@ async def test_what_cannot_be_answered_is_an_error(body: Any, name: str) -> None
 @pytest.mark.parametrize(
     "body", [UnknownRequest({"subtype": "from_the_future"}), CALL, HookCallback("hook_9", HOOK)]
 )
-async def test_every_request_gets_an_answer_although_nobody_serves_it(body: Any) -> None:
+async def test_every_request_gets_an_answer_although_nobody_serves_it(
+    body: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     peer = Peer()
     session = await opened(peer)
     with anyio.fail_after(SOON):
@@ -93,3 +96,4 @@ async def test_every_request_gets_an_answer_although_nobody_serves_it(body: Any)
         await peer.hear(Answer if body is CALL else Failure)
         assert id not in peer.connection.asked
         await session.close()
+    assert f"No handler is registered for {name_of(body)}" in caplog.text

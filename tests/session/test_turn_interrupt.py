@@ -440,6 +440,17 @@ async def test_leaving_the_block_early_stops_the_turn(caplog: pytest.LogCaptureF
     assert not caplog.records
 
 
+async def test_a_turn_that_is_over_is_not_stopped_in_place_of_another() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(endless) as session:
+            first = session.send("short")
+            await first
+            second = session.send("long")
+            await has_spoken(second)
+            assert await session._core.stop_turn(first, SOON)
+            assert not second.is_over
+
+
 async def test_an_error_in_the_block_stops_the_turn_and_is_raised() -> None:
     with anyio.fail_after(SOON):
         async with simulated(endless) as session:

@@ -503,6 +503,31 @@ async def test_a_server_that_left_is_not_asked_any_more() -> None:
     assert isinstance(await host.serve(carried("calculator", request("ping"))), Failure)
 
 
+class Broken:
+    """A server of an application that fails, and its own connection."""
+
+    name = "broken"
+
+    def attach(self, send: object = None, session: object = None) -> Broken:
+        return self
+
+    async def handle(self, message: object) -> Message | None:
+        raise ZeroDivisionError("no luck")
+
+    async def run(self) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
+async def test_a_handshake_that_fails_is_trouble() -> None:
+    host = ServerHost(lambda function: None)
+    host.add(Broken())
+    with anyio.fail_after(SOON):
+        with pytest.raises(ZeroDivisionError):
+            await host.serve(carried("broken", request("initialize")))
+        assert await host.until_met("broken") == "ZeroDivisionError: no luck"
+
+
 def test_only_a_handshake_that_is_refused_is_trouble() -> None:
     server, refusal = _Connected(cast("Any", None)), {"error": {"message": "not you"}}
     server.note("tools/list", refusal)
