@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import opened
+from tests.helpers.sessions import SOME_CLI, opened, options
 
 from claudewire.options import Options
-from claudewire.people import Inbox
+from claudewire.people import Inbox, PermissionRequest, PermissionResult
 from claudewire.policy import Policy
+from claudewire.session import Session
 from claudewire.session.pending_request import name_of
 from claudewire.session.requests import people_of, refusal
 from claudewire.wire import (
@@ -97,3 +99,24 @@ async def test_every_request_gets_an_answer_although_nobody_serves_it(
         assert id not in peer.connection.asked
         await session.close()
     assert f"No handler is registered for {name_of(body)}" in caplog.text
+
+
+@pytest.mark.parametrize("cwd", [None, Path("/tmp")])
+async def test_who_decides_knows_where_the_cli_works(cwd: Path | None) -> None:
+    asked: list[PermissionRequest] = []
+
+    async def note(request: PermissionRequest) -> PermissionResult:
+        asked.append(request)
+        return request.allow()
+
+    peer = Peer()
+    given = options(cli=SOME_CLI, cwd=cwd, on_permission=note)
+    session = Session(given, transport=lambda launch: peer.transport)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(peer.welcome)
+            await session.start()
+        await peer.ask(CanUseTool("Bash", {"command": "ls"}, tool_use_id="toolu_1"))
+        await peer.hear(Answer)
+        await session.close()
+    assert [request.cwd for request in asked] == [None if cwd is None else "/tmp"]
