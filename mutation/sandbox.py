@@ -114,7 +114,11 @@ class Sandbox:
         variables = {name: value for name, value in os.environ.items() if name not in dropped}
         virtual = self.folder / ".venv"
         search = os.pathsep.join([str(virtual / "bin"), variables.get("PATH", os.defpath)])
-        return variables | {"VIRTUAL_ENV": str(virtual), "PATH": search}
+        return variables | {
+            "VIRTUAL_ENV": str(virtual),
+            "PATH": search,
+            "PYTHONWARNDEFAULTENCODING": "1",  # as `scripts/test` has it
+        }
 
     def end_processes(self) -> None:
         """End what tests of a broken library have left behind: all else that runs this Python."""

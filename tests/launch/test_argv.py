@@ -526,6 +526,15 @@ def test_what_is_too_long_is_found_before_the_start() -> None:
         words(remote=True, append_subagent_system_prompt="x" * 200_000)
 
 
+def test_what_takes_most_of_a_command_line_is_named_the_largest_first() -> None:
+    argv = ["claude", "--z=1", f"--b={'x' * 300}", f"--c={'x' * 500}", f"--b={'x' * 300}"]
+    with pytest.raises(
+        OptionsError,
+        match=r"Most of it is --b with 608, --c with 504, env\['A'\] with 402\.",
+    ):
+        check_length(argv, {"A": "x" * 400}, total=1000)
+
+
 def test_a_large_prompt_is_not_too_long() -> None:
     with PrivateFiles() as files:
         said = arguments(Options(system_prompt="x" * 10_000_000), files)

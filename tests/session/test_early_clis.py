@@ -60,6 +60,8 @@ async def test_output_that_a_cli_would_ignore_is_an_error_before_the_first_turn(
     with anyio.fail_after(SOON), pytest.raises(CLIError, match="too old for output") as caught:
         await session.start()
     assert caught.value.cause is Cause.WRONG_VERSION
+    assert caught.value.advice == "Use a CLI from 2.0.76 on."
+    assert "control_response" in caught.value.evidence.received[0]
 
 
 async def test_a_cli_that_cannot_be_started_again_is_too_old_for_agents() -> None:

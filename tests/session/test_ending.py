@@ -529,6 +529,8 @@ async def test_an_interrupt_that_is_answered_ends_the_turn_where_no_result_is_pr
         reply = await turn
         assert not reply.ok
         assert reply.result.terminal_reason == "aborted_streaming"
+        assert reply.result.errors == ["The turn was interrupted"]
+        assert reply.result.user_message_uuid == turn.uuid
         await works(session, peer)
 
 
@@ -595,9 +597,11 @@ async def test_words_with_which_an_interrupted_turn_stops_do_not_make_it_a_succe
             await peer.hear_request(Interrupt)
             await write(peer, said("I have stopped."))
 
+        start = anyio.current_time()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(stop)
             await session.interrupt()
+        assert anyio.current_time() - start == pytest.approx(0.1)
         reply = await turn
         assert not reply.ok
         assert reply.result.terminal_reason == "aborted_streaming"
@@ -790,6 +794,19 @@ async def test_another_line_that_cannot_be_read_ends_nothing(line: bytes) -> Non
         await anyio.sleep(LONG / 2)
         await peer.say(saying.text(), saying.result("It goes on."))
         assert (await turn).text == "It goes on."
+        await session.close()
+
+
+async def test_what_cannot_be_read_after_an_error_does_not_hide_it() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(LONG):
+        turn = session.send("hello")
+        await peer.hear_prompt()
+        await write(peer, WORKING, {"type": "error", "error": {"message": "No.", "type": "odd"}})
+        await peer.write(b'{"type":"result","subtype":"succ\n')
+        with pytest.raises(TurnError, match="The CLI reported an error: No"):
+            await turn
         await session.close()
 
 

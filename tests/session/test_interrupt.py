@@ -325,6 +325,29 @@ async def test_a_cli_that_does_not_stop_is_asked_again_then_to_leave_then_signal
 
 
 @simulated_time
+async def test_a_step_that_the_cli_refuses_is_followed_by_the_next_at_once() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        turn = session.send("hello")
+        await peer.say(saying.text())
+        await turn.started.wait()
+        start = anyio.current_time()
+        async with anyio.create_task_group() as tasks:
+
+            async def refuse() -> None:
+                for kind in (Interrupt, Interrupt, EndSession):
+                    await peer.refuse(await peer.hear_request(kind), "No")
+                assert anyio.current_time() == start
+
+            tasks.start_soon(refuse)
+            receipt = await session.interrupt(escalate=QUICKLY)
+        assert receipt.steps == ("interrupt", "interrupt", "end_session", "SIGINT", "kill")
+        with pytest.raises(CLIError, match="was killed"):
+            await turn
+
+
+@simulated_time
 async def test_a_cli_that_leaves_when_it_is_asked_to_is_not_signalled() -> None:
     peer = Peer()
     session = await opened(peer)

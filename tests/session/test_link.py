@@ -251,6 +251,22 @@ async def test_who_waits_is_told_when_the_cli_goes() -> None:
         assert not call.link.is_open
 
 
+async def test_who_waits_is_told_when_the_output_ends_although_the_cli_stays() -> None:
+    call = Call(timeouts=Timeouts(exit=SOON / 2))
+    call.link.start()
+    async with anyio.create_task_group() as tasks:
+
+        async def leave() -> None:
+            await call.peer.hear_request(SetModel)
+            await call.peer.end.send_eof()
+
+        tasks.start_soon(leave)
+        with anyio.fail_after(SOON), pytest.raises(TransportClosed, match="set_model"):
+            await call.link.ask(SetModel("opus"), timeout=None)
+    assert not call.link.finished.is_set()
+    await call.finished()
+
+
 # --- serving --------------------------------------------------------------------------------------
 
 
@@ -559,6 +575,20 @@ async def test_a_link_has_what_its_process_has() -> None:
         call.link.kill_now()
 
 
+async def test_a_process_that_cannot_be_killed_is_no_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Undead(Through):
+        def kill_now(self) -> None:
+            raise PermissionError("not yours")
+
+    async with Call(transport=Undead(Peer().transport)) as call:
+        call.link.kill_now()
+    (record,) = caplog.records
+    assert "could not kill" in record.message
+    assert record.exc_info is not None
+
+
 async def test_what_runs_beside_the_reader_ends_with_it() -> None:
     ran: list[str] = []
 
@@ -729,6 +759,25 @@ def test_an_event_loop_may_end_under_a_link(caplog: pytest.LogCaptureFixture) ->
     gc.collect()  # a coroutine that was never awaited would be told here
 
 
+class SlowToClose(Through):
+    """A transport that waits while it is closed."""
+
+    is_closed = False
+
+    async def aclose(self) -> None:
+        for _ in range(3):
+            await anyio.lowlevel.checkpoint()
+        await super().aclose()
+        self.is_closed = True
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_transport_is_closed_although_the_event_loop_ends(backend: str) -> None:
+    transport = SlowToClose(Peer().transport)
+    anyio.run(_start_and_leave, Call(transport=transport), 5, backend=backend)
+    assert transport.is_closed
+
+
 async def _start_and_leave(call: Call, ticks: int) -> None:
     call.link.start()
     for _ in range(ticks):
@@ -750,6 +799,7 @@ def test_a_link_that_never_began_is_over() -> None:
 
     asyncio.run(main())
     assert call.host.ends == 1
+    assert call.link.loop_ended
 
 
 def test_a_task_that_never_began_is_told_of() -> None:

@@ -403,6 +403,18 @@ async def test_a_cli_switches_a_server_of_its_own_off_and_on() -> None:
     assert asked == [("other", False), ("other", True)]
 
 
+async def test_a_name_is_taken_also_while_its_server_is_off() -> None:
+    async def switch(cli: CLI) -> None:
+        for _ in range(2):
+            await cli.change()
+
+    async with talking(switch) as (session, _):
+        await session.add_server({"command": "one"}, "one")
+        await session.toggle_server("one", False)
+        with pytest.raises(ValueError, match="called one already"):
+            await session.add_server({"command": "other"}, "one")
+
+
 async def test_a_cli_loses_a_server_of_ours_that_is_off_and_gets_it_back() -> None:
     told: list[Any] = []
 

@@ -494,6 +494,32 @@ async def test_a_session_that_is_put_back_is_kept_if_there_is_room() -> None:
             await session.close()
 
 
+async def test_a_session_that_is_put_back_after_the_end_is_closed() -> None:
+    with anyio.fail_after(SOON):
+        async with pool_of(Clis(), size=1) as pool:
+            session = await pool.open()
+            (sub_pool,) = pool._sub_pools
+        pool._put_back(sub_pool, session)
+        await gone([session])
+
+
+@simulated_time
+async def test_who_wants_clis_now_does_not_wait_for_the_next_attempt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "FIRST_DELAY", 50.0)
+    monkeypatch.setattr(module, "MAX_DELAY", 50.0)
+    clis = Clis()
+    clis.broken = [CLIError("No luck.")]
+    async with pool_of(clis, size=1) as pool:
+        with pytest.raises(CLIError, match="No luck"):
+            await pool.ready()
+        start = anyio.current_time()
+        await pool.ready()
+        assert anyio.current_time() == start
+        assert pool.stats.warm == 1
+
+
 # --- its end --------------------------------------------------------------------------------------
 
 
@@ -535,7 +561,7 @@ async def test_closing_ends_what_is_being_started_and_fails_waiting_callers() ->
         assert pool.stats == PoolStats(0, 0, 0, 0, 1)
 
 
-async def test_closing_ends_one_that_has_not_answered() -> None:
+async def test_closing_ends_one_that_has_not_answered(caplog: pytest.LogCaptureFixture) -> None:
     peer = Peer()
 
     async def connect(launch: Launch) -> Transport:
@@ -545,6 +571,7 @@ async def test_closing_ends_one_that_has_not_answered() -> None:
         async with Pool(options(cli=SOME_CLI), size=1, transport=connect):
             await peer.hear_request(object)
         await peer.hear_end()
+    assert not caplog.records
 
 
 async def test_it_can_be_closed_before_its_start_twice_at_once_and_by_a_cancelled_task() -> None:
@@ -574,7 +601,7 @@ async def test_an_idle_cli_is_ended_after_the_timeout_and_kept_again_when_opened
         assert len(clis.made) == 2
         session = await pool.open()
         assert pool.stats.misses == 1
-        await pool.ready()
+        await soon(lambda: pool.stats.warm == 2)
         assert len(clis.made) == 5
         await anyio.sleep(101)
         assert (await session.send("hello")).ok  # it is not idle any more
@@ -584,7 +611,7 @@ async def test_an_idle_cli_is_ended_after_the_timeout_and_kept_again_when_opened
 # anyio does not close the coroutine of a task that asyncio cancels before its first step.
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_event_loop_may_end_with_a_pool_open() -> None:
+def test_an_event_loop_may_end_with_a_pool_open(caplog: pytest.LogCaptureFixture) -> None:
     pools: list[Pool] = []
 
     async def main(ticks: int) -> None:
@@ -595,6 +622,7 @@ def test_an_event_loop_may_end_with_a_pool_open() -> None:
     for ticks in range(20):
         asyncio.run(asyncio.wait_for(main(ticks), SOON))
     assert all(not pool._is_open for pool in pools)
+    assert "The pool failed" not in caplog.text
     pools.clear()
     gc.collect()  # here, where the warning is expected
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from tests.helpers.peer import SOON, Peer
-from tests.helpers.sessions import opened
+from tests.helpers.sessions import SOME_CLI, opened, options
 
-from claudewire.session.requests import refusal
+from claudewire.options import Options
+from claudewire.people import Inbox, PermissionRequest, PermissionResult
+from claudewire.policy import Policy
+from claudewire.session import Session
+from claudewire.session.pending_request import name_of
+from claudewire.session.requests import people_of, refusal
 from claudewire.wire import (
     Answer,
     CanUseTool,
@@ -35,25 +41,34 @@ CALL = McpMessage("calc", {"jsonrpc": "2.0", "id": 7, "method": "tools/list"})
 
 
 @pytest.mark.parametrize(
-    ("body", "kind"),
+    ("body", "said"),
     [
-        (CanUseTool("Bash", {}), PermissionResultDeny),
-        (Elicitation("server", "your name?"), ElicitationResult),
-        (Dialog("a dialog", {}), DialogCancelled),
-        (CALL, McpResponse),
+        (CanUseTool("Bash", {}), PermissionResultDeny(message="no")),
+        (Elicitation("server", "your name?"), ElicitationResult("decline")),
+        (Dialog("a dialog", {}), DialogCancelled()),
+        (
+            CALL,
+            McpResponse({"jsonrpc": "2.0", "id": 7, "error": {"code": -32603, "message": "no"}}),
+        ),
     ],
 )
-async def test_no_is_said_in_the_way_that_suits_the_request(body: Any, kind: type[Any]) -> None:
-    answer = refusal(Request(id="1", body=body))
-    assert isinstance(answer, Answer)
-    assert isinstance(answer.body, kind)
+async def test_no_is_said_in_the_way_that_suits_the_request(body: Any, said: Any) -> None:
+    assert refusal(Request(id="1", body=body), "no") == Answer("1", said)
 
 
-async def test_a_call_of_an_mcp_server_is_refused_under_its_own_id() -> None:
-    answer = refusal(Request(id="1", body=CALL))
-    assert isinstance(answer, Answer)
-    assert answer.body.mcp_response["id"] == 7
-    assert "error" in answer.body.mcp_response
+async def test_each_option_that_decides_reaches_those_who_decide() -> None:
+    given: dict[str, Any] = {
+        name: lambda *_: None
+        for name in ("on_permission", "on_question", "on_plan", "on_elicitation", "on_dialog")
+    }
+    given |= {"decide_within": 7.0, "tell_errors": True, "audit_contents": True}
+    given |= {"policy": Policy(allow=["Read"]), "audit": lambda entry: None}
+    given["person"] = lambda request: None
+    inbox = Inbox()
+    people = people_of(Options(**given), inbox)
+    assert people.inbox is inbox
+    given["deadline"] = given.pop("decide_within")
+    assert {name: getattr(people, name) for name in given} == given
 
 
 @pytest.mark.parametrize(
@@ -73,7 +88,9 @@ async def test_what_cannot_be_answered_is_an_error(body: Any, name: str) -> None
 @pytest.mark.parametrize(
     "body", [UnknownRequest({"subtype": "from_the_future"}), CALL, HookCallback("hook_9", HOOK)]
 )
-async def test_every_request_gets_an_answer_although_nobody_serves_it(body: Any) -> None:
+async def test_every_request_gets_an_answer_although_nobody_serves_it(
+    body: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     peer = Peer()
     session = await opened(peer)
     with anyio.fail_after(SOON):
@@ -81,3 +98,25 @@ async def test_every_request_gets_an_answer_although_nobody_serves_it(body: Any)
         await peer.hear(Answer if body is CALL else Failure)
         assert id not in peer.connection.asked
         await session.close()
+    assert f"No handler is registered for {name_of(body)}" in caplog.text
+
+
+@pytest.mark.parametrize("cwd", [None, Path("/tmp")])
+async def test_who_decides_knows_where_the_cli_works(cwd: Path | None) -> None:
+    asked: list[PermissionRequest] = []
+
+    async def note(request: PermissionRequest) -> PermissionResult:
+        asked.append(request)
+        return request.allow()
+
+    peer = Peer()
+    given = options(cli=SOME_CLI, cwd=cwd, on_permission=note)
+    session = Session(given, transport=lambda launch: peer.transport)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(peer.welcome)
+            await session.start()
+        await peer.ask(CanUseTool("Bash", {"command": "ls"}, tool_use_id="toolu_1"))
+        await peer.hear(Answer)
+        await session.close()
+    assert [request.cwd for request in asked] == [None if cwd is None else "/tmp"]

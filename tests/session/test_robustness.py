@@ -220,6 +220,10 @@ IN_PIECES = [saying.block_start(), saying.delta("A"), saying.block_start(), sayi
         ([*IN_PIECES, whole("A"), whole("B")], ["A", "B"]),
         ([*IN_PIECES, whole("A"), whole("B, too")], ["A", "B", ", too"]),
         ([*IN_PIECES, whole("Not that.")], ["A", "B", "Not that."]),
+        (
+            [*IN_PIECES[:2], saying.delta("a"), *IN_PIECES[2:], whole("Aa", "B, too")],
+            ["A", "a", "B", ", too"],
+        ),
         ([*IN_PIECES[:2], whole("A"), *IN_PIECES[2:], whole("B")], ["A", "B"]),
     ],
 )

@@ -659,6 +659,27 @@ async def test_an_error_that_is_raised_again_and_again_has_a_short_traceback() -
     await session.close()
 
 
+async def test_an_error_that_many_callers_wait_for_has_a_short_traceback() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    lengths: list[int] = []
+
+    async def ask() -> None:
+        with pytest.raises(CLIError) as caught:
+            await session.request(GetSettings())
+        lengths.append(len(caught.traceback))
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(ask)
+            for _ in range(5):
+                await peer.hear_request(GetSettings)
+            peer.exit(3)
+    assert lengths == lengths[:1] * 5
+    await session.close()
+
+
 async def test_stderr_goes_to_whoever_wants_it() -> None:
     heard: list[str] = []
     peer = Peer()

@@ -11,6 +11,7 @@ import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.helpers import api_messages
 from tests.helpers import messages as saying
 
 from claudewire.errors import (
@@ -158,6 +159,17 @@ async def test_blocks_come_whenever_they_have_changed() -> None:
         blocks = [block async for block in turn.iter_blocks()]
     assert blocks[-1].text == "Hello"
     assert len(blocks) > 1
+
+
+@pytest.mark.anyio
+async def test_blocks_that_come_in_one_message_are_read_one_after_the_other() -> None:
+    turn = asked()
+    turn._push(api_messages.whole("one", "two", "three"))
+    turn._push(api_messages.whole("four", "five", id="m2"))
+    turn._finish(saying.result())
+    with anyio.fail_after(SOON):
+        texts = [block.text async for block in turn.iter_blocks()]
+    assert texts == ["one", "two", "three", "four", "five"]
 
 
 # --- its end --------------------------------------------------------------------------------------

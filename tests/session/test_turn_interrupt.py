@@ -427,7 +427,7 @@ async def test_a_turn_that_has_ended_in_its_block_is_left_alone() -> None:
         assert interrupts(peer) == 0
 
 
-async def test_leaving_the_block_early_stops_the_turn() -> None:
+async def test_leaving_the_block_early_stops_the_turn(caplog: pytest.LogCaptureFixture) -> None:
     with anyio.fail_after(SOON):
         async with simulated(endless) as session:
             async with session.turn("long") as turn:
@@ -437,6 +437,18 @@ async def test_leaving_the_block_early_stops_the_turn() -> None:
             rest = [message async for message in turn]  # what was not read can still be read
             assert isinstance(rest[-1], ResultMessage)
             assert (await session.send("short")).ok
+    assert not caplog.records
+
+
+async def test_a_turn_that_is_over_is_not_stopped_in_place_of_another() -> None:
+    with anyio.fail_after(SOON):
+        async with simulated(endless) as session:
+            first = session.send("short")
+            await first
+            second = session.send("long")
+            await has_spoken(second)
+            assert await session._core.stop_turn(first, SOON)
+            assert not second.is_over
 
 
 async def test_an_error_in_the_block_stops_the_turn_and_is_raised() -> None:

@@ -655,14 +655,16 @@ def test_every_wait_has_a_bound() -> None:
 
 
 @contextmanager
-def ctrl_c(when: Callable[[], object]) -> Iterator[None]:
+def ctrl_c(
+    when: Callable[[], object], raised: type[BaseException] = KeyboardInterrupt
+) -> Iterator[None]:
     """Press Ctrl-C in this thread, once something has happened in another."""
     noticed = threading.Event()
     main = threading.main_thread().ident or 0
 
     def notice(number: int, frame: FrameType | None) -> None:
         noticed.set()
-        signal.default_int_handler(number, frame)
+        raise raised
 
     def press() -> None:
         when()
@@ -726,7 +728,10 @@ def test_ctrl_c_while_the_cli_starts_leaves_nothing() -> None:
     portal().call_within(SOON, peer.hear_end)
 
 
-def test_ctrl_c_cancels_what_was_called() -> None:
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, TimeoutError])
+def test_what_a_signal_raises_in_the_thread_that_waits_cancels_what_was_called(
+    raised: type[BaseException],
+) -> None:
     began, cancelled = threading.Event(), threading.Event()
 
     async def wait() -> None:
@@ -737,7 +742,7 @@ def test_ctrl_c_cancels_what_was_called() -> None:
             cancelled.set()
             raise
 
-    with pytest.raises(KeyboardInterrupt), ctrl_c(lambda: began.wait(SOON)):
+    with pytest.raises(raised), ctrl_c(lambda: began.wait(SOON), raised):
         portal().call(wait)
     assert cancelled.wait(SOON)
 

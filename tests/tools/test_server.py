@@ -344,6 +344,22 @@ async def test_a_plain_function_does_not_stop_the_others() -> None:
     assert sleeper.response["result"] == {"content": [], "isError": False}
 
 
+async def test_plain_functions_do_not_wait_for_the_threads_of_the_application() -> None:
+    limiter = anyio.to_thread.current_default_thread_limiter()
+    tasks = [object() for _ in range(int(limiter.available_tokens))]
+    connection = CALCULATOR.attach()
+    with anyio.fail_after(SOON):
+        for task in tasks:
+            limiter.acquire_on_behalf_of_nowait(task)
+        try:
+            response = await connection.handle(call("add", a=1, b=2))
+        finally:
+            for task in tasks:
+                limiter.release_on_behalf_of(task)
+    assert response is not None
+    assert response["result"]["content"] == [{"type": "text", "text": "3"}]
+
+
 async def test_an_id_that_is_used_again_belongs_to_the_newer_call() -> None:
     sleeper = Sleeper()
     with anyio.fail_after(SOON):
@@ -485,6 +501,31 @@ async def test_a_server_that_left_is_not_asked_any_more() -> None:
     with pytest.raises(KeyError):
         await host.remove("calculator")
     assert isinstance(await host.serve(carried("calculator", request("ping"))), Failure)
+
+
+class Broken:
+    """A server of an application that fails, and its own connection."""
+
+    name = "broken"
+
+    def attach(self, send: object = None, session: object = None) -> Broken:
+        return self
+
+    async def handle(self, message: object) -> Message | None:
+        raise ZeroDivisionError("no luck")
+
+    async def run(self) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
+async def test_a_handshake_that_fails_is_trouble() -> None:
+    host = ServerHost(lambda function: None)
+    host.add(Broken())
+    with anyio.fail_after(SOON):
+        with pytest.raises(ZeroDivisionError):
+            await host.serve(carried("broken", request("initialize")))
+        assert await host.until_met("broken") == "ZeroDivisionError: no luck"
 
 
 def test_only_a_handshake_that_is_refused_is_trouble() -> None:

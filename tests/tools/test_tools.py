@@ -827,6 +827,11 @@ async def test_an_output_schema_is_told_and_kept() -> None:
         schema = each.definition()["outputSchema"]
         result = await call(each)
         Draft202012Validator(schema).validate(result["structuredContent"])
+    assert count.definition()["outputSchema"] == {
+        "type": "object",
+        "properties": {"result": {"type": "integer"}},
+        "required": ["result"],
+    }
     assert (await call(count))["structuredContent"] == {"result": 5}
     assert (await call(chains))["structuredContent"] == {"result": [{"next": None}]}
 
@@ -842,6 +847,19 @@ async def test_an_output_schema_of_text_or_nothing_is_kept_too() -> None:
 
     assert await call(say) == shown(text("a"), structuredContent={"result": "a"})
     assert await call(nothing) == shown(text("null"), structuredContent={"result": None})
+
+
+@pytest.mark.parametrize("kind", ["audio", "image", "resource", "resource_link", "text"])
+async def test_content_of_every_kind_that_is_written_as_a_dictionary_is_taken_as_it_is(
+    kind: str,
+) -> None:
+    block = {"type": kind, "data": "…"}
+
+    @tool
+    def show() -> Any:
+        return {"content": [block]}
+
+    assert await call(show) == shown(block)
 
 
 # --- failures -------------------------------------------------------------------------------------

@@ -85,6 +85,21 @@ def test_a_limit_is_noticed_while_the_turn_runs() -> None:
     assert str(alert) == "The turn has used about 100 of 100 output tokens"
 
 
+@pytest.mark.parametrize(
+    ("used", "shown"),
+    [
+        (0.0, "$0.0000"),
+        (0.0000123, "$0.000012"),
+        (0.000999, "$0.001"),
+        (0.001, "$0.0010"),
+        (0.25, "$0.2500"),
+    ],
+)
+def test_small_amounts_are_shown_with_digits_that_say_something(used: float, shown: str) -> None:
+    alert = Alert(Budget(cost_usd=1.0), "cost_usd", "warning", 0.8, used, 1.0)
+    assert str(alert) == f"The session has used {shown} of $1.0000"
+
+
 def test_dollars_are_shown_as_dollars() -> None:
     (alert,) = check([Budget(cost_usd=1)], spend(UsageTracker(), 5, 0.9))
     assert str(alert) == "The session has used $0.9000 of $1.0000"

@@ -513,6 +513,16 @@ def test_of_the_tasks_that_ended_the_last_are_kept() -> None:
     assert tasks.get("t7") == tasks.get("b7")
 
 
+def test_a_tool_call_of_a_task_that_is_forgotten_may_start_another() -> None:
+    tasks = TaskTracker(kept=0)
+    for id in ("a", "b"):
+        tasks.note(started(id, tool_use_id="t1"))
+        assert tasks.get("t1") == only(tasks)
+        tasks.note(notified(id))
+        assert list(tasks) == []
+    assert (tasks._names, tasks._names_of, tasks._children) == ({}, {}, {})
+
+
 def test_a_long_session_keeps_200_tasks_and_not_every_call() -> None:
     tasks = TaskTracker()
     for number in range(3000):

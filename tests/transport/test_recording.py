@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import sys
@@ -535,3 +536,32 @@ async def test_a_recording_that_cannot_be_written_in_a_thread_is_an_error_from_t
         await transport.send(b"more")
     with pytest.raises(RuntimeError, match="no disk"):
         await transport.aclose()
+
+
+class FullOnce(io.BytesIO):
+    """A disk that is full for one moment."""
+
+    def write(self, data: Any) -> int:
+        if b"lost" in data:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(data)
+
+
+@pytest.mark.anyio
+async def test_nothing_is_recorded_after_what_could_not_be() -> None:
+    sink = FullOnce()
+    transport, peer = recording(sink)
+    await transport.send(b"one\n")
+    for data in (b"lost\n", b"two\n"):
+        with pytest.raises(OSError, match="No space left"):
+            await transport.send(data)
+    await peer.send(b"three\n" * 10_000)
+    with pytest.raises(OSError, match="No space left"):
+        await transport.receive()
+    with pytest.raises(OSError, match="No space left"):
+        await transport.send_eof()
+    with pytest.raises(OSError, match="No space left"):
+        await transport.aclose()
+    assert [it["line"] for it in recorded(sink)[1:]] == ["one"]
+    with pytest.raises(TransportClosed):
+        await peer.send(b"more")

@@ -131,7 +131,9 @@ class Servers:
                 await self._forget(called)
                 await self._set_servers()
                 raise RequestError(
-                    f"The CLI could not connect to the MCP server {called}: {trouble}", request=SET
+                    f"The CLI could not connect to the MCP server {called}: {trouble}",
+                    request=SET,
+                    evidence=self._core.check().evidence(),
                 )
             return called
 
@@ -153,7 +155,7 @@ class Servers:
         return called
 
     def _check_free(self, name: str) -> None:
-        if name in self._wanted() or name in self._off or name in self._configured:
+        if any(name in it for it in (self._hosted, self._added, self._configured)):
             raise ValueError(f"There is an MCP server called {name} already")
 
     async def _connect(self, name: str) -> str | None:
@@ -176,9 +178,8 @@ class Servers:
                 trouble = await self._hosting().until_met(name)
                 tasks.cancel_scope.cancel()
                 return trouble
-        self._core.check()
         text = f"The CLI did not connect to the MCP server {name} within {self._timeout:g} s"
-        raise RequestTimeout(text, request=SET)
+        raise RequestTimeout(text, request=SET, evidence=self._core.check().evidence())
 
     async def _forget(self, name: str) -> None:
         self._off.discard(name)

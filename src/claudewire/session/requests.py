@@ -141,22 +141,12 @@ class RequestHandlers:
         kind = type(request.body)
         if kind in _FOR_PEOPLE:
             return self._people.begin(request)
-        if kind is HookCallback:
-            return self._serve_hook(request)
-        if kind is McpMessage:
-            return self._serve_message(request)
+        if isinstance(request.body, HookCallback) and self._hooks is not None:
+            return partial(self._hooks.serve, request.body, self._session())
+        if kind is McpMessage and self.servers.is_hosting:
+            return partial(self.servers.serve, request)
         log.warning("No handler is registered for %s; it is refused", name_of(request.body))
         return refusal(request)
-
-    def _serve_hook(self, request: Request) -> Any:
-        assert isinstance(request.body, HookCallback)
-        if self._hooks is None:
-            raise LookupError(f"There is no hook {request.body.callback_id}")
-        return partial(self._hooks.serve, request.body, self._session())
-
-    def _serve_message(self, request: Request) -> Any:
-        servers = self.servers
-        return partial(servers.serve, request) if servers.is_hosting else refusal(request)
 
     def withdrawn(self, id: str) -> None:
         """Note that the CLI no longer wants the answer to a request."""

@@ -53,7 +53,6 @@ class MountedServer:
     """
 
     def __init__(self, server: object, *, name: str | None = None) -> None:
-        self.server = server
         self._low_level = _low_level(server)
         self.name: str = name or str(self._low_level.name)
 
