@@ -173,12 +173,16 @@ ASKED: list[tuple[Callable[[], Pending[Any]], list[list[str]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "width"), [("plain", 40), ("coloured", 90), ("plain", 9)])
-async def test_what_is_asked_and_answered_is_as_it_was(
-    kept: Kept, name: str, width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in a folder with a file that can be edited."""
     monkeypatch.chdir(tmp_path)
     Path("notes").write_text("an old word\nmore\n", encoding="utf-8")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("name", "width"), [("plain", 40), ("coloured", 90), ("plain", 9)])
+async def test_what_is_asked_and_answered_is_as_it_was(kept: Kept, name: str, width: int) -> None:
     parts: list[str] = []
     for make, answers in ASKED:
         for lines in answers if width == 40 else answers[:1]:

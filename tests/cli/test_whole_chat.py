@@ -2,167 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
-import anyio.lowlevel
 import pytest
-from tests.cli.scenes import scene
-from tests.helpers.kept import Kept, normal
-from tests.people.asking import SOON
+from tests.cli.conversations import Conversation, Step
+from tests.helpers.kept import Kept
 
-from claudewire.cli import chat_session
-from claudewire.cli.chat_session import ChatSession
-from claudewire.cli.styles import Paint
-from claudewire.options import Options
-from claudewire.simulator import SimulatedCLI
+from claudewire.cli.chat_commands import COMMANDS
+from claudewire.errors import CLIError
 from claudewire.simulator.faults import ExitWith
-from claudewire.transport import Launch
+from claudewire.testing import Chat
 
 pytestmark = pytest.mark.anyio
-
-Step = str | Callable[[], Any]
-"""What a person types, or waits for, or does."""
-
-
-class MemoryScreen:
-    """A terminal in memory, with a person who takes one step after the other, then leaves."""
-
-    width = 70
-    steps: Sequence[Step] = ()
-    answers: Sequence[str] = ()
-    paint = Paint(attributes=False, unicode=False)
-
-    def __init__(self, *, growing: Any, status: Any, settle: Any, interrupted: Any, completer: Any):
-        self.growing, self.status, self.settle = growing, status, settle
-        self.interrupted = interrupted
-        self.completer = completer
-        self.printed: list[str] = []
-        self._steps = [*self.steps]
-        self._answers = [*self.answers]
-        self._changed = anyio.Event()
-        self._is_closed = False
-
-    def print(self, lines: Sequence[str]) -> None:
-        self.printed += lines
-        self._note()
-
-    def _note(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
-
-    show = print
-
-    async def run(self) -> None:
-        await anyio.sleep_forever()
-
-    async def flush(self) -> None:
-        pass
-
-    async def read(self) -> str:
-        """Take the next step that types something; each other one is taken before."""
-        while self._steps and not self._is_closed:
-            step = self._steps.pop(0)
-            if not isinstance(step, str):
-                step()
-            elif step.startswith("…"):
-                await self.until(step[1:])
-            elif step.startswith("≈"):
-                await self.until_seen(step[1:])
-            else:
-                self.print([f"<- {step}"])
-                return step
-        raise EOFError
-
-    async def until(self, words: str) -> None:
-        """Wait until words were printed after what was typed last."""
-        while True:
-            last = [at for at, line in enumerate(self.printed) if line.startswith("<- ")]
-            since = self.printed[last[-1] if last else 0 :]
-            if self._is_closed or any(words in line for line in since):
-                return
-            await self._changed.wait()
-
-    async def until_seen(self, words: str) -> None:
-        """Wait until words are in what is under way, or in the line at the bottom."""
-        while words not in " ".join([*self.growing(), self.status()]):
-            await anyio.lowlevel.checkpoint()
-
-    def close(self) -> None:
-        self.printed.append("(closed)")
-        self._is_closed = True
-        self._note()
-
-    @asynccontextmanager
-    async def asking(self) -> AsyncIterator[None]:
-        self.print(self.settle())
-        yield
-
-    async def type(self, prompt: str, *, text: str = "", several: bool = False) -> str:
-        typed = self._answers.pop(0)
-        self.print([f"<- {typed} (after {prompt!r})"])
-        return typed
-
-
-class Chat:
-    """A conversation with scenes of the simulated CLI."""
-
-    def __init__(
-        self,
-        patch: pytest.MonkeyPatch,
-        *steps: Step,
-        answers: Sequence[str] = (),
-        prompt: str = "",
-        **options: Any,
-    ) -> None:
-        patch.setattr(chat_session, "ChatScreen", MemoryScreen)
-        patch.setattr(MemoryScreen, "steps", steps)
-        patch.setattr(MemoryScreen, "answers", answers)
-        self.faults: list[Any] = []
-        given = Options(include_partial_messages=True, **options)
-        self.session = ChatSession(given, self._connect, prompt)
-        self.screen: Any = self.session.screen
-
-    async def _connect(self, launch: Launch) -> SimulatedCLI:
-        cli = SimulatedCLI(scene, faults=self.faults)
-        cli.configure(launch)
-        return cli
-
-    def status(self) -> None:
-        """Print the line at the bottom."""
-        self.screen.print([f"[{self.screen.status()}]"])
-
-    def growing(self) -> None:
-        """Print what is under way."""
-        self.screen.print([f"~ {line}" for line in self.screen.growing()])
-
-    async def run(self) -> str:
-        with anyio.fail_after(SOON):
-            status = await self.session.run()
-        return told([*self.screen.printed, f"= {status!r}"])
-
-
-VARYING = [
-    (re.compile(r"\b\d+(\.\d+)? (ms|s)\b"), "0 s"),
-    (re.compile(r"[\d,]+ tokens"), "N tokens"),
-    (re.compile(r"[\d,]+ of [\d,]+ tokens are in use \(\d+%\)"), "some tokens are in use"),
-    (re.compile(r"tokens read, [\d,]+ written"), "tokens read, N written"),
-    (re.compile(r"\$\d+\.\d+"), "$0"),
-]
-
-
-TASK = re.compile(r"- [0-9a-f]{8}: ")
-
-
-def told(lines: Sequence[str]) -> str:
-    text = "".join(f"{line}\n" for line in lines)
-    for pattern, word in VARYING:
-        text = pattern.sub(word, text)
-    return normal(TASK.sub("- <task>: ", text))
 
 
 async def test_a_conversation_is_as_it_was(
@@ -182,10 +37,10 @@ async def test_a_conversation_is_as_it_was(
     ]
     answers = ["n not now", "1 2", "y"]
     options: Any = {"allow": ["Read"], "model": "haiku"}
-    chat = Chat(monkeypatch, *steps, answers=answers, prompt="markdown", **options)
+    chat = Conversation(monkeypatch, *steps, answers=answers, prompt="markdown", **options)
     text = await chat.run()
-    text += Path("talk.md").read_text(encoding="utf-8")
-    kept("chat.txt", text)
+    saved = anyio.Path(tmp_path, "talk.md")
+    kept("chat.txt", text + await saved.read_text(encoding="utf-8"))
 
 
 async def test_interrupts_of_a_conversation_are_as_they_were(
@@ -212,12 +67,22 @@ async def test_interrupts_of_a_conversation_are_as_they_were(
             "…(closed)",
         ],
         "a turn": [*working, *stop, look, press, "…again to leave"],
-        "a queue": [*working, "hello", look, "more", look, press, "…said: more", "≈/help", look],
+        "a queue": [
+            *working,
+            "hello " * 20,
+            look,
+            "more",
+            look,
+            press,
+            "…said: more",
+            "≈/help",
+            look,
+        ],
         "again": [*working, *stop, *working, *stop, press, "…again to leave"],
     }
     text = ""
     for name, steps in cases.items():
-        chat = Chat(monkeypatch, *steps, allow=["Read"])
+        chat = Conversation(monkeypatch, *steps, allow=["Read"])
         ordered = "<- ".join(sorted_lines(it) for it in (await chat.run()).split("<- "))
         text += f"# {name}\n{ordered}\n"
     kept("chat-interrupts.txt", text)
@@ -237,7 +102,7 @@ async def test_ctrl_c_again_ends_a_session_that_works(
         for _ in range(presses):
             chat.screen.interrupted()
 
-    chat = Chat(monkeypatch, "wait", "…Waiting now.", press, "…(closed)", allow=["Read"])
+    chat = Conversation(monkeypatch, "wait", "…Waiting now.", press, "…(closed)", allow=["Read"])
     text = await chat.run()
     assert "  - Ending the session. Press Ctrl-C again to kill it.\n" in text
     assert text.endswith("= <Exit.INTERRUPTED: 130>\n")
@@ -248,8 +113,207 @@ async def test_how_a_conversation_ends_is_as_it_was(
 ) -> None:
     text = ""
     for frame in (1, 2, 5):
-        chat = Chat(monkeypatch, "hello", "…(closed)")
+        chat = Conversation(monkeypatch, "hello", "…(closed)")
         chat.faults = [ExitWith(3, at=frame)]
         ordered = "<- ".join(sorted_lines(it) for it in (await chat.run()).split("<- "))
         text += f"# at frame {frame}\n{ordered}\n"
     kept("chat-ends.txt", text)
+
+
+async def build(chat: Chat) -> None:
+    chat.start_task("a build without an end")
+    await chat.say("It is being built.")
+
+
+async def test_what_runs_in_the_background_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def look() -> None:
+        chat.status()
+
+    chat = Conversation(monkeypatch, "x", "…tokens", look, "x", "…tokens", look)
+    chat.scenario = build
+    text = await chat.run()
+    assert text.count(" · 1 in the background · ") == 1
+    assert text.count(" · 2 in the background · ") == 1
+
+
+async def test_ctrl_c_is_taken_also_where_nothing_is_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def send() -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    chat = Conversation(monkeypatch, "hello", "…tokens", send, "…again to leave")
+    assert "  - Press Ctrl-C again to leave.\n" in await chat.run()
+
+
+@pytest.mark.parametrize(("outcome", "ends"), [("stopped", False), ("not_stopped", True)])
+async def test_ctrl_c_counts_anew_only_after_a_turn_was_stopped(
+    outcome: str, ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    async def interrupt(**given: object) -> Any:
+        asked.append(given)
+        return SimpleNamespace(outcome=outcome, cancelled=[], still_queued=[])
+
+    def press() -> None:
+        monkeypatch.setattr(chat.session.session, "interrupt", interrupt)
+        chat.screen.print([f"<- Ctrl-C {len(asked)}"])
+        chat.screen.interrupted()
+
+    second = "…(closed)" if ends else "…stopped"
+    steps = ("wait", "≈slow.txt", press, "…stopped", press, second)
+    chat = Conversation(monkeypatch, *steps, allow=["Read"])
+    assert ("Ending the session." in await chat.run()) is ends
+    assert asked == [{"timeout": 10.0}] * (1 if ends else 2)
+
+
+async def test_an_interrupt_that_fails_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[object] = []
+
+    async def interrupt(**given: object) -> None:
+        asked.append(given)
+        raise CLIError("No answer.")
+
+    def press() -> None:
+        monkeypatch.setattr(chat.session.session, "interrupt", interrupt)
+        chat.screen.interrupted()
+
+    steps = ("wait", "≈slow.txt", press, "…could not be")
+    chat = Conversation(monkeypatch, *steps, allow=["Read"])
+    assert "  - It could not be interrupted: No answer.\n" in await chat.run()
+    assert asked == [{"timeout": 10.0}]
+
+
+async def test_a_conversation_without_a_session_does_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chat = Conversation(monkeypatch)
+    assert (chat.screen.growing(), chat.screen.status()) == ([], "")
+    assert [name for name, _ in chat.session._commands()] == [*COMMANDS]
+
+
+async def test_commands_of_the_cli_are_offered_after_those_of_this_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chat = Conversation(monkeypatch)
+    commands = [
+        SimpleNamespace(name="review", description="r" * 61),
+        SimpleNamespace(name="brief", description="b" * 60),
+        SimpleNamespace(name="silent", description=None),
+        SimpleNamespace(name="help", description="another help"),
+        SimpleNamespace(name="odd\x1b", description="cannot be shown"),
+    ]
+    own = [(name, it.help) for name, it in COMMANDS.items()]
+    theirs = [("/review", "r" * 59 + "…"), ("/brief", "b" * 60), ("/silent", "")]
+    for info, more in [
+        (None, []),
+        (SimpleNamespace(commands=None), []),
+        (SimpleNamespace(commands=commands), theirs),
+    ]:
+        chat.session.session = session = SimpleNamespace(cli_info=info)  # type: ignore[assignment]
+        assert session is not None
+        assert [*chat.session._commands()] == [*own, *more]
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        ({"description": "a build", "summary": "b", "kind": "c"}, "a build (running)"),
+        ({"summary": "b", "kind": "c"}, "b (running)"),
+        ({"kind": "shell"}, "shell (running)"),
+        ({}, " (running)"),
+        ({"usage": SimpleNamespace(duration_ms=None)}, " (running)"),
+        ({"usage": SimpleNamespace(duration_ms=90_000)}, " (running, 1 min 30 s)"),
+    ],
+)
+async def test_a_task_says_what_it_is_and_how_long_it_took(
+    task: dict[str, Any], words: str
+) -> None:
+    nothing = dict.fromkeys(("description", "summary", "kind", "usage"))
+    tasks = [SimpleNamespace(id="t1", status="running", **{**nothing, **task})]
+    said: list[str] = []
+    chat: Any = SimpleNamespace(session=SimpleNamespace(tasks=tasks), say=said.append)
+    await COMMANDS["/tasks"].run(chat, "")
+    assert said == [f"t1: {words}"]
+
+
+@pytest.mark.parametrize(
+    ("total", "most", "words"),
+    [
+        (None, None, "0 of 0 tokens are in use."),
+        (1000, None, "1,000 of 0 tokens are in use."),
+        (1000, 4000, "1,000 of 4,000 tokens are in use (25%)."),
+        (None, 4000, "0 of 4,000 tokens are in use (0%)."),
+    ],
+)
+async def test_what_fills_the_context_is_said(
+    total: int | None, most: int | None, words: str
+) -> None:
+    parts = [SimpleNamespace(name="Tools", tokens=2000), SimpleNamespace(name="Free", tokens=None)]
+    said: list[str] = []
+
+    async def usage() -> Any:
+        return SimpleNamespace(total_tokens=total, max_tokens=most, categories=categories.pop(0))
+
+    categories: list[Any] = [parts, None]
+    chat: Any = SimpleNamespace(session=SimpleNamespace(get_context_usage=usage), say=said.append)
+    while categories:
+        await COMMANDS["/context"].run(chat, "")
+    assert said == [words, "Tools: 2,000", "Free: 0", words]
+
+
+async def test_each_model_is_listed_with_what_is_known_of_it() -> None:
+    models = [
+        SimpleNamespace(value="a", description="the first", display_name="A"),
+        SimpleNamespace(value="b", description=None, display_name="B"),
+        SimpleNamespace(value="c", description=None, display_name=None),
+    ]
+    said: list[str] = []
+    for info in (SimpleNamespace(models=models), SimpleNamespace(models=None)):
+        chat: Any = SimpleNamespace(session=SimpleNamespace(cli_info=info), say=said.append)
+        await COMMANDS["/model"].run(chat, "")
+    assert said == ["a: the first", "b: B", "c: ", "Which model? /model NAME"]
+
+
+@pytest.mark.parametrize(("answered", "shown"), [("plan", "plan"), (None, "acceptEdits")])
+async def test_the_mode_is_the_one_that_the_cli_says(answered: str | None, shown: str) -> None:
+    async def set_mode(mode: str) -> Any:
+        return SimpleNamespace(mode=answered)
+
+    said: list[str] = []
+    session = SimpleNamespace(set_permission_mode=set_mode)
+    chat: Any = SimpleNamespace(session=session, say=said.append)
+    await COMMANDS["/mode"].run(chat, "acceptEdits")
+    assert said == [f"The permission mode is now {shown}."]
+
+
+async def test_a_conversation_that_waits_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def read() -> str:
+        if not typed:
+            await anyio.wait_all_tasks_blocked()  # never, if something goes round and round
+            raise EOFError
+        await chat.screen.until_seen("/help")
+        return typed.pop()
+
+    typed = ["hello"]
+    chat = Conversation(monkeypatch)
+    monkeypatch.setattr(chat.screen, "read", read)
+    assert "You said: hello" in await chat.run()
+
+
+async def test_time_is_counted_from_what_was_sent_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    def long_ago() -> None:
+        chat.session._drawing.since -= 1000
+
+    def look() -> None:
+        chat.growing()
+
+    async def think(chat: Chat) -> None:
+        await chat.sleep(600)
+
+    steps: tuple[Step, ...] = (long_ago, "first", "≈Ctrl-C", look, long_ago, look, "second", look)
+    chat = Conversation(monkeypatch, *steps)
+    chat.scenario = think
+    grown = [it for it in (await chat.run()).split("\n") if it.startswith("~   ")]
+    assert ["0 s" in it for it in grown] == [False, True, True]  # a queued one has not begun
