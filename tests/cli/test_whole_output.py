@@ -75,9 +75,10 @@ def folder(run: Runner, monkeypatch: pytest.MonkeyPatch) -> Path:
     return run.folder
 
 
-def all_told(run: Runner, folder: Path, lines: str) -> str:
+def all_told(run: Runner, folder: Path, lines: str, *, terminal: bool = False) -> str:
     """Run commands, a line for each."""
-    texts = [told(run(*line.split()), line) for line in lines.strip().splitlines()]
+    given = lines.strip().splitlines()
+    texts = [told(run(*line.split(), terminal=terminal), line) for line in given]
     return normal("".join(texts), folder=folder)
 
 
@@ -149,7 +150,7 @@ show talk.jsonl
 show talk.jsonl --raw --no-latencies
 show talk.jsonl --json
 show talk.jsonl --findings --grep a
-show 2.1.325.jsonl --only request --only result
+show 2.1.325.jsonl --only request --only message
 diff 2.1.17.jsonl 2.1.325.jsonl --latencies
 diff talk.jsonl 2.1.325.jsonl
 diff talk.jsonl talk.jsonl
@@ -171,6 +172,41 @@ def test_what_commands_say_of_recordings_is_as_it_was(
     kept: Kept, run: Runner, folder: Path
 ) -> None:
     kept("recordings.txt", all_told(run, folder, WIRE))
+
+
+SEEN = """
+show talk.jsonl --raw
+show 2.1.325.jsonl --only request --only message
+show 2.1.325.jsonl --only exit --grep exit
+diff 2.1.17.jsonl 2.1.325.jsonl --latencies
+diff talk.jsonl 2.1.325.jsonl --values
+diff talk.jsonl other.jsonl --values --times
+diff other.jsonl talk.jsonl --json
+lint 2.1.17.jsonl
+lint x.txt --from-cli
+replay talk.jsonl --speed 0 --grep a
+replay x.txt
+show no/such/file/with/a/name/that/is/quite/long/for/a/terminal.jsonl
+sessions --config-dir config list
+sessions --config-dir config list --json
+sessions --config-dir config show {MAIN}
+sessions --config-dir config search zebrafish --tools
+"""
+
+
+@pytest.mark.parametrize("columns", [24, 50, 78])
+def test_what_is_seen_on_a_terminal_is_as_it_was(
+    kept: Kept, run: Runner, folder: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setattr(view, "datetime", Later)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "xterm")
+    other = talk().dump().replace(b"Hello", b"Goodbye").splitlines(keepends=True)
+    (folder / "other.jsonl").write_bytes(b"".join(other[:5] + other[6:]))
+    conversation(folder / "config", MAIN).model("\tA tab, `code` and **more**.")
+    lines = SEEN if columns == 78 else SEEN.replace(" --json", "")
+    text = all_told(run, folder, lines.format(MAIN=MAIN), terminal=True)
+    kept(f"seen-{columns}.txt", text.replace("\x1b", "\\e"))
 
 
 SESSIONS = f"""
