@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -18,6 +19,7 @@ from claudewire.cli.screen import Screen, is_pipe, size_of
 from claudewire.cli.session_options import DURATION
 from claudewire.cli.styles import Paint, clip_painted, is_rich, painted_cells
 from claudewire.cli.task import DOING
+from claudewire.cli.text import clip, fold, safe, wrap
 from claudewire.cli.views import PlainView, line_of, seconds_of, summary_of
 from claudewire.errors import BudgetExceeded, Cause, CLIError, Evidence, OptionsError, TurnStalled
 from claudewire.options import WaitingFor
@@ -170,6 +172,95 @@ def test_marks_and_styles_depend_on_what_can_be_shown() -> None:
     assert not is_rich(io.StringIO(), {"TERM": "xterm"})
     ascii_stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     assert Paint.for_stream(ascii_stream, {}).mark("you") == ">"
+
+
+@pytest.mark.parametrize(
+    ("line", "width", "parts"),
+    [
+        ("", 3, [""]),
+        ("abc", 3, ["abc"]),
+        ("abcd", 3, ["abc", "d"]),
+        ("abc", 1, ["a", "b", "c"]),
+        ("日本", 1, ["日", "本"]),
+        ("日本語", 4, ["日本", "語"]),
+        ("a日本", 4, ["a日", "本"]),
+        ("e\u0301e\u0301", 1, ["e\u0301", "e\u0301"]),
+        ("a\tb", 4, ["a   ", "b"]),
+        ("a\tb", 5, ["a   b"]),
+    ],
+)
+def test_a_line_is_cut_where_it_does_not_fit(line: str, width: int, parts: list[str]) -> None:
+    assert [*fold(line, width)] == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("", 5, [""]),
+        ("  ab  cd ", 5, ["ab cd"]),
+        ("ab cde", 5, ["ab", "cde"]),
+        ("abcdefg h", 5, ["abcde", "fg h"]),
+        ("ab cdefgh", 5, ["ab", "cdefg", "h"]),
+        ("日 本", 4, ["日", "本"]),
+        ("日 本", 5, ["日 本"]),
+    ],
+)
+def test_a_text_is_wrapped_at_its_blanks(text: str, width: int, lines: list[str]) -> None:
+    assert wrap(text, width) == lines
+
+
+@pytest.mark.parametrize(
+    ("line", "width", "cut"),
+    [
+        ("abc", 3, "abc"),
+        ("abcd", 3, "ab…"),
+        ("abc", 2, "a…"),
+        ("abc", 1, "a…"),
+        ("abc", 0, "a…"),
+        ("日本", 4, "日本"),
+        ("日本", 3, "日…"),
+        ("", 0, ""),
+    ],
+)
+def test_a_line_that_is_too_long_ends_with_an_ellipsis(line: str, width: int, cut: str) -> None:
+    assert clip(line, width) == clip_painted(line, width) == cut
+    painted = Paint()("strong", line)
+    assert clip_painted(painted, width) == (painted if cut == line else cut)
+
+
+def test_at_most_four_marks_stand_on_a_character() -> None:
+    assert safe("a" + "\u0301" * 4) == "a" + "\u0301" * 4
+    assert safe("a" + "\u0301" * 5 + "b\u0301") == "a" + "\u0301" * 4 + "\\u0301" + "b\u0301"
+    assert safe("a" + "\u20dd" * 5) == "a" + "\u20dd" * 4 + "\\u20dd"
+    assert (safe("❯ x"), safe("\t\n~ ")) == ("\\u276f x", "\t\n~ ")
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "env", "attributes", "colour", "encoding", "unicode"),
+    [
+        (True, {"TERM": "xterm"}, True, True, "utf-8", True),
+        (True, {"TERM": "xterm", "NO_COLOR": "1"}, True, False, "UTF8", True),
+        (True, {"TERM": "xterm", "NO_COLOR": ""}, True, True, "latin-1", False),
+        (True, {"TERM": "dumb"}, False, False, "utf-8", True),
+        (True, {}, False, False, "utf-8", True),
+        (False, {"TERM": "xterm"}, False, False, None, False),
+    ],
+)
+def test_what_a_stream_can_show_is_found_out(
+    is_terminal: bool,
+    env: dict[str, str],
+    attributes: bool,
+    colour: bool,
+    encoding: str | None,
+    unicode: bool,
+) -> None:
+    stream: Any = SimpleNamespace(isatty=lambda: is_terminal, encoding=encoding)
+    paint = Paint.for_stream(stream, env)
+    assert (paint("strong", "x") != "x", paint("ok", "x") != "x") == (attributes, colour)
+    assert (paint.mark("done") == "✓") is unicode
+    assert is_rich(stream, env) is attributes
+    assert paint("strong", "") == ""
+    assert paint("nothing", "x") == "x"
 
 
 def test_lines_that_stay_and_lines_that_change() -> None:

@@ -180,6 +180,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("notes").write_text("an old word\nmore\n", encoding="utf-8")
 
 
+async def test_the_answers_are_listed_in_as_many_lines_as_they_need(kept: Kept) -> None:
+    parts: list[str] = []
+    for width in range(10, 80):
+        script = Noted(PAINTS["plain"], width, ["y"])
+        await AskPerson(script)(bash()())
+        listed = [
+            it for it in script.seen if it.startswith("'y yes") or "edit" in it or "stop" in it
+        ]
+        parts += [f"{width} {line}" for line in listed]
+    kept("asked-widths.txt", "".join(f"{line}\n" for line in parts))
+
+
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(("name", "width"), [("plain", 40), ("coloured", 90), ("plain", 9)])
 async def test_what_is_asked_and_answered_is_as_it_was(kept: Kept, name: str, width: int) -> None:

@@ -568,3 +568,14 @@ def test_what_becomes_of_markdown_is_as_it_was(kept: Kept, name: str) -> None:
             lines += [f"    ~ {line}" for line in stream.growing]
         lines += stream.end()
     kept(f"markdown-{name}.txt", "".join(f"{line!r}\n" for line in lines))
+
+
+def test_what_becomes_of_markdown_in_windows_of_all_sizes_is_as_it_was(kept: Kept) -> None:
+    lines = []
+    for width in (*range(10, 30, 3), 47, 60, 100):
+        for size in (5, 13):
+            stream = MarkdownStream(width, PAINTS["plain"])
+            for at in range(0, len(MARKDOWN), size):
+                lines += stream.feed(MARKDOWN[at : at + size])
+            lines += stream.end()
+    kept("markdown-sizes.txt", "".join(f"{line}\n" for line in lines))
