@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from claudewire.cli.doctor.command import _View as View
 from claudewire.cli.doctor.leftovers import leftovers
 from claudewire.cli.doctor.probe import Seen, _arguments, _judge
 from claudewire.cli.doctor.report import Check, DoctorReport
-from claudewire.cli.doctor.surroundings import Surroundings
+from claudewire.cli.doctor.surroundings import MEASURED, Surroundings, _judged
 from claudewire.errors import CLIError, Evidence
 from claudewire.transport import PROCESS_MARK
 
@@ -65,7 +66,10 @@ def put(folder: Path, files: Files) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         text = content if isinstance(content, str) else json.dumps(content)
-        path.write_text(text.replace("PROJECT", str(folder / "project")), encoding="utf-8")
+        path.write_text(
+            text.replace("PROJECT", str(folder / "project")).replace("PARENT", str(folder)),
+            encoding="utf-8",
+        )
         if path.suffix == ".jsonl" and "old" in path.name:
             then = time.time() - 40 * 86400
             os.utime(path, (then, then))
@@ -92,6 +96,100 @@ def test_what_is_found_is_as_it_was(kept: Kept, tmp_path: Path, name: str, varia
     lines = [compact(msgspec.to_builtins(it)) for it in looked_at(place)]
     text = DATE.sub("<date>", normal("".join(f"{line}\n" for line in lines), folder=tmp_path))
     kept(f"{name.replace(' ', '-')}{variables and f'-{variables}'}.txt", text)
+
+
+def permitted(**permissions: Any) -> Files:
+    return {"project/.claude/settings.json": {"permissions": permissions}}
+
+
+ACCEPTED = {"hasTrustDialogAccepted": True}
+STATE = "home/.claude.json"
+USER, PROJECT = "home/.claude/settings.json", "project/.claude/settings.json"
+LOCAL = "project/.claude/settings.local.json"
+MORE: dict[str, Files] = {
+    **{f"the mode {it}": permitted(defaultMode=it) for it in ("plan", "bypassPermissions", "auto")},
+    **{f"the mode {it}": permitted(defaultMode=it) for it in ("dontAsk", "acceptEdits", "", 5)},
+    **{
+        f"allows {it}": permitted(allow=["Read", it]) for it in ("Bash", "Bash(*)", "*", "Bash(:*)")
+    },
+    "rules of odd types": permitted(allow="Bash", deny=[1, "Read"], ask=None),
+    "permissions of an odd type": {PROJECT: {"permissions": ["Bash"]}},
+    "settings of two scopes": {
+        USER: {"permissions": {"allow": ["Read"], "defaultMode": "plan"}, "hooks": {"Stop": []}},
+        LOCAL: {"permissions": {"deny": ["a", "b"], "defaultMode": "auto"}, "hooks": {"Stop": []}},
+    },
+    "hooks of an odd type": {USER: {"hooks": ["x"], "disableAllHooks": "yes"}},
+    "hooks of a folder that is not trusted": {LOCAL: {"hooks": HOOKS}},
+    "rules of a folder that is not trusted": {PROJECT: {"permissions": {"allow": ["Read"]}}},
+    "hooks of the user": {USER: {"hooks": HOOKS, "permissions": {"allow": ["Read"]}}},
+    "a parent that is trusted": {STATE: {"projects": {"PARENT": ACCEPTED}}},
+    "a folder that is not trusted": {STATE: {"projects": {"PROJECT": {}}}},
+    "trust of an odd type": {STATE: {"projects": {"PROJECT": {"hasTrustDialogAccepted": 1}}}},
+    "projects of an odd type": {STATE: {"projects": ["PROJECT"]}},
+    "a project of an odd type": {STATE: {"projects": {"PROJECT": []}}},
+    "a state of an odd type": {STATE: []},
+    "a state that is broken": {STATE: "{"},
+    "empty settings": {USER: ""},
+    "a helper": {USER: {"apiKeyHelper": "x"}, LOCAL: {"apiKeyHelper": ""}},
+    "no days": {USER: {"cleanupPeriodDays": True}},
+    "half a day": {LOCAL: {"cleanupPeriodDays": 0.5}},
+    "two numbers of days": {USER: {"cleanupPeriodDays": 7}, PROJECT: {"cleanupPeriodDays": 8}},
+    "many days": {**PLACES["transcripts"], USER: {"cleanupPeriodDays": 1000}},
+}
+
+
+def test_what_is_found_in_odd_places_is_as_it_was(kept: Kept, tmp_path: Path) -> None:
+    text = ""
+    for number, (name, files) in enumerate(MORE.items()):
+        folder = tmp_path / str(number)
+        for it in ("home", "project"):
+            (folder / it).mkdir(parents=True)
+        put(folder, files)
+        env = {"HOME": str(folder / "home"), "PATH": str(folder / "bin")}
+        place = Surroundings(env, folder / "project", cli=str(folder / "none"))
+        checks = [it for it in looked_at(place) if it.name not in ("cli", "config")]
+        lines = [compact(msgspec.to_builtins(it)) for it in checks]
+        told = normal("".join(f"{line}\n" for line in lines), folder=folder)
+        text += f"# {name}\n{DATE.sub('<date>', told)}"
+    kept("odd-places.txt", text)
+
+
+PRINTED = [
+    (0, "2.1.325 (Claude Code)\n", ""),
+    (0, MEASURED[0], "x"),
+    (0, MEASURED[-1], ""),
+    (0, "0.1.0", ""),
+    (0, "99.0.0", ""),
+    (1, "2.1.325", "1\n2\n3\n4\n5\n6\n"),
+    (0, "hello", ""),
+    (0, "", "no \udcff"),
+]
+
+
+def test_what_is_said_of_versions_is_as_it_was(kept: Kept) -> None:
+    lines = []
+    for status, out, err in PRINTED:
+        printed = (it.encode("utf-8", "surrogateescape") for it in (out, err))
+        done = subprocess.CompletedProcess(["claude"], status, *printed)
+        lines.append(compact(msgspec.to_builtins(_judged(done, 1.5))))
+    kept("versions.txt", "".join(f"{line}\n" for line in lines))
+
+
+def test_other_clis_are_named(tmp_path: Path) -> None:
+    for name in ("used", "other", "more", "folder/claude", "data"):
+        (tmp_path / name).mkdir(parents=True)
+        if name != "folder/claude":
+            path = tmp_path / name / "claude"
+            path.write_text("#!/bin/sh\necho 2.1.325\n", encoding="utf-8")
+            path.chmod(0o644 if name == "data" else 0o755)
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / "claude").symlink_to(tmp_path / "used" / "claude")
+    places = ["", *(str(tmp_path / it) for it in ("other", "used", "link", "more", "other"))]
+    places += [str(tmp_path / it) for it in ("folder", "data", "none")]
+    place = Surroundings({"PATH": os.pathsep.join(places)}, tmp_path)
+    others = [*place._others(tmp_path / "used" / "claude")]
+    assert others == [tmp_path / "other" / "claude", tmp_path / "more" / "claude"]
+    assert [*Surroundings({}, tmp_path)._others(tmp_path)] == []
 
 
 CHECKS = [
