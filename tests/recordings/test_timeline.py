@@ -361,3 +361,9 @@ def test_what_was_never_answered_comes_last() -> None:
 def test_a_message_without_a_type_is_unknown() -> None:
     (step,) = Timeline.of(written((0, "<", {"type": ""}))).steps
     assert step.name == "unknown"
+
+
+def test_a_result_that_names_no_prompt_ends_the_first_that_waits() -> None:
+    recording = written((0, ">", prompt("a")), (1, ">", prompt("b")), (3, "<", result("x")))
+    ended = [(it.start, it.end, it.seconds) for it in Timeline.of(recording).exchanges]
+    assert ended == [(0, 2, 3), (1, None, None)]
