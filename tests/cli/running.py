@@ -26,7 +26,7 @@ class Done:
 class Shown(io.StringIO):
     """A terminal in memory."""
 
-    encoding = "utf-8"  # type: ignore[assignment]
+    encoding = "utf-8"
 
     def isatty(self) -> bool:
         return True

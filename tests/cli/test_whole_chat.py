@@ -23,16 +23,22 @@ pytestmark = pytest.mark.anyio
 async def test_a_conversation_is_as_it_was(
     kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def status() -> None:
+        chat.status()
+
+    def growing() -> None:
+        chat.growing()
+
     monkeypatch.chdir(tmp_path)
     steps: list[Step] = [
-        *("…tokens", "/tasks", "hello", "…tokens", lambda: chat.status(), lambda: chat.growing()),
+        *("…tokens", "/tasks", "hello", "…tokens", status, growing),
         *("/help", "/cost", "/context", "/model", "/model sonnet", "/mode", "/mode plan"),
         *("/mode fly", "/save", "/save talk.md", "/save talk.md", "/save no/talk.md", "/fly"),
-        *("", "  ", "/", "/model  opus ", lambda: chat.status()),
+        *("", "  ", "/", "/model  opus ", status),
         *("agents", "…tokens", "fail", "…tokens", "limit", "…tokens", "busy", "…tokens"),
         *("shell ls", "…tokens", "ask", "…tokens", "plan", "…tokens"),
-        *("background", "…The build is done.", "/tasks", lambda: chat.status()),
-        *("/cost now", "/fork", "…Talking to", lambda: chat.status(), "more", "…tokens", "/quit"),
+        *("background", "…The build is done.", "/tasks", status),
+        *("/cost now", "/fork", "…Talking to", status, "more", "…tokens", "/quit"),
         "never",
     ]
     answers = ["n not now", "1 2", "y"]

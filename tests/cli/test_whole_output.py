@@ -428,7 +428,7 @@ def drawn(paint: Paint, width: int) -> str:
 class Terminal(io.StringIO):
     """A terminal in memory, of this name among all that is written."""
 
-    encoding = "utf-8"  # type: ignore[assignment]
+    encoding = "utf-8"
 
     def __init__(self, name: str, log: list[str], *, is_terminal: bool = True) -> None:
         super().__init__()

@@ -20,8 +20,9 @@ from claudewire.cli.doctor.command import _View as View
 from claudewire.cli.doctor.leftovers import leftovers
 from claudewire.cli.doctor.probe import Seen, _arguments, _judge
 from claudewire.cli.doctor.report import Check, DoctorReport
-from claudewire.cli.doctor.surroundings import MEASURED, Surroundings, _judged
+from claudewire.cli.doctor.surroundings import Surroundings, _judged
 from claudewire.errors import CLIError, Evidence
+from claudewire.options import MEASURED
 from claudewire.transport import PROCESS_MARK
 
 Files = dict[str, Any]
