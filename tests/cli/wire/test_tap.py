@@ -248,6 +248,17 @@ def test_a_recording_serves_an_sdk_over_stdin_and_stdout(tmp_path: Path) -> None
     assert second["result"] == "Hello yourself."
 
 
+@pytest.mark.parametrize(("exit", "status"), [(3, 3), (0, 0), (-9, 1), (None, 1)])
+def test_a_replay_exits_as_the_recorded_cli_did(
+    tmp_path: Path, exit: int | None, status: int
+) -> None:
+    file = tmp_path / "recorded.jsonl"
+    file.write_bytes(written((0, "<", result("Hello.")), exit=exit).dump())
+    with started("replay", str(file), "--as-cli", folder=tmp_path) as process:
+        out, _ = process.communicate(timeout=SOON)
+    assert (len(out.splitlines()), process.returncode) == (1, status)
+
+
 def test_an_sdk_that_says_something_else_is_told_what_differs(tmp_path: Path) -> None:
     file = conversation(tmp_path)
     given = sent(asked("9", "initialize"), prompt("Goodbye"))
