@@ -23,6 +23,15 @@ class Done:
     err: str
 
 
+class Shown(io.StringIO):
+    """A terminal in memory."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
 class Runner:
     """Runs the command without a terminal.
 
@@ -35,9 +44,9 @@ class Runner:
         self.patch = patch
         self.folder = folder
 
-    def __call__(self, *arguments: str, stdin: str = "") -> Done:
-        """Run it with these arguments."""
-        out, err = io.StringIO(), io.StringIO()
+    def __call__(self, *arguments: str, stdin: str = "", terminal: bool = False) -> Done:
+        """Run it with these arguments; with a terminal, what it prints is shown there."""
+        out, err = (Shown() if terminal else io.StringIO() for _ in range(2))
         with self.patch.context() as patch:
             patch.chdir(self.folder)
             patch.setattr(sys, "stdin", io.StringIO(stdin))

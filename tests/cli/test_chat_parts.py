@@ -152,6 +152,17 @@ def test_what_grows_is_shown_above_the_prompt_unless_something_is_asked(
     assert "one" not in screen._message().value
 
 
+def test_what_is_too_long_for_the_window_is_cut(
+    screen: ChatScreen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    for size, shown in ((29, "x" * 29), (30, "x" * 28 + "…")):
+        screen._status = lambda size=size: "x" * size  # type: ignore[misc]
+        screen._growing = lambda size=size: ["1", "2", "3", "4", "x" * size]  # type: ignore[misc]
+        assert screen._toolbar().value == screen.paint("dim", shown)
+        assert screen._message().value == f"2\n3\n4\n{shown}\n{screen.paint.mark('you')} "
+
+
 def test_what_turns_goes_on_with_each_look() -> None:
     drawing = Drawing(Paint(), lambda: 60)
     chat: Any = SimpleNamespace(_drawing=drawing, _doing=lambda: "Working")

@@ -5,20 +5,30 @@ from __future__ import annotations
 import io
 import os
 import pty
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import click
+import msgspec
 import pytest
 
 from claudewire.cli.activity import ActivityLog, notice_of, subject_of
 from claudewire.cli.errors import CommandError, describe_error, exit_for
 from claudewire.cli.exits import Exit
-from claudewire.cli.reports import Decided, Notice, RunReport, TextPiece, ToolEnded
+from claudewire.cli.reports import Decided, Notice, RunReport, TextPiece, ToolEnded, ToolStarted
 from claudewire.cli.screen import Screen, is_pipe, size_of
 from claudewire.cli.session_options import DURATION
 from claudewire.cli.styles import Paint, clip_painted, is_rich, painted_cells
 from claudewire.cli.task import DOING
-from claudewire.cli.views import PlainView, line_of, seconds_of, summary_of
+from claudewire.cli.text import clip, fold, safe, wrap
+from claudewire.cli.views import (
+    PlainView,
+    ProgressLines,
+    TextWriter,
+    line_of,
+    seconds_of,
+    summary_of,
+)
 from claudewire.errors import BudgetExceeded, Cause, CLIError, Evidence, OptionsError, TurnStalled
 from claudewire.options import WaitingFor
 from claudewire.session import BudgetAlert, Stall
@@ -42,7 +52,16 @@ def test_other_times_are_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0.04, "0.0 s"), (59.9, "59.9 s"), (61, "1 min 01 s"), (3700, "1 h 01 min")],
+    [
+        (0.04, "0.0 s"),
+        (59.9, "59.9 s"),
+        (60, "1 min 00 s"),
+        (61, "1 min 01 s"),
+        (3599.9, "59 min 59 s"),
+        (3600, "1 h 00 min"),
+        (3700, "1 h 01 min"),
+        (90_000, "25 h 00 min"),
+    ],
 )
 def test_durations_are_short(seconds: float, words: str) -> None:
     assert seconds_of(seconds) == words
@@ -145,6 +164,133 @@ def test_every_wait_has_words() -> None:
     }
 
 
+def test_lines_about_tools_and_notices_are_not_too_long() -> None:
+    tool = ToolEnded(id="1", name="T", ok=True, denied=False, seconds=1, summary="", text="")
+    assert line_of(tool, "x" * 98) == f"+ T {'x' * 98}: 1.0 s"
+    assert line_of(tool, "x" * 99) == f"+ T {'x' * 97}…: 1.0 s"
+    assert line_of(tool) == "+ T: 1.0 s"
+    form = Decided(kind="elicitation", tool="t", answer="", by="x")
+    assert line_of(Notice(text="x" * 200)) == "x" * 200
+    assert line_of(Notice(text="x" * 201)) == "x" * 199 + "…"
+    for size, words in ((197, "a" * 197), (198, "a" * 196 + "…")):
+        answered = msgspec.structs.replace(form, answer="a" * size)
+        assert line_of(answered) == f"t: {words}"
+    assert line_of(msgspec.structs.replace(form, kind="permission")) is None
+    assert line_of(TextPiece(text="x", block="1")) is None
+
+
+@pytest.mark.parametrize(
+    ("pieces", "written"),
+    [
+        (["1:a", "1:b"], "ab\n"),
+        (["1:a", "2:b"], "a\n\nb\n"),
+        (["1:a\n", "2:b\n"], "a\n\nb\n"),
+        (["1:a", "-", "2:b"], "a\n\nb\n"),
+        (["1:a", "-", "1:b"], "a\nb\n"),
+        (["-", "1:a", "-", "-"], "a\n"),
+        ([], ""),
+    ],
+)
+def test_a_blank_line_stands_between_two_blocks(pieces: list[str], written: str) -> None:
+    out = io.StringIO()
+    writer = TextWriter(out)
+    for piece in [*pieces, "-"]:
+        block, _, text = piece.partition(":")
+        if block == "-":
+            writer.end_line()
+        else:
+            writer.write(TextPiece(text=text, block=block))
+    assert out.getvalue() == written
+
+
+def test_a_subject_is_told_once() -> None:
+    err = io.StringIO()
+    lines = ProgressLines(err)
+    tool = ToolEnded(id="1", name="T", ok=True, denied=False, seconds=1, summary="", text="")
+    lines.show(ToolStarted(id="1", name="T", subject="a file", input={}), 0)
+    for depth in (0, 2):
+        lines.show(tool, depth)
+    assert err.getvalue() == "+ T a file: 1.0 s\n    + T: 1.0 s\n"
+
+
+class Other:
+    """What a session says of a block that has changed."""
+
+    def __init__(self, kind: str = "tool_use", **fields: Any) -> None:
+        self.kind, self.id, self.agent, self.added = kind, "b", None, ""
+        self.tool_use_id: str | None = "t1"
+        self.complete, self.name, self.change = True, "Bash", "input"
+        self.input: dict[str, Any] | None = {"command": "ls"}
+        self.result: Any = None
+        self.result_text = ""
+        self.__dict__.update(fields)
+
+
+def noted(log: ActivityLog, **fields: Any) -> list[Any]:
+    return [*log.note(cast("Any", Other(**fields)))]
+
+
+def test_each_tool_is_told_once_when_it_begins_and_once_when_it_ends() -> None:
+    now = [100.0]
+    log = ActivityLog(lambda: now[-1])
+    assert noted(log, complete=False) == []
+    assert noted(log, input=None) == []
+    assert noted(log, tool_use_id=None) == []
+    assert noted(log, kind="thinking") == []
+    assert noted(log, kind="text") == []
+    assert noted(log, change="result", complete=False) == []
+    (started,) = noted(log)
+    assert (started.id, started.name, started.subject) == ("t1", "Bash", "ls")
+    assert noted(log) == []
+    log.decided(Decided(kind="permission", tool="Bash", answer="allow", by="person", seconds=5))
+    log.decided(Decided(kind="question", tool="Bash", answer="deny", by="person", seconds=50))
+    log.decided(Decided(kind="permission", tool="Read", answer="deny", by="person", seconds=50))
+    now.append(112.3456)
+    (ended,) = noted(log, change="result", result_text="\none\n\ntwo\n")
+    assert (ended.seconds, ended.ok, ended.denied, ended.summary) == (7.346, True, False, "2 lines")
+    assert noted(log, tool_use_id="t1", change="result", complete=False) == []
+
+
+def test_what_was_denied_is_the_last_that_waits() -> None:
+    log = ActivityLog(lambda: 0.0)
+    for id in ("t1", "t2"):
+        noted(log, tool_use_id=id, kind="server_tool_use")
+    log.decided(Decided(kind="permission", tool="Bash", answer="deny", by="rule"))
+    failed = {"change": "result", "result": SimpleNamespace(is_error=True)}
+    first, second = (
+        noted(log, tool_use_id=id, result_text=text, **failed)[0]
+        for id, text in (("t1", ""), ("t2", "no\nreally"))
+    )
+    assert (first.ok, first.denied, first.summary) == (False, False, "failed")
+    assert (second.ok, second.denied, second.summary) == (False, True, "no")
+
+
+def test_the_time_of_a_tool_is_never_negative() -> None:
+    log = ActivityLog(lambda: 0.0)
+    noted(log)
+    log.decided(Decided(kind="permission", tool="Bash", answer="allow", by="person", seconds=5))
+    assert noted(log, change="result")[0].seconds == 0.0
+
+
+def test_subagents_in_subagents_are_deeper() -> None:
+    log = ActivityLog()
+    noted(log, tool_use_id="a1")
+    noted(log, tool_use_id="a2", agent="a1")
+    assert [log.depth(it) for it in (None, "a1", "a2", "x")] == [0, 1, 2, 1]
+    noted(log, tool_use_id="a3", agent="a3")  # which no CLI should say
+    assert log.depth("a3") == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [("x" * 200, "x" * 200), ("x" * 201, "x" * 199 + "…"), (" \n", ""), ("a\nb", "2 lines")],
+)
+def test_a_summary_fits_into_a_line(text: str, summary: str) -> None:
+    log = ActivityLog()
+    noted(log)
+    assert noted(log, change="result", result_text=text)[0].summary == summary
+
+
 def test_a_form_that_is_declined_has_a_line() -> None:
     declined = Decided(kind="elicitation", tool="crm", answer="decline", by="no terminal")
     assert line_of(declined) == "crm: decline"
@@ -170,6 +316,95 @@ def test_marks_and_styles_depend_on_what_can_be_shown() -> None:
     assert not is_rich(io.StringIO(), {"TERM": "xterm"})
     ascii_stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     assert Paint.for_stream(ascii_stream, {}).mark("you") == ">"
+
+
+@pytest.mark.parametrize(
+    ("line", "width", "parts"),
+    [
+        ("", 3, [""]),
+        ("abc", 3, ["abc"]),
+        ("abcd", 3, ["abc", "d"]),
+        ("abc", 1, ["a", "b", "c"]),
+        ("日本", 1, ["日", "本"]),
+        ("日本語", 4, ["日本", "語"]),
+        ("a日本", 4, ["a日", "本"]),
+        ("e\u0301e\u0301", 1, ["e\u0301", "e\u0301"]),
+        ("a\tb", 4, ["a   ", "b"]),
+        ("a\tb", 5, ["a   b"]),
+    ],
+)
+def test_a_line_is_cut_where_it_does_not_fit(line: str, width: int, parts: list[str]) -> None:
+    assert [*fold(line, width)] == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("", 5, [""]),
+        ("  ab  cd ", 5, ["ab cd"]),
+        ("ab cde", 5, ["ab", "cde"]),
+        ("abcdefg h", 5, ["abcde", "fg h"]),
+        ("ab cdefgh", 5, ["ab", "cdefg", "h"]),
+        ("日 本", 4, ["日", "本"]),
+        ("日 本", 5, ["日 本"]),
+    ],
+)
+def test_a_text_is_wrapped_at_its_blanks(text: str, width: int, lines: list[str]) -> None:
+    assert wrap(text, width) == lines
+
+
+@pytest.mark.parametrize(
+    ("line", "width", "cut"),
+    [
+        ("abc", 3, "abc"),
+        ("abcd", 3, "ab…"),
+        ("abc", 2, "a…"),
+        ("abc", 1, "a…"),
+        ("abc", 0, "a…"),
+        ("日本", 4, "日本"),
+        ("日本", 3, "日…"),
+        ("", 0, ""),
+    ],
+)
+def test_a_line_that_is_too_long_ends_with_an_ellipsis(line: str, width: int, cut: str) -> None:
+    assert clip(line, width) == clip_painted(line, width) == cut
+    painted = Paint()("strong", line)
+    assert clip_painted(painted, width) == (painted if cut == line else cut)
+
+
+def test_at_most_four_marks_stand_on_a_character() -> None:
+    assert safe("a" + "\u0301" * 4) == "a" + "\u0301" * 4
+    assert safe("a" + "\u0301" * 5 + "b\u0301") == "a" + "\u0301" * 4 + "\\u0301" + "b\u0301"
+    assert safe("a" + "\u20dd" * 5) == "a" + "\u20dd" * 4 + "\\u20dd"
+    assert (safe("❯ x"), safe("\t\n~ ")) == ("\\u276f x", "\t\n~ ")
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "env", "attributes", "colour", "encoding", "unicode"),
+    [
+        (True, {"TERM": "xterm"}, True, True, "utf-8", True),
+        (True, {"TERM": "xterm", "NO_COLOR": "1"}, True, False, "UTF8", True),
+        (True, {"TERM": "xterm", "NO_COLOR": ""}, True, True, "latin-1", False),
+        (True, {"TERM": "dumb"}, False, False, "utf-8", True),
+        (True, {}, False, False, "utf-8", True),
+        (False, {"TERM": "xterm"}, False, False, None, False),
+    ],
+)
+def test_what_a_stream_can_show_is_found_out(
+    is_terminal: bool,
+    env: dict[str, str],
+    attributes: bool,
+    colour: bool,
+    encoding: str | None,
+    unicode: bool,
+) -> None:
+    stream: Any = SimpleNamespace(isatty=lambda: is_terminal, encoding=encoding)
+    paint = Paint.for_stream(stream, env)
+    assert (paint("strong", "x") != "x", paint("ok", "x") != "x") == (attributes, colour)
+    assert (paint.mark("done") == "✓") is unicode
+    assert is_rich(stream, env) is attributes
+    assert paint("strong", "") == ""
+    assert paint("nothing", "x") == "x"
 
 
 def test_lines_that_stay_and_lines_that_change() -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from datetime import datetime, tzinfo
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 from tests.cli.running import Done, Runner
 from tests.helpers.kept import Kept, normal
@@ -27,7 +31,7 @@ from claudewire.cli.reports import (
 )
 from claudewire.cli.sessions import view
 from claudewire.cli.styles import Paint
-from claudewire.cli.terminal_view import Drawing
+from claudewire.cli.terminal_view import Drawing, TerminalView
 from claudewire.cli.views import JsonView, PlainView, QuietView, StreamJsonView, View
 from claudewire.cli.wire.lines import LineView, latency_table
 from claudewire.recordings import Timeline
@@ -71,9 +75,10 @@ def folder(run: Runner, monkeypatch: pytest.MonkeyPatch) -> Path:
     return run.folder
 
 
-def all_told(run: Runner, folder: Path, lines: str) -> str:
+def all_told(run: Runner, folder: Path, lines: str, *, terminal: bool = False) -> str:
     """Run commands, a line for each."""
-    texts = [told(run(*line.split()), line) for line in lines.strip().splitlines()]
+    given = lines.strip().splitlines()
+    texts = [told(run(*line.split(), terminal=terminal), line) for line in given]
     return normal("".join(texts), folder=folder)
 
 
@@ -145,7 +150,7 @@ show talk.jsonl
 show talk.jsonl --raw --no-latencies
 show talk.jsonl --json
 show talk.jsonl --findings --grep a
-show 2.1.325.jsonl --only request --only result
+show 2.1.325.jsonl --only request --only message
 diff 2.1.17.jsonl 2.1.325.jsonl --latencies
 diff talk.jsonl 2.1.325.jsonl
 diff talk.jsonl talk.jsonl
@@ -167,6 +172,41 @@ def test_what_commands_say_of_recordings_is_as_it_was(
     kept: Kept, run: Runner, folder: Path
 ) -> None:
     kept("recordings.txt", all_told(run, folder, WIRE))
+
+
+SEEN = """
+show talk.jsonl --raw
+show 2.1.325.jsonl --only request --only message
+show 2.1.325.jsonl --only exit --grep exit
+diff 2.1.17.jsonl 2.1.325.jsonl --latencies
+diff talk.jsonl 2.1.325.jsonl --values
+diff talk.jsonl other.jsonl --values --times
+diff other.jsonl talk.jsonl --json
+lint 2.1.17.jsonl
+lint x.txt --from-cli
+replay talk.jsonl --speed 0 --grep a
+replay x.txt
+show no/such/file/with/a/name/that/is/quite/long/for/a/terminal.jsonl
+sessions --config-dir config list
+sessions --config-dir config list --json
+sessions --config-dir config show {MAIN}
+sessions --config-dir config search zebrafish --tools
+"""
+
+
+@pytest.mark.parametrize("columns", [24, 50, 78])
+def test_what_is_seen_on_a_terminal_is_as_it_was(
+    kept: Kept, run: Runner, folder: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setattr(view, "datetime", Later)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "xterm")
+    other = talk().dump().replace(b"Hello", b"Goodbye").splitlines(keepends=True)
+    (folder / "other.jsonl").write_bytes(b"".join(other[:5] + other[6:]))
+    conversation(folder / "config", MAIN).model("\tA tab, `code` and **more**.")
+    lines = SEEN if columns == 78 else SEEN.replace(" --json", "")
+    text = all_told(run, folder, lines.format(MAIN=MAIN), terminal=True)
+    kept(f"seen-{columns}.txt", text.replace("\x1b", "\\e"))
 
 
 SESSIONS = f"""
@@ -273,6 +313,40 @@ ACTIVITIES: list[tuple[Activity, int]] = [
     (TextPiece(text="The end.", block="2"), 0),
     (TextPiece(text="Of a subagent.", block="3", agent="t1"), 1),
 ]
+
+
+def ended(id: str, name: str, summary: str, **fields: Any) -> ToolEnded:
+    given = {"ok": True, "denied": False, "seconds": 0.5, "text": "", **fields}
+    return ToolEnded(id=id, name=name, summary=summary, **given)
+
+
+def decided(kind: str, by: str = "person") -> Decided:
+    return Decided(kind=kind, tool="Bash", answer="allow", by=by)
+
+
+ASKED: list[tuple[Activity, int]] = [
+    (ToolStarted(id="q1", name="AskUserQuestion", subject="Which?", input={}), 0),
+    (decided("question"), 0),
+    (ended("q1", "AskUserQuestion", "answered"), 0),
+    (ended("q2", "AskUserQuestion", "not asked"), 0),
+    (decided("plan"), 0),
+    (ended("q3", "ExitPlanMode", "approved"), 0),
+    (ended("q4", "ExitPlanMode", "not asked", denied=True), 0),
+    (decided("permission"), 0),
+    (ended("q5", "ExitPlanMode", "a permission is no plan"), 0),
+    (decided("plan", by="rule"), 0),
+    (ended("q6", "ExitPlanMode", "a rule is no person"), 0),
+    (decided("plan"), 0),
+    (ended("q7", "Bash", "this one was not asked"), 0),
+    (TextPiece(text="Some text. ", block="5"), 0),
+    (decided("question"), 0),
+    (ToolStarted(id="a1", name="Agent", subject="Look", input={}), 1),
+    (TextPiece(text="\n", block="5"), 0),
+    (TextPiece(text="Some text.\n\n", block="6"), 0),
+    (ToolStarted(id="n1", name="mcp__server__a_tool_with_a_long_name", subject=LONG, input={}), 2),
+    (ended("n1", "mcp__server__a_tool_with_a_long_name", LONG, ok=False), 2),
+    (ended("n2", "Bash", ""), 0),
+]
 REPORTS = [
     RunReport(outcome="done", exit_code=0, text="All.", session_id="s", model="m", seconds=1.0),
     RunReport(outcome="done", exit_code=0, output={"a": 1}, turns=1, tokens=1, cost_usd=0.5),
@@ -318,18 +392,122 @@ PAINTS = {
 
 @pytest.mark.parametrize("name", PAINTS)
 def test_what_is_drawn_is_as_it_was(kept: Kept, name: str) -> None:
-    drawing = Drawing(PAINTS[name], lambda: 60)
+    kept(f"drawn-{name}.txt", drawn(PAINTS[name], 60))
+
+
+@pytest.mark.parametrize("width", [5, 18, 33])
+def test_what_is_drawn_in_a_narrow_window_is_as_it_was(kept: Kept, width: int) -> None:
+    kept(f"drawn-narrow-{width}.txt", drawn(PAINTS["unicode"], width))
+
+
+def drawn(paint: Paint, width: int) -> str:
+    """Return what is drawn, with what changes after each activity, when time has passed."""
+    times = [0.0]
+    drawing = Drawing(paint, lambda: width, lambda: times[-1])
     lines: list[str] = []
-    for activity, depth in ACTIVITIES:
+    for activity, depth in [*ACTIVITIES, *ASKED]:
+        times.append(times[-1] + 10)
         if isinstance(activity, TextPiece):
             lines += drawing.text(activity)
         else:
             lines += drawing.activity(activity, depth)
-        lines += [f"    ~ {line}" for line in drawing.changing("Thinking")]
-    lines += [*drawing.end_text(), *drawing.notice("A note that is told.")]
+        for seconds in (0.9, 0.1, 2.4):
+            times.append(times[-1] + seconds)
+            drawing.frame += 1
+            lines += [f"    ~ {line}" for line in drawing.changing("Thinking")]
+        lines += [f"    = {line}" for line in drawing.changing("")]
+    lines += [*drawing.end_text(), *drawing.notice("A note that is told."), *drawing.notice(LONG)]
+    drawing.fresh()
+    lines += [*drawing.changing("Writing"), *drawing.notice("Another.")]
     for report in REPORTS:
+        lines += drawing.text(TextPiece(text="Not ended", block=str(report.turns)))
         lines += drawing.summary(report)
-    kept(f"drawn-{name}.txt", "".join(f"{line!r}\n" for line in lines))
+    return "".join(f"{line!r}\n" for line in lines)
+
+
+class Terminal(io.StringIO):
+    """A terminal in memory, of this name among all that is written."""
+
+    encoding = "utf-8"
+
+    def __init__(self, name: str, log: list[str], *, is_terminal: bool = True) -> None:
+        super().__init__()
+        self._name = name
+        self._log = log
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+    def write(self, text: str) -> int:
+        self._log.append(f"{self._name} {text!r}")
+        return len(text)
+
+    def flush(self) -> None:
+        if not self._log[-1].endswith("."):
+            self._log[-1] += "."
+
+
+PLACES = {"both": (True, True), "only the answer": (True, False), "only the rest": (False, True)}
+
+
+@pytest.mark.parametrize("structured", [False, True])
+def test_what_a_terminal_shows_of_a_task_is_as_it_was(
+    kept: Kept, structured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "40")
+    log: list[str] = []
+
+    async def ask(view: TerminalView) -> None:
+        view.show(TextPiece(text="Before a question", block="7"))
+        async with view.asking():
+            view.out.write("(asking)")
+            view.note("What comes meanwhile.")
+            view.show(ToolStarted(id="l", name="Read", subject="late", input={}))
+            view.out.write("(answered)")
+        view.show(ended("l", "Read", "done"))
+
+    for name, (out, err) in PLACES.items():
+        for report in REPORTS:
+            log.append(f"# {name}")
+            view = TerminalView(
+                Terminal("out", log, is_terminal=out),
+                Terminal("err", log, is_terminal=err),
+                structured=structured,
+            )
+            view.doing = lambda: "Thinking"
+            if report is REPORTS[0]:
+                for activity, depth in ACTIVITIES:
+                    view.show(activity, depth)
+                anyio.run(ask, view)
+            view.show(TextPiece(text="The end", block="8"))
+            view.note("A note.")
+            view.finish(report)
+    text = "".join(f"{line}\n" for line in log)
+    kept(f"terminal-{'output' if structured else 'text'}.txt", text)
+
+
+def test_a_terminal_says_how_long_it_has_waited_since_something_happened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    log: list[str] = []
+
+    async def ask(view: TerminalView) -> None:
+        async with view.asking():
+            pass
+
+    def check(view: TerminalView, happens: Callable[[], object]) -> None:
+        view.drawing.since -= 1000
+        assert " 1000 s" in view.drawing.changing("Thinking")[-1]
+        happens()
+        assert " s" not in view.drawing.changing("Waiting")[-1]
+
+    for out in (True, False):
+        view = TerminalView(Terminal("out", log, is_terminal=out), Terminal("err", log))
+        check(view, partial(view.show, TextPiece(text="a\n\n", block="1")))
+        check(view, partial(anyio.run, ask, view))
 
 
 def test_what_is_shown_in_colours_is_as_it_was(kept: Kept, tmp_path: Path) -> None:
@@ -390,3 +568,14 @@ def test_what_becomes_of_markdown_is_as_it_was(kept: Kept, name: str) -> None:
             lines += [f"    ~ {line}" for line in stream.growing]
         lines += stream.end()
     kept(f"markdown-{name}.txt", "".join(f"{line!r}\n" for line in lines))
+
+
+def test_what_becomes_of_markdown_in_windows_of_all_sizes_is_as_it_was(kept: Kept) -> None:
+    lines = []
+    for width in (*range(10, 30, 3), 47, 60, 100):
+        for size in (5, 13):
+            stream = MarkdownStream(width, PAINTS["plain"])
+            for at in range(0, len(MARKDOWN), size):
+                lines += stream.feed(MARKDOWN[at : at + size])
+            lines += stream.end()
+    kept("markdown-sizes.txt", "".join(f"{line}\n" for line in lines))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.recordings.written import answered, asked, prompt, result, said, text, used, written
 
-from claudewire.recordings import Comparison, compare, read
+from claudewire.recordings import Comparison, Timeline, compare, read
 from claudewire.transport import Recording, RecordingEntry
 
 FOLDER = Path(__file__).resolve().parent
@@ -158,3 +158,53 @@ def test_how_long_exchanges_took_is_put_side_by_side() -> None:
 def test_lines_that_are_no_json_are_compared_as_they_are(lines: list[bytes]) -> None:
     recording = Recording([RecordingEntry(dir="<", line=line) for line in lines])
     assert compare(recording, recording).is_same
+
+
+def test_timelines_are_compared_as_their_recordings_are() -> None:
+    one, two = written((0, "<", said(text("a")))), written((0, "<", said(text("b"))))
+    comparison = compare(Timeline.of(one), Timeline.of(two))
+    assert values(comparison) == values(compare(one, two)) != []
+    assert compare(Timeline.of(one), one).is_same
+
+
+UUID = "01234567-89ab-cdef-0123-456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("name", "then", "now", "is_same"),
+    [
+        ("x", "toolu_1", "toolu_2", True),
+        ("x", UUID, UUID.replace("0", "9"), True),
+        ("x", "toolu_1", "a word", False),
+        ("x", "a word", "toolu_1", False),
+        ("x", "a word", "another", False),
+        ("x", "made toolu_1", "made toolu_2", False),  # which nothing has said before
+        ("id", "a", "b", True),
+        ("message_id", "a", "b", True),
+        ("toolUseId", "a", "b", True),
+        ("uuids", "a", "b", True),
+        ("paid", "a", "b", False),
+        ("id", 1, 2, False),
+        ("x", [], [], True),
+        ("x", [], ["a"], False),
+        ("x", ["a", "b"], ["b", "a"], False),
+        ("x", [{"name": "a", "n": 1}], [{"name": "a", "n": 1}], True),
+        ("x", [{"name": "a"}, {"name": "b"}], [{"name": "b"}, {"name": "a"}], True),
+        ("x", [{"name": "a"}, {"name": "a"}], [{"name": "a"}], False),
+        ("x", [{"name": "a", "type": "t"}], [{"name": "b", "type": "t"}], False),
+        ("x", None, 0, False),
+        ("x", {}, [], False),
+    ],
+)
+def test_what_counts_as_the_same_value(name: str, then: Any, now: Any, is_same: bool) -> None:
+    before, after = ({"type": "odd", name: it} for it in (then, now))
+    assert (values(both(before, after)) == []) is is_same
+
+
+def test_what_is_no_protocol_has_no_fields() -> None:
+    one = written((0, "!", '{"a": 1}'), (0, "<", "5"), (0, "<", ""), exit=0)
+    two = written((0, "!", "words"), (0, "<", '"five"'), (0, "<", ""), exit=1)
+    comparison = compare(one, two)
+    assert fields(comparison) == []
+    assert kinds(comparison) == []
+    assert len(comparison.lines) == 3

@@ -347,3 +347,23 @@ def test_no_line_whatever_it_says_keeps_the_others_from_being_read(
     assert [step.entry for step in timeline.steps] == entries
     assert all(isinstance(step.summary, str) for step in timeline.steps)
     timeline.latencies()
+
+
+def test_what_was_never_answered_comes_last() -> None:
+    recording = written(
+        (0, ">", asked("1", "set_model")),
+        (0, ">", asked("2", "interrupt")),
+        (0.5, "<", answered("2")),
+    )
+    assert [it.name for it in Timeline.of(recording).latencies()] == ["interrupt", "set_model"]
+
+
+def test_a_message_without_a_type_is_unknown() -> None:
+    (step,) = Timeline.of(written((0, "<", {"type": ""}))).steps
+    assert step.name == "unknown"
+
+
+def test_a_result_that_names_no_prompt_ends_the_first_that_waits() -> None:
+    recording = written((0, ">", prompt("a")), (1, ">", prompt("b")), (3, "<", result("x")))
+    ended = [(it.start, it.end, it.seconds) for it in Timeline.of(recording).exchanges]
+    assert ended == [(0, 2, 3), (1, None, None)]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from claudewire.schemas.checker import Checker, same
-from claudewire.schemas.mismatch import SchemaMismatch
+from claudewire.schemas.mismatch import SchemaMismatch, brief
 
 
 @pytest.mark.parametrize(
@@ -79,3 +79,16 @@ def test_a_value_that_is_nested_too_deeply_is_refused() -> None:
 )
 def test_values_are_the_same_as_json_has_it(one: Any, other: Any, is_same: bool) -> None:
     assert same(one, other) is is_same
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("x" * 58, repr("x" * 58)),
+        ("x" * 59, "'" + "x" * 58 + "…"),
+        ("", "''"),
+        ([1, None], "[1, None]"),
+    ],
+)
+def test_a_long_value_is_cut_where_it_is_quoted(value: object, shown: str) -> None:
+    assert brief(value) == shown

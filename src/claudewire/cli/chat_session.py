@@ -309,8 +309,9 @@ class ChatSession:
         return self._drawing.changing(self._doing())
 
     def _doing(self) -> str:
-        if self.session is None or not self._turns:
+        if not self._turns:
             return ""
+        assert self.session is not None
         waiting = self.session.waiting
         return "Working" if waiting is None else DOING.get(waiting.what.name, "Working")
 

@@ -261,8 +261,7 @@ def _fragments(text: str, style: str, offset: int) -> Iterator[tuple[str, str, i
     """Yield parts of a text, their styles, and where they end in the source, if that is clean."""
     position = 0
     for found in _INLINE.finditer(text):
-        if found.start() > position:
-            yield from _plain(text[position : found.start()], style, offset + position)
+        yield from _plain(text[position : found.start()], style, offset + position)
         position = found.end()
         parts = [*_span(found, style)]
         for part, how in parts:

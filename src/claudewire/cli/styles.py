@@ -82,9 +82,8 @@ class Paint:
         env = os.environ if env is None else env
         encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "")
         rich = is_rich(stream, env)
-        return cls(
-            attributes=rich, colour=rich and not env.get("NO_COLOR"), unicode=encoding == "utf8"
-        )
+        colour = not env.get("NO_COLOR")
+        return cls(attributes=rich, colour=colour, unicode=encoding == "utf8")
 
     def __call__(self, style: str, text: str) -> str:
         """Return the text in a style; several can be given, separated by blanks."""

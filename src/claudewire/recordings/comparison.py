@@ -277,11 +277,10 @@ class _Pair(NamedTuple):
             return self._keyed(self.then, self.now, ".{}")
         if not (isinstance(self.then, list) and isinstance(self.now, list)):
             return None
-        items = [*self.then, *self.now]
-        if items and all(isinstance(item, str) for item in items):
+        if all(isinstance(item, str) for item in [*self.then, *self.now]):
             return self._listed(self.then, self.now)
         named = [_by_name(it) for it in (self.then, self.now)]
-        if items and None not in named:
+        if None not in named:
             return self._keyed(named[0] or {}, named[1] or {}, "[{}]")
         both = enumerate(zip_longest(self.then, self.now, fillvalue=...))
         return [_Pair(f"{self.path}[{index}]", self.name, *pair) for index, pair in both]

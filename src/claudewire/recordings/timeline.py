@@ -289,7 +289,7 @@ class _Pairing:
     """Finds what ends what has begun."""
 
     def __init__(self) -> None:
-        self._requests: dict[tuple[Direction, str], _Open] = {}
+        self._requests: dict[tuple[Direction, str | None], _Open] = {}
         self._tools: dict[str, _Open] = {}
         self._prompts: list[_Open] = []
         self._first: float | None = None
@@ -299,11 +299,11 @@ class _Pairing:
         match step.kind:
             case "request":
                 asked = _Open("request", step.name, direction, step)
-                self._requests[direction, step.id or ""] = asked
+                self._requests[direction, step.id] = asked
             case "answer" | "failure":
-                yield from self._settle((other, step.id or ""), step)
+                yield from self._settle((other, step.id), step)
             case "cancel":
-                yield from self._settle((direction, step.id or ""), step)
+                yield from self._settle((direction, step.id), step)
             case "message":
                 yield from self._message(step, direction)
 
@@ -311,7 +311,7 @@ class _Pairing:
         for begun in (*self._requests.values(), *self._tools.values(), *self._prompts):
             yield begun.ended()
 
-    def _settle(self, key: tuple[Direction, str], step: Step) -> Iterator[Exchange]:
+    def _settle(self, key: tuple[Direction, str | None], step: Step) -> Iterator[Exchange]:
         if begun := self._requests.pop(key, None):
             yield begun.ended(step)
 

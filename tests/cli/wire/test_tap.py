@@ -248,6 +248,17 @@ def test_a_recording_serves_an_sdk_over_stdin_and_stdout(tmp_path: Path) -> None
     assert second["result"] == "Hello yourself."
 
 
+@pytest.mark.parametrize(("exit", "status"), [(3, 3), (0, 0), (-9, 1), (None, 1)])
+def test_a_replay_exits_as_the_recorded_cli_did(
+    tmp_path: Path, exit: int | None, status: int
+) -> None:
+    file = tmp_path / "recorded.jsonl"
+    file.write_bytes(written((0, "<", result("Hello.")), exit=exit).dump())
+    with started("replay", str(file), "--as-cli", folder=tmp_path) as process:
+        out, _ = process.communicate(timeout=SOON)
+    assert (len(out.splitlines()), process.returncode) == (1, status)
+
+
 def test_an_sdk_that_says_something_else_is_told_what_differs(tmp_path: Path) -> None:
     file = conversation(tmp_path)
     given = sent(asked("9", "initialize"), prompt("Goodbye"))
@@ -261,6 +272,58 @@ def test_an_sdk_that_says_something_else_is_told_what_differs(tmp_path: Path) ->
 def test_an_sdk_learns_the_recorded_version(run: Runner, tmp_path: Path) -> None:
     file = conversation(tmp_path)
     assert run("replay", str(file), "--as-cli", "--version").out == "2.1.99 (Claude Code)\n"
+
+
+@pytest.mark.parametrize("flag", ["-v", "--version"])
+def test_a_recording_without_a_version_has_the_lowest(run: Runner, file: Path, flag: str) -> None:
+    assert run("replay", str(file), "--as-cli", flag).out == "0.0.0 (Claude Code)\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "written"),
+    [
+        ([], "replay {file} --as-cli --match loose"),
+        (["--speed", "0"], "replay {file} --as-cli --match loose --speed 0"),
+        (
+            ["--speed", "1.50", "--match", "strict"],
+            "replay {file} --as-cli --match strict --speed 1.5",
+        ),
+    ],
+)
+def test_a_program_that_replays_says_how(
+    run: Runner, file: Path, words: list[str], written: str
+) -> None:
+    assert run("replay", file.name, "--script", "claude", *words).status == 0
+    made = file.with_name("claude")
+    line = made.read_text(encoding="utf-8").splitlines()[-1]
+    assert line.endswith(f' -m claudewire.cli {written.format(file=file)} "$@"')
+    assert made.stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "ids"),
+    [
+        (["--session-id", "a"], ["--session-id=b"], {"a": "b"}),
+        (["--session-id", "a"], [], {}),
+        ([], ["--session-id", "b"], {}),
+        (["--session-id"], ["--session-id", "b"], {}),
+        (None, ["--session-id", "b"], {}),
+    ],
+)
+def test_only_a_session_id_of_both_is_replaced(
+    then: list[str] | None, now: list[str], ids: dict[str, str]
+) -> None:
+    assert replay._session_ids(Recording([], {"argv": then}), now) == ids
+
+
+@pytest.mark.parametrize(
+    ("line", "goes_on"), [("\n", True), ("x\n", True), ("", False), (" Q \n", False)]
+)
+def test_any_line_but_a_q_goes_on(
+    line: str, goes_on: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(line))
+    assert replay._goes_on() is goes_on
 
 
 @pytest.mark.parametrize(

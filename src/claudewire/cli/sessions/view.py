@@ -11,7 +11,7 @@ from ...store import AssistantEntry, BadLine, Entry, Hit, SessionInfo, UserEntry
 from ...wire import Block, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from ..styles import Paint, clip_painted
 from ..text import cells, one_line, safe
-from ..wire.lines import UNLIMITED, wrapped
+from ..wire.lines import UNLIMITED, counted, wrapped
 
 __all__ = ["SessionView", "when"]
 
@@ -34,9 +34,12 @@ def when(time: datetime | None, now: datetime | None = None) -> str:
     seconds = (now - time).total_seconds()
     if seconds < 60:
         return "just now"
-    for unit, size, limit in (("min", 60, 60), ("h", 3600, 24), ("days", 86400, 14)):
+    for unit, size, limit in (("min", 60, 60), ("h", 3600, 24)):
         if seconds < size * limit:
-            return f"{int(seconds // size)} {unit} ago".replace("1 days", "1 day")
+            return f"{int(seconds // size)} {unit} ago"
+    days = int(seconds // 86400)
+    if days < 14:
+        return f"{counted(days, 'day')} ago"
     return f"{time.astimezone():%Y-%m-%d}"
 
 
