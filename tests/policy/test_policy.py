@@ -481,6 +481,8 @@ def test_powershell_is_allowed_by_the_letter_and_denied_by_a_piece() -> None:
         ("example.*", "https://example.org/", "allow"),
         ("example.*", "https://example.evil.org/", "ask"),
         ("*", "https://any.org/", "allow"),
+        ("-1", "https://-1/", "allow"),  # a sign makes a name of a number
+        ("example.com", "https://-1.2/", "ask"),
     ],
 )
 def test_a_host_is_allowed_if_it_is_clear(domain: str, url: str, behavior: str) -> None:
@@ -504,6 +506,8 @@ def test_a_host_is_allowed_if_it_is_clear(domain: str, url: str, behavior: str) 
         ("https://good.org/", "allow"),
         ("https://[::1", "ask"),
         ("ftp://good.org/", "ask"),
+        ("https://-1/", "allow"),
+        ("https://-1.2/", "allow"),
     ],
 )
 def test_a_host_is_denied_however_it_is_written(url: str, behavior: str) -> None:
