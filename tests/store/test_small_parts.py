@@ -37,7 +37,16 @@ def test_a_time_span_names_a_day_once(
 
 
 @pytest.mark.parametrize(
-    ("count", "words"), [(9_999, "9,999"), (12_000, "12k"), (12_345, "12.3k"), (2_500_000, "2.5M")]
+    ("count", "words"),
+    [
+        (999, "999"),
+        (9_999, "9,999"),
+        (10_000, "10k"),
+        (12_345, "12.3k"),
+        (999_999, "1000k"),
+        (1_000_000, "1M"),
+        (2_500_000, "2.5M"),
+    ],
 )
 def test_large_numbers_are_short(count: int, words: str) -> None:
     assert _number(count) == words
