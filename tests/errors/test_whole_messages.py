@@ -94,7 +94,8 @@ def shortest(token: str) -> int:
 
 def test_what_is_recognised_of_each_secret_is_as_it_was(kept: Kept) -> None:
     tokens = [
-        f"{name}: {shortest(token)} of {len(token)}: {redact(f'a {token}, b')} {redact(f'{token}.tail')}"
+        f"{name}: {shortest(token)} of {len(token)}: "
+        f"{redact(f'a {token}, b')} {redact(f'{token}.tail')}"
         for name, token in TOKENS.items()
     ]
     named = [redact(text, home="/home/samuel") for text in NAMED]
@@ -114,7 +115,10 @@ def test_which_names_are_those_of_secrets_is_as_it_was(kept: Kept) -> None:
         spellings = [name, name.replace(" ", "_").upper(), f"my{name.title().replace(' ', '')}"]
         texts = [f'{{"{it}": "opaque-value"}}' for it in spellings]
         texts += [f"{it}=opaque-value" for it in spellings]
-        texts += [f"--{name.replace(' ', '-')} opaque-value", f'{{"secret": {{"{name}": "value"}}}}']
+        texts += [f"--{name.replace(' ', '-')} opaque-value"]
+        texts += [
+            f'{{"secret": {{"{name}": "value"}}}}',
+        ]
         lines.append(" | ".join(redact(text, home="/home/samuel") for text in texts))
     kept("names.txt", "".join(f"{line}\n" for line in lines))
 

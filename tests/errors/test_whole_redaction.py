@@ -25,16 +25,41 @@ def new(**more: Any) -> Redactor:
     return Redactor(**{"home": HOME, "environment": {"USER": "mary", "LOGNAME": "al"}, **more})
 
 
-# --- cut in two ------------------------------------------------------------------------------------
+# --- cut in two -----------------------------------------------------------------------------------
 
 BEFORE = [
     *("", "text ", "word", "the token is ", "token=", "token: abc", f"x {TOKEN[:6]}", TOKEN[:20]),
-    *("mail to ann@", "ann", "https://me:", "https://me:secret", "Bearer ", "bearer abcdef", "sk-ant-"),
+    *(
+        "mail to ann@",
+        "ann",
+        "https://me:",
+        "https://me:secret",
+        "Bearer ",
+        "bearer abcdef",
+        "sk-ant-",
+    ),
     *("password", '"password": "', "-----BEGIN", HOME[:8], "x" * 130, "a=" + TOKEN[:30], "end.\n"),
 ]
 AFTER = [
-    *("", " ", "word", " word more", TOKEN[6:] + " more", "abcdefgh1234 more", "\n", "example.org!"),
-    *(":pass@host/", "=abcdefgh", ": value-of-it", '"x"', "(x) y", "  " + TOKEN[20:], HOME[8:] + "/x"),
+    *(
+        "",
+        " ",
+        "word",
+        " word more",
+        TOKEN[6:] + " more",
+        "abcdefgh1234 more",
+        "\n",
+        "example.org!",
+    ),
+    *(
+        ":pass@host/",
+        "=abcdefgh",
+        ": value-of-it",
+        '"x"',
+        "(x) y",
+        "  " + TOKEN[20:],
+        HOME[8:] + "/x",
+    ),
 ]
 
 
@@ -46,7 +71,7 @@ def of_cuts() -> Iterator[str]:
             yield f"{at} {shown[:30]!r} {'the same' if rest == after else rest!r}"
 
 
-# --- values ----------------------------------------------------------------------------------------
+# --- values ---------------------------------------------------------------------------------------
 
 VALUES: list[Any] = [
     *(None, True, 5, 12345, 1.5, "text", "ann@example.org", TOKEN, date(2026, 11, 17), b"x"),
@@ -101,7 +126,12 @@ def of_values() -> Iterator[str]:
     for text in (*NAMED, *INNOCENT):
         yield new()(json.dumps({"x": text}))
     known = new(extra=["Project X", 'a"b', ""], environment={"MY_TOKEN": "opaque-value", "B": "x"})
-    for text in ("Project X opaque-value", 'a"b a\\"b', '{"t": "a\\"b"}', "opaque-valu opaque-values"):
+    for text in (
+        "Project X opaque-value",
+        'a"b a\\"b',
+        '{"t": "a\\"b"}',
+        "opaque-valu opaque-values",
+    ):
         yield f"{text}: {known(text)}"
     fresh = known._fresh()
     yield f"{known('new@x.org Project X')} {fresh('new@x.org Project X')}"
@@ -109,7 +139,7 @@ def of_values() -> Iterator[str]:
         yield f"{home}: {new(home=home)('/srv/ab/x /srv/abc /srv ~ / abc ab relative/x')}"
 
 
-# --- streams ---------------------------------------------------------------------------------------
+# --- streams --------------------------------------------------------------------------------------
 
 
 def piece(text: Any, field: str = "text", index: Any = 0, agent: Any = None, **more: Any) -> str:
@@ -128,7 +158,11 @@ STREAMS: dict[str, list[str]] = {
     "other": [piece(HALF, "other"), piece(REST, "other")],
     "no text": [piece(5), piece(None), piece(REST)],
     "the same text": [piece(HALF), piece(REST, x={"text": REST, "token": "abc"})],
-    "not JSON": ['"content_block_delta" {', '{"content_block_delta": 1}', '["content_block_delta"]'],
+    "not JSON": [
+        '"content_block_delta" {',
+        '{"content_block_delta": 1}',
+        '["content_block_delta"]',
+    ],
     "no event": ['{"x": "content_block_delta"}', '{"event": {"delta": "content_block_delta"}}'],
     "a block": [BLOCK, "x", "y ann@example.org", END, "z ann@example.org"],
     "a block on a line": [f"{BLOCK} x {END}", "y"],

@@ -36,9 +36,9 @@ from claudewire.wire import (
 )
 
 
-def told(do: Callable[[], object]) -> str:
+def told(do: Callable[..., object], *arguments: Any, **named: Any) -> str:
     try:
-        return repr(do())
+        return repr(do(*arguments, **named))
     except (AnswerError, TypeError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
 
@@ -73,10 +73,62 @@ FIELDS: dict[str, Any] = {
 }
 VALUES: list[Any] = [
     *("", "a", "ab", "abc", "abcd", "b", "A", "a@b", "a@", "http://x", "x:y", "x", "2026-11-17"),
-    *("2026-11-17T10:00:00", "2026-11-17t10:00", "2026-13-01", "c", None, True, False, 0, 1, 2, 3, 4),
-    *(2.5, 2.6, 2.0, float("nan"), float("inf"), [], ["a"], ("b",), ["a", "b"], ["c"], {}, {"a": 1}),
+    *(
+        "2026-11-17T10:00:00",
+        "2026-11-17t10:00",
+        "2026-13-01",
+        "c",
+        None,
+        True,
+        False,
+        0,
+        1,
+        2,
+        3,
+        4,
+    ),
+    *(
+        2.5,
+        2.6,
+        2.0,
+        float("nan"),
+        float("inf"),
+        [],
+        ["a"],
+        ("b",),
+        ["a", "b"],
+        ["c"],
+        {},
+        {"a": 1},
+    ),
 ]
-TYPED = ["", "y", "YES", "n", "No", "maybe", "1", "2", "3", "0", "1, 2", "1 x", "2.5", "{}", "{", "a"]
+TYPED = [
+    "",
+    "y",
+    "YES",
+    "n",
+    "No",
+    "maybe",
+    "1",
+    "2",
+    "3",
+    "0",
+    "1, 2",
+    "1 x",
+    "2.5",
+    "{}",
+    "{",
+    "a",
+]
+
+
+CONTENTS: list[Any] = [
+    {},
+    {"a": "x"},
+    {"a": None},
+    {"a": 5, "z": 1},
+    {"a": "x", "b": None, "c": []},
+]
 
 
 def of_fields() -> Iterator[str]:
@@ -93,19 +145,20 @@ def of_forms() -> Iterator[str]:
         "properties": {"a": {"type": "string"}, "b": {"type": "integer", "default": 5}, "c": {}},
         "required": ["a"],
     }
-    for given in (schema, None, {}, {"properties": []}, {**schema, "required": "a"}):
+    schemas: list[Any] = [schema, None, {}, {"properties": []}, {**schema, "required": "a"}]
+    for given in schemas:
         for order in (None, ["c", "x", "c", "b"]):
             it = Form(given, order)
             yield f"{[field.name for field in it.fields]} {[field.required for field in it.fields]}"
-        for content in ({}, {"a": "x"}, {"a": None}, {"a": 5, "z": 1}, {"a": "x", "b": None, "c": []}):
-            yield f"    {content}: {told(lambda: it.check(content))}"
+        for content in CONTENTS:
+            yield f"    {content}: {told(it.check, content)}"
     for fields in ({}, {"mode": "url", "url": "https://a.b"}, {"title": "Title"}):
-        for content in (None, {}, {"a": "x"}, "text", []):
+        for content in (*CONTENTS[:2], None, "text", []):
             request = ElicitationRequest(form(schema if not fields else None, **fields))
-            yield f"{request.title} {content}: {told(lambda: request.accept(content))}"  # type: ignore[arg-type]
+            yield f"{request.title} {content}: {told(request.accept, content)}"
     for result in (None, {"a": 1}, object(), float("nan"), {1, 2}, Path("x"), b"x"):
         shown = repr(result).partition(" at 0x")[0]
-        found = told(lambda: DialogRequest(dialog()).complete(result))
+        found = told(DialogRequest(dialog()).complete, result)
         yield f"{shown}: {found.partition(' at 0x')[0]}"
 
 
@@ -150,13 +203,13 @@ def of_questions() -> Iterator[str]:
                     )
 
                 yield f"{name} {how} {new().tells_unanswered} {new().title}"
-                yield f"    skip: {told(lambda: new().skip())}"
-                yield f"    respond: {told(lambda: new().respond('words'))}"
+                yield f"    skip: {told(new().skip)}"
+                yield f"    respond: {told(new().respond, 'words')}"
                 for answers in ANSWERS:
-                    yield f"    {answers}: {told(lambda: new().answer(answers))}"
+                    yield f"    {answers}: {told(new().answer, answers)}"
                 for more in ({"other": "o"}, {"notes": "n"}, {"notes": {"Colour": "n", "1": "m"}}):
                     for answers in (None, "Red", 1, ["Red"], {0: "Red"}, QuestionAnswer(("Red",))):
-                        yield f"    {answers} {more}: {told(lambda: new().answer(answers, **more))}"  # type: ignore[arg-type]
+                        yield f"    {answers} {more}: {told(new().answer, answers, **more)}"
 
 
 def test_what_becomes_of_answers_to_questions_is_as_it_was(kept: Kept) -> None:
@@ -184,7 +237,22 @@ UPDATES: list[Any] = [
     UnknownPermissionUpdate({"type": "odd"}),
 ]
 REMEMBER: list[Any] = [
-    *(None, 0, 1, 13, 99, -1, True, "Bash(ls:*)", "Read", " Read ( x ) ", "Read()", "(x)", "", "a b"),
+    *(
+        None,
+        0,
+        1,
+        13,
+        99,
+        -1,
+        True,
+        "Bash(ls:*)",
+        "Read",
+        " Read ( x ) ",
+        "Read()",
+        "(x)",
+        "",
+        "a b",
+    ),
     *([], [0, "Read"], (1,), {"a": 1}, 5.5, SetMode("plan", "session"), Suggestion(UPDATES[0])),
 ]
 
@@ -193,15 +261,15 @@ def of_suggestions() -> Iterator[str]:
     for update in UPDATES:
         it = Suggestion(update)
         yield f"{it!r} {it.scope} {it.changes_something} {it.raw}"
-        yield f"    {[told(lambda s=s: it.as_update(s)) for s in (None, 'user', 'once', 'odd', 5)]}"  # type: ignore[misc]
+        yield f"    {[told(it.as_update, s) for s in (None, 'user', 'once', 'odd', 5)]}"
         more = Suggestion(update, {**it.raw, "extra": 1})
-        yield f"    {told(lambda: more.as_update('local'))} {more == it} {it == Suggestion(update)}"
+        yield f"    {told(more.as_update, 'local')} {more == it} {it == Suggestion(update)}"
     for remember in REMEMBER:
         for scope in (None, "once", "session", "project", "local", "user", "odd"):
             request = PermissionRequest(
                 use("Bash", {"command": "ls"}, permission_suggestions=UPDATES)
             )
-            found = told(lambda: request.allow(remember=remember, scope=scope))  # type: ignore[arg-type]
+            found = told(request.allow, remember=remember, scope=scope)
             yield f"{remember} {scope}: {found}"
 
 
@@ -245,15 +313,15 @@ def of_permissions() -> Iterator[str]:
     for decision in DECISIONS:
         for id in ("toolu_1", None):
             request = PermissionRequest(use("Bash", {"command": "ls"}, tool_use_id=id))
-            yield f"{decision} {id}: {told(lambda: request._fitted(decision))}"
+            yield f"{decision} {id}: {told(request._fitted, decision)}"
             asked = QuestionRequest(ask(COLOUR))
-            yield f"    of a question: {told(lambda: asked._fitted(decision))}"
+            yield f"    of a question: {told(asked._fitted, decision)}"
     for given in (None, {"a": 1}, "text", {"a": object}, {"a": float("inf")}):  # type: ignore[assignment]
         request = PermissionRequest(use("Bash", {"command": "ls"}))
-        yield f"{given}: {told(lambda: request.allow(input=given))}"
+        yield f"{given}: {told(request.allow, input=given)}"
     for reason, stop in (("no", False), ("no", True), (5, False), ("no", 1)):
         request = PermissionRequest(use("Bash", {"command": "ls"}))
-        yield f"{reason} {stop}: {told(lambda: request.deny(reason, stop=stop))}"  # type: ignore[arg-type]
+        yield f"{reason} {stop}: {told(request.deny, reason, stop=stop)}"
 
 
 def of_plans() -> Iterator[str]:
@@ -282,11 +350,11 @@ def of_plans() -> Iterator[str]:
             return PlanRequest(plan(given), read=read)  # noqa: B023
 
         for mode in (None, "default", "acceptEdits", "plan", "odd", 5):
-            yield f"    {mode}: {told(lambda: new().approve(mode=mode))}"  # type: ignore[arg-type]
+            yield f"    {mode}: {told(new().approve, mode=mode)}"
         for text in ("Other", "Given", "", 5):
-            yield f"    {text!r}: {told(lambda: new().approve(plan=text))}"  # type: ignore[arg-type]
-            yield f"    {text!r}: {told(lambda: new().revise(text))}"  # type: ignore[arg-type]
-        yield f"    {told(lambda: new().reject())} {told(lambda: new().reject('no', stop=False))}"
+            yield f"    {text!r}: {told(new().approve, plan=text)}"
+            yield f"    {text!r}: {told(new().revise, text)}"
+        yield f"    {told(new().reject)} {told(new().reject, 'no', stop=False)}"
 
 
 def test_what_becomes_of_permissions_and_plans_is_as_it_was(kept: Kept) -> None:
@@ -299,6 +367,18 @@ NOTEBOOK = msgspec.json.encode(
     {"cells": [{"id": "a", "source": ["x\n", "y"]}, {"source": "z"}, {"id": "c"}]}
 ).decode()
 TEXTS = {"empty": "", "one": "a", "two": "a\nb\n", "open": "a\nb", "book": NOTEBOOK, "bad": "{"}
+CELLS: list[dict[str, Any]] = [
+    {},
+    {"cell_id": "a"},
+    {"cell_id": "cell-1"},
+    {"cell_id": "c"},
+    {"cell_id": "odd"},
+    {"cell_number": 0},
+    {"cell_number": 9},
+    {"cell_number": -1},
+    {"cell_id": "a", "edit_mode": "insert"},
+    {"cell_id": "a", "edit_mode": "delete"},
+]
 EDITS: list[tuple[str, dict[str, Any]]] = [
     *(("Write", {"content": it}) for it in ("", "a", "a\nb\n", "a\nc", 5)),
     ("Write", {}),
@@ -325,21 +405,7 @@ EDITS: list[tuple[str, dict[str, Any]]] = [
     ),
     ("MultiEdit", {"edits": []}),
     ("MultiEdit", {"edits": "text"}),
-    *(
-        ("NotebookEdit", {"new_source": "n", **it})
-        for it in [
-            {},
-            {"cell_id": "a"},
-            {"cell_id": "cell-1"},
-            {"cell_id": "c"},
-            {"cell_id": "odd"},
-            {"cell_number": 0},
-            {"cell_number": 9},
-            {"cell_number": -1},
-            {"cell_id": "a", "edit_mode": "insert"},
-            {"cell_id": "a", "edit_mode": "delete"},
-        ]
-    ),
+    *(("NotebookEdit", {"new_source": "n", **it}) for it in CELLS),
     ("Read", {}),
 ]
 

@@ -339,6 +339,17 @@ def test_no_rule_allows_to_remove_a_home_a_root_or_a_project(command: str, allow
         assert allowed or "may remove a whole home" in decision.reason
 
 
+def test_nor_where_a_link_to_one_of_them_leads() -> None:
+    def followed(path: str) -> str:
+        return f"/disk/real{path}" if path.startswith("/work") else path
+
+    policy = make("Bash", realpath=followed)
+    assert not bash(policy, "rm -rf /disk/real").allows
+    assert not bash(policy, "rm -rf /disk/real/work").allows
+    assert bash(policy, "rm -rf /disk/real/work/x").allows
+    assert bash(policy, "rm -rf /disk/other").allows
+
+
 def test_a_rule_may_be_about_upper_case_where_case_does_not_matter() -> None:
     assert bash(make("Bash", deny=["Bash(rm:*)"], case_sensitive=False), "RM x").behavior == "deny"
     assert bash(make("Bash", deny=["Bash(rm:*)"], case_sensitive=True), "RM x").allows

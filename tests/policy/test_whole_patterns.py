@@ -143,7 +143,7 @@ def test_which_patterns_are_about_which_commands_is_as_it_was(kept: Kept) -> Non
                 continue
             rows.append(f"    {command}: {allows!r} {' '.join(it.name for it in matches)}")
         rows.append(f"    mentioned in {[it for it in TEXTS if pattern.mentioned_in(it)]}")
-        whole = [it for it in COMMANDS + ["ls | x", " ls ", "ls | y"] if pattern.matches_text(it)]
+        whole = [it for it in [*COMMANDS, "ls | x", " ls ", "ls | y"] if pattern.matches_text(it)]
         rows.append(f"    the same as {whole}")
     kept("patterns-of-commands.txt", "".join(f"{row}\n" for row in rows))
 
@@ -221,7 +221,23 @@ def test_which_patterns_are_about_which_paths_is_as_it_was(kept: Kept) -> None:
 
 
 GIVEN = [
-    *("", "a", "a/b", "/a", "~", "~/a", "~me", "~me/a", "a.", "a ", "a./b", ".", "..", "a/..", "./a"),
+    *(
+        "",
+        "a",
+        "a/b",
+        "/a",
+        "~",
+        "~/a",
+        "~me",
+        "~me/a",
+        "a.",
+        "a ",
+        "a./b",
+        ".",
+        "..",
+        "a/..",
+        "./a",
+    ),
     *("a\\b", "a\nb", "a\u200db", "a\u2028", "a\u00a0b", "/proc/self/cwd/x", "/proc/1/root/x"),
     *("/proc/self/task/5/cwd/y", "/proc/thread-self/x", "/proc/*/cwd", "/proc/x/cwd", "/proc/self"),
     *("//a//b", "a\0b", "/work/a", "/more", "/more/x", "/moreover", "/linked/x", "/broken/x"),

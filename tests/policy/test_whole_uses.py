@@ -1,4 +1,4 @@
-"""What rules say about uses of the other tools, and which hosts there are: see tests/helpers/kept.py."""
+"""What rules say about uses of all tools, and which hosts there are: see tests/helpers/kept.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ LONG = "x" * 10_001
 
 RULES: dict[str, list[str]] = {
     "PowerShell": ["PowerShell(ls)", "PowerShell(git push:*)", "PowerShell(rm *)"],
-    "WebFetch": ["WebFetch(domain:a.org)", "WebFetch(domain:*.b.org)", "WebFetch(domain:127.0.0.1)"],
+    "WebFetch": [
+        "WebFetch(domain:a.org)",
+        "WebFetch(domain:*.b.org)",
+        "WebFetch(domain:127.0.0.1)",
+    ],
     "Agent": ["Agent(Explore)", "Agent(My*)", "Agent(model:opus)", "Agent(general-purpose)"],
     "Task": ["Task(Explore)"],
     "Skill": ["Skill(pdf)", "Skill(commit:*)", "Skill(review *)", "Skill(a b)"],
@@ -29,12 +33,21 @@ RULES: dict[str, list[str]] = {
 }
 USES: dict[str, list[dict[str, Any]]] = {
     "PowerShell": [
-        *({"command": it} for it in ("ls", "LS", "ls; x", "x | ls", "git push", "git push a", "rm", "rm a")),
+        *(
+            {"command": it}
+            for it in ("ls", "LS", "ls; x", "x | ls", "git push", "git push a", "rm", "rm a")
+        ),
         *({"command": it} for it in ("x(rm a)", LONG, "y", None, 5)),
     ],
     "WebFetch": [
-        *({"url": it} for it in ("https://a.org", "http://a.org/x", "https://x.a.org", "https://b.org")),
-        *({"url": it} for it in ("https://x.b.org:80", "https://x@a.org", "http://127.1", LONG, "a")),
+        *(
+            {"url": it}
+            for it in ("https://a.org", "http://a.org/x", "https://x.a.org", "https://b.org")
+        ),
+        *(
+            {"url": it}
+            for it in ("https://x.b.org:80", "https://x@a.org", "http://127.1", LONG, "a")
+        ),
         {},
     ],
     "Agent": [
@@ -66,7 +79,10 @@ USES: dict[str, list[dict[str, Any]]] = {
         {},
     ],
     "Glob": [
-        *({"pattern": it} for it in ("*.py", "src/*.py", "src", "/etc/*", "*/../x", "src/{a,b}", 5)),
+        *(
+            {"pattern": it}
+            for it in ("*.py", "src/*.py", "src", "/etc/*", "*/../x", "src/{a,b}", 5)
+        ),
         {"pattern": "*", "path": "src"},
         {"pattern": "deep/*", "path": "src"},
         {"path": "src"},
@@ -119,7 +135,7 @@ def test_what_each_mode_decides_is_as_it_was(kept: Kept) -> None:
             policy = Policy(
                 ["Edit(in/**)", "AskUserQuestion"],
                 deny=["Read(**/*.key)"],
-                default=default,  # type: ignore[arg-type]
+                default=default,
                 mode=mode,
                 cwd="/work",
                 home="/home/me",
@@ -148,18 +164,53 @@ def test_what_each_mode_decides_is_as_it_was(kept: Kept) -> None:
 
 HOSTS = [
     *("a.org", "A.org", "a.org.", "x.a.org", "aa.org", "localhost", "1", "1.2", "1.2.3", "1.2.3.4"),
-    *("1.2.3.4.5", "256.1", "255.1", "1.16777216", "1.16777215", "1.2.65536", "1.2.65535", "1.2.3.256"),
+    *(
+        "1.2.3.4.5",
+        "256.1",
+        "255.1",
+        "1.16777216",
+        "1.16777215",
+        "1.2.65536",
+        "1.2.65535",
+        "1.2.3.256",
+    ),
     *("4294967296", "4294967295", "0x7f.1", "0X7F.1", "017.1", "08.1", "0", "0x", "-1", "1.-2"),
-    *("::1", "::ffff:7f00:1", "2002:7f00:1::", "[::1]", "0" * 40 + "1", "0" * 39 + "1", "127.0.0.1"),
+    *(
+        "::1",
+        "::ffff:7f00:1",
+        "2002:7f00:1::",
+        "[::1]",
+        "0" * 40 + "1",
+        "0" * 39 + "1",
+        "127.0.0.1",
+    ),
     "",
 ]
 URLS = [
     *("https://a.org", "http://a.org", "ftp://a.org", "HTTPS://A.ORG/x", "https://a.org.", "a.org"),
     *("https://a.org:80/x?y#z", "https://a.org:123456", "https://x@a.org", "https://x:y@a.org/"),
-    *("https://a.org\\@b.org", "https://a.org b", "https://a.org\t", "https://\u00e4.org", "//a.org"),
-    *("https://127.0.0.1", "https://127.1", "https://0x7f000001/", "https://2130706433", "https://"),
+    *(
+        "https://a.org\\@b.org",
+        "https://a.org b",
+        "https://a.org\t",
+        "https://\u00e4.org",
+        "//a.org",
+    ),
+    *(
+        "https://127.0.0.1",
+        "https://127.1",
+        "https://0x7f000001/",
+        "https://2130706433",
+        "https://",
+    ),
     *("https://[::1]/", "https://[::ffff:127.0.0.1]/", "https://a%2eorg", "https://a\u3002org"),
-    *("https://a.org?b.org", "https://a.org#@b.org", "https://a.org/@b.org", "https:/a.org", "x/a.b"),
+    *(
+        "https://a.org?b.org",
+        "https://a.org#@b.org",
+        "https://a.org/@b.org",
+        "https:/a.org",
+        "x/a.b",
+    ),
     *("https://\u200ba.org", "https://[x", "localhost:80", "https://-a.org", "https://a_b.org"),
 ]
 DOMAINS = ("*", "a.org", "A.org.", "*.a.org", "*a.org", "a.*", "*.*", "x.*.org", "127.1", "1*")

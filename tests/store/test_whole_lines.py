@@ -1,4 +1,4 @@
-"""What is read from lines of every kind, one by one, and from searches: see tests/helpers/kept.py."""
+"""What is read from lines of every kind, and from searches: see tests/helpers/kept.py."""
 
 from __future__ import annotations
 
@@ -61,7 +61,12 @@ def model(*blocks: Any, **more: Any) -> dict[str, Any]:
 
 
 TEXT = {"type": "text", "text": "hello"}
-CALL = {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls", "deep": [{"x": "y"}]}}
+CALL = {
+    "type": "tool_use",
+    "id": "t",
+    "name": "Bash",
+    "input": {"command": "ls", "deep": [{"x": "y"}]},
+}
 RESULT = {"type": "tool_result", "tool_use_id": "t", "content": "output"}
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
 ENCODED = "A" * 200
@@ -120,7 +125,12 @@ LINES: list[Any] = [
     model(TEXT, of_message={"content": "a string"}),
     {**BASE, "type": "system", "subtype": "compact_boundary", "logicalParentUuid": "u0"},
     {**BASE, "type": "system", "subtype": "compact_boundary", "uuid": None},
-    {**BASE, "type": "system", "subtype": "compact_boundary", "compactMetadata": {"trigger": "auto"}},
+    {
+        **BASE,
+        "type": "system",
+        "subtype": "compact_boundary",
+        "compactMetadata": {"trigger": "auto"},
+    },
     {**BASE, "type": "system", "subtype": "informational", "content": "the user", "level": "info"},
     {"type": "summary", "summary": "A title", "leafUuid": "u1"},
     {"type": "summary", "summary": "A title"},
