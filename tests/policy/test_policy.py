@@ -343,7 +343,7 @@ def test_nor_where_a_link_to_one_of_them_leads() -> None:
     def followed(path: str) -> str:
         return f"/disk/real{path}" if path.startswith("/work") else path
 
-    policy = make("Bash", realpath=followed)
+    policy = make("Bash", cwd="/work", realpath=followed)
     assert not bash(policy, "rm -rf /disk/real").allows
     assert not bash(policy, "rm -rf /disk/real/work").allows
     assert bash(policy, "rm -rf /disk/real/work/x").allows
