@@ -610,6 +610,14 @@ async def test_what_is_withdrawn_is_over_and_written_down_at_once(how: str) -> N
     assert len(records) == 1
 
 
+def test_what_waits_has_no_ending_yet() -> None:
+    request = PermissionRequest(MAKE)
+    assert (request.is_waiting, request.ending, request.by) == (True, "", "")
+    assert (request.expires, request.result) == (None, None)
+    assert request.withdraw("the turn is over")
+    assert (request.is_waiting, request.ending) == (False, "the turn is over")
+
+
 async def test_a_decider_needs_to_be_told_nothing() -> None:
     decider = Decider()
     assert (decider.session, decider.cwd) == ("", None)
