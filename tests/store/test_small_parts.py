@@ -82,6 +82,17 @@ def test_pictures_are_not_searched_but_what_stands_beside_them_is() -> None:
     assert texts_of(line) is None
 
 
+def test_so_much_of_a_text_is_searched_without_what_is_encoded_in_it() -> None:
+    def found(text: str) -> str:
+        message = {"role": "user", "content": text}
+        texts = texts_of(msgspec.json.encode({"type": "user", "message": message}))
+        return "" if texts is None else texts.user
+
+    assert found("word " * 4000) == "word " * 4000
+    assert found("word " * 4001) == "word " * 4000
+    assert found("A" * 15_000 + " " + "word " * 4000) == "  " + ("word " * 4000)[:-2]
+
+
 @pytest.mark.parametrize(
     ("line", "kinds"),
     [
