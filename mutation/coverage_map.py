@@ -44,6 +44,7 @@ IGNORED = [f"--ignore={it}" for it in _LEFT_OUT]
 
 _READING = (
     "tests/docs/test_api_page.py",
+    "tests/test_limits.py",
     "tests/test_surface.py",
     "tests/test_whole_types.py",
     "tests/wire/test_schema.py",

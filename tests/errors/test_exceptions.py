@@ -21,6 +21,8 @@ from claudewire.errors import (
     RequestTimeout,
     TurnError,
     TurnStalled,
+    describe,
+    words_of,
 )
 from claudewire.transport import RecordingEntry, RecordingError, ReplayMismatch, ReplayUnfinished
 
@@ -134,3 +136,23 @@ def test_with_a_cause_it_depends_on_the_cause(cause: Cause) -> None:
     assert (cause in LATER) is not (cause in NEVER)
     for kind in BY_CAUSE:
         assert kind("It failed", cause=cause).retryable is (cause in LATER)
+
+
+class _Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("it has no words")
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "described"),
+    [
+        (ValueError("it broke"), "it broke", "ValueError: it broke"),
+        (ValueError(), "ValueError", "ValueError"),
+        (_Unspeakable(), "_Unspeakable", "_Unspeakable"),
+    ],
+)
+def test_an_exception_is_told_in_words_whatever_it_says(
+    error: Exception, words: str, described: str
+) -> None:
+    assert words_of(error) == words
+    assert describe(error) == described

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from tests.errors.secret_cases import NAMED, TOKENS
+from tests.errors.secret_cases import NAMED, TOKENS, opaque
 from tests.errors.test_diagnosis import STDERR
 from tests.helpers.kept import Kept
 
 from claudewire import errors
-from claudewire.errors import CLIError, Error, Evidence, redact
+from claudewire.errors import CLIError, Error, Evidence, redact, secret_forms
 from claudewire.errors.diagnosis import diagnose, diagnose_result, diagnose_status
 from claudewire.errors.failure_signs import KINDS, STARTUP_FAILURES, STATUSES
 from claudewire.wire import ResultMessage
@@ -94,11 +94,46 @@ def shortest(token: str) -> int:
 
 def test_what_is_recognised_of_each_secret_is_as_it_was(kept: Kept) -> None:
     tokens = [
-        f"{name}: {shortest(token)} of {len(token)}: {redact(f'a {token}, b')}"
+        f"{name}: {shortest(token)} of {len(token)}: "
+        f"{redact(f'a {token}, b')} {redact(f'{token}.tail')}"
         for name, token in TOKENS.items()
     ]
     named = [redact(text, home="/home/samuel") for text in NAMED]
     kept("secrets.txt", "".join(f"{line}\n" for line in (*tokens, *named)))
+
+
+def test_which_names_are_those_of_secrets_is_as_it_was(kept: Kept) -> None:
+    tables = (
+        secret_forms._LONG_NAMES,
+        secret_forms._PLURALS,
+        sorted(secret_forms._NOT_SECRET),
+        sorted(secret_forms._DESCRIPTIONS),
+        sorted(secret_forms.SHORT_NAMES),
+    )
+    lines = []
+    for name in [name for table in tables for name in table]:
+        spellings = [name, name.replace(" ", "_").upper(), f"my{name.title().replace(' ', '')}"]
+        texts = [f'{{"{it}": "opaque-value"}}' for it in spellings]
+        texts += [f"{it}=opaque-value" for it in spellings]
+        texts += [f"--{name.replace(' ', '-')} opaque-value"]
+        texts += [
+            f'{{"secret": {{"{name}": "value"}}}}',
+        ]
+        lines.append(" | ".join(redact(text, home="/home/samuel") for text in texts))
+    kept("names.txt", "".join(f"{line}\n" for line in lines))
+
+
+def test_a_token_is_taken_out_up_to_its_longest() -> None:
+    for begin in ("sk-ant-", "sk-", "ghp_"):
+        token = begin + opaque(4000)
+        assert redact(f"a {token} b") == "a <key-1> b"
+        assert redact(f"a {token}x b") == "a <key-1>x b"
+
+
+def test_a_name_can_be_so_long() -> None:
+    for count, shown in ((200, "<key-1>"), (201, "opaque value")):
+        name = "a" * (count - 5) + "token"
+        assert redact(json.dumps({name: "opaque value"})) == json.dumps({name: shown})
 
 
 def test_what_is_said_of_every_failure_is_as_it_was(kept: Kept) -> None:

@@ -592,6 +592,48 @@ async def test_what_is_withdrawn_is_the_last_request_of_that_id() -> None:
     assert decider.withdraw("1", "too late") is None
 
 
+@pytest.mark.parametrize("how", ["withdraw", "forget"])
+async def test_what_is_withdrawn_is_over_and_written_down_at_once(how: str) -> None:
+    records: list[DecisionRecord] = []
+    decider = Decider(People(on_permission=hang, audit=records.append))
+    assert callable(decider.begin(MAKE))  # a function that would wait for the handler
+    if how == "withdraw":
+        answer = decider.withdraw("1", "the turn is over")
+        assert message(answer) == "the turn is over"
+    else:
+        decider.forget("1")
+    assert [(it.decided_by, it.answer, it.session_id) for it in records] == [
+        ("withdrawn", "deny", None)
+    ]
+    assert decider.withdraw("1", "again") is None
+    decider.forget("1")
+    assert len(records) == 1
+
+
+def test_what_waits_has_no_ending_yet() -> None:
+    request = PermissionRequest(MAKE)
+    assert (request.is_waiting, request.ending, request.by) == (True, "", "")
+    assert (request.expires, request.result) == (None, None)
+    assert request.withdraw("the turn is over")
+    assert (request.is_waiting, request.ending) == (False, "the turn is over")
+
+
+async def test_a_decider_needs_to_be_told_nothing() -> None:
+    decider = Decider()
+    assert (decider.session, decider.cwd) == ("", None)
+    assert decider.people.handler_for("permission") is None
+    with anyio.fail_after(SOON):
+        assert message(await decider.decide(MAKE)) == no_handler("permission")
+    waiting = Decider(People(person="inbox"))
+    begun = waiting.begin(ask(COLOUR))
+    assert callable(begun)
+    (opened,) = waiting._open.values()
+    assert isinstance(opened.pending, QuestionRequest)
+    assert (opened.pending.session, opened.pending.cwd) == ("", None)
+    assert (opened.pending.form, opened.pending.tells_unanswered) == ("joined", False)
+    waiting.forget("1")
+
+
 # --- what takes long -----------------------------------------------------------------------------
 
 

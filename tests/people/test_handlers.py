@@ -16,7 +16,7 @@ from tests.people.asking import SOON, permission
 
 from claudewire.errors import OptionsError
 from claudewire.people import PermissionRequest, PermissionResultAllow, PermissionResultDeny
-from claudewire.people.handlers import Handler, check_handler, run_handler
+from claudewire.people.handlers import Handler, Outcome, check_handler, run_handler
 
 pytestmark = pytest.mark.anyio
 
@@ -244,6 +244,35 @@ async def test_the_model_is_told_why_if_that_is_wished() -> None:
 
     answer = await answer_of(decide, tell_errors=True)
     assert answer.message == f"{FAILED} (RuntimeError: the disk is full)"
+
+
+@pytest.mark.parametrize("tell", [True, False])
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        (Outcome(error=ValueError("it broke")), "ValueError: it broke"),
+        (Outcome("nonsense"), "TypeError: 'nonsense' is not an answer"),
+    ],
+)
+def test_what_a_plain_function_raises_or_returns_is_settled(
+    outcome: Outcome, words: str, tell: bool
+) -> None:
+    request = permission()
+    outcome.settle(request, "mine", tell_errors=tell)
+    assert not request.is_waiting
+    assert isinstance(request.result, PermissionResultDeny)
+    told = request.result.message or ""
+    assert told.startswith(FAILED)
+    assert (words in told) is tell
+    assert request.by == "handler: mine, which failed"
+
+
+def test_an_answer_of_a_plain_function_is_settled() -> None:
+    request = permission()
+    Outcome(PermissionResultAllow()).settle(request, "mine", tell_errors=False)
+    assert allows(request.result)
+    assert request.by == "handler: mine"
+    assert not Outcome(PermissionResultAllow()).is_awaitable
 
 
 async def test_an_answer_that_makes_no_sense_is_a_failure() -> None:

@@ -339,6 +339,17 @@ def test_no_rule_allows_to_remove_a_home_a_root_or_a_project(command: str, allow
         assert allowed or "may remove a whole home" in decision.reason
 
 
+def test_nor_where_a_link_to_one_of_them_leads() -> None:
+    def followed(path: str) -> str:
+        return f"/disk/real{path}" if path.startswith("/work") else path
+
+    policy = make("Bash", cwd="/work", realpath=followed)
+    assert not bash(policy, "rm -rf /disk/real").allows
+    assert not bash(policy, "rm -rf /disk/real/work").allows
+    assert bash(policy, "rm -rf /disk/real/work/x").allows
+    assert bash(policy, "rm -rf /disk/other").allows
+
+
 def test_a_rule_may_be_about_upper_case_where_case_does_not_matter() -> None:
     assert bash(make("Bash", deny=["Bash(rm:*)"], case_sensitive=False), "RM x").behavior == "deny"
     assert bash(make("Bash", deny=["Bash(rm:*)"], case_sensitive=True), "RM x").allows
@@ -481,6 +492,8 @@ def test_powershell_is_allowed_by_the_letter_and_denied_by_a_piece() -> None:
         ("example.*", "https://example.org/", "allow"),
         ("example.*", "https://example.evil.org/", "ask"),
         ("*", "https://any.org/", "allow"),
+        ("-1", "https://-1/", "allow"),  # a sign makes a name of a number
+        ("example.com", "https://-1.2/", "ask"),
     ],
 )
 def test_a_host_is_allowed_if_it_is_clear(domain: str, url: str, behavior: str) -> None:
@@ -504,6 +517,8 @@ def test_a_host_is_allowed_if_it_is_clear(domain: str, url: str, behavior: str) 
         ("https://good.org/", "allow"),
         ("https://[::1", "ask"),
         ("ftp://good.org/", "ask"),
+        ("https://-1/", "allow"),
+        ("https://-1.2/", "allow"),
     ],
 )
 def test_a_host_is_denied_however_it_is_written(url: str, behavior: str) -> None:

@@ -35,6 +35,60 @@ Bash(description:x)
 Bash(echo \(a\))
 Bash(ls
 Bash ls)
+Bash( :*)
+Bash(a:*b)
+Bash(a​b)
+Bash(ls :*)
+Bash(ls: *)
+Bash(éa:*)
+Bash('x' y)
+Bash(\ls)
+Bash(#x)
+Bash(a.)
+Bash(a.+)
+Bash(a:)
+Bash(command: ls)
+Bash(run_in_background: true)
+Bash(dangerouslyDisableSandbox: true)
+Bash(other: true)
+Bash(A=1 ls:*)
+Bash(a $b:*)
+READ(x)
+Read(file_path: x)
+Read($HOME/x)
+Read(${X})
+Read(%X%/a)
+Read(a\{b,c})
+Read("a")
+Read(file://x)
+Read(path:x)
+Read(a, b)
+Read(a|b)
+Read(a\|b)
+Read(^a)
+Read(a$)
+Read(/home/x)
+Read(/etc)
+Read(/homes)
+Read(/work/x)
+Read(/workshop)
+Read(a​b)
+Read(a/../b)
+Read( a )
+WebFetch(host:x)
+WebFetch(Domain:x)
+WebFetch(http://x)
+WebFetch(domain:a b)
+WebFetch(domain: a.b)
+WebFetch(prompt:x)
+Skill(/x)
+Agent(/x)
+Agent(model:opus)
+Agent(a b)
+TodoWrite(a:b)
+mcp__a*
+mcp__a__b*
+mcp__*__b
 bash
 Read
 Read(a.txt)
@@ -105,7 +159,7 @@ def said_of(text: str) -> Iterator[str]:
 
 def test_what_is_said_of_each_rule_is_as_it_was(kept: Kept) -> None:
     lines = []
-    for text in [*RULES.strip().splitlines(), ""]:
+    for text in [*RULES.strip().splitlines(), "Bash(\uff4c\uff53:*)", ""]:
         lines += [f"{text}\n", *(f"    {line}\n" for line in said_of(text))]
     kept("rules.txt", "".join(lines))
 
@@ -184,4 +238,5 @@ def _read(folder: Path, scope: str, trusted: bool) -> str:
     except OptionsError as error:
         return f"OptionsError: {error}"
     rules = {it: [*map(repr, getattr(policy, it))] for it in ("allow", "ask", "deny")}
-    return f"{rules} {policy.mode} {policy.directories} {policy.problems}"
+    places = (policy.cwd, policy.home, policy.directories)
+    return f"{rules} {policy.mode} {places} {policy.problems}"

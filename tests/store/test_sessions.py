@@ -800,8 +800,9 @@ async def test_a_trash_is_emptied(
 def test_a_session_that_runs_is_not_deleted(config: Path, blocking: BlockingSessions) -> None:
     conversation(config)
     register(config)
-    with pytest.raises(StoreError, match="cannot be deleted: process"):
+    with pytest.raises(StoreError, match="cannot be deleted: process") as caught:
         blocking.delete(MAIN)
+    assert caught.value.advice == "End that process first, or work with a fork."
 
 
 async def test_a_fork_has_the_conversation_up_to_a_line(config: Path, sessions: Sessions) -> None:

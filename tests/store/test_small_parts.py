@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from claudewire.store.entries import read_entry
 from claudewire.store.files import find_sessions
 from claudewire.store.html import _number, _span
+from claudewire.store.index import _encode, default_index
 from claudewire.store.texts import texts_of
 from claudewire.store.transcript import _findings_in
 
@@ -37,7 +40,16 @@ def test_a_time_span_names_a_day_once(
 
 
 @pytest.mark.parametrize(
-    ("count", "words"), [(9_999, "9,999"), (12_000, "12k"), (12_345, "12.3k"), (2_500_000, "2.5M")]
+    ("count", "words"),
+    [
+        (999, "999"),
+        (9_999, "9,999"),
+        (10_000, "10k"),
+        (12_345, "12.3k"),
+        (999_999, "1000k"),
+        (1_000_000, "1M"),
+        (2_500_000, "2.5M"),
+    ],
 )
 def test_large_numbers_are_short(count: int, words: str) -> None:
     assert _number(count) == words
@@ -70,6 +82,17 @@ def test_pictures_are_not_searched_but_what_stands_beside_them_is() -> None:
     assert texts_of(line) is None
 
 
+def test_so_much_of_a_text_is_searched_without_what_is_encoded_in_it() -> None:
+    def found(text: str) -> str:
+        message = {"role": "user", "content": text}
+        texts = texts_of(msgspec.json.encode({"type": "user", "message": message}))
+        return "" if texts is None else texts.user
+
+    assert found("word " * 4000) == "word " * 4000
+    assert found("word " * 4001) == "word " * 4000
+    assert found("A" * 15_000 + " " + "word " * 4000) == "  " + ("word " * 4000)[:-2]
+
+
 @pytest.mark.parametrize(
     ("line", "kinds"),
     [
@@ -96,3 +119,33 @@ def test_only_files_that_are_named_as_sessions_are_found(tmp_path: Path) -> None
     assert [it.id for it in sessions] == [MAIN]
     assert [Path(it.path).name for it in loose] == ["agent-1.jsonl"]
     assert find_sessions(tmp_path / "missing") == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ({"a": "\ud800", "\udc00": 1}, {"a": "?", "?": 1}),
+        (["\ud800", True, None, 1.5, ["x\ud800"]], ["?", True, None, 1.5, ["x?"]]),
+        (
+            [2**63 - 1, 2**64, -(2**63) + 1, -(2**64)],
+            [2**63 - 1, 2**63 - 1, -(2**63) + 1, -(2**63) + 1],
+        ),
+        ({"a": [{"b": 2**70}]}, {"a": [{"b": 2**63 - 1}]}),
+        ({"a": "plain", "n": 5}, {"a": "plain", "n": 5}),
+    ],
+)
+def test_what_a_database_cannot_keep_is_replaced(value: Any, kept: Any) -> None:
+    assert msgspec.msgpack.decode(_encode(value)) == kept
+
+
+def test_the_index_is_in_the_cache_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
+    places = [default_index(Path(it)) for it in ("/config", "/config", "/other")]
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
+    at_home = default_index(Path("/config"))
+    assert places[0] == places[1] != places[2]
+    assert at_home is not None
+    assert places[0] is not None
+    assert at_home.is_relative_to("/home/me/.cache")
+    assert at_home.relative_to("/home/me/.cache") == places[0].relative_to("/cache")

@@ -114,6 +114,19 @@ async def test_a_key_without_a_session_is_refused(store: SessionStore) -> None:
         await store.append({"project_key": "p", "session_id": ""}, [{"type": "x"}])
 
 
+async def test_a_part_of_a_session_is_deleted_alone(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    whole: Any = {"project_key": "p", "session_id": "s"}
+    parts: list[Any] = [{**whole, "subpath": it} for it in ("a", "a/b", "c")]
+    for key in (whole, *parts):
+        await store.append(key, [{"type": "user", "uuid": "u"}])
+    await store.delete(parts[0])
+    assert await store.list_subkeys(whole) == ["a/b", "c"]
+    await store.delete(whole)
+    assert await store.list_subkeys(whole) == []
+    assert await store.load(whole) in (None, [])
+
+
 async def test_a_store_survives_the_process(tmp_path: Path) -> None:
     first = SqliteStore(tmp_path / "s.db")
     await first.append(KEY, [{"type": "x"}])

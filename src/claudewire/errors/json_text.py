@@ -146,7 +146,7 @@ def _pieces_of(text: str) -> list[str]:
     pieces, start = [], 0
     while len(text) - start > PIECE:
         cut = start + PIECE
-        while cut > start and "\\" in text[cut - 12 : cut]:
+        while cut > start and "\\" in text[max(start, cut - 12) : cut]:
             cut -= 12
         if cut <= start:
             break  # there are escapes everywhere

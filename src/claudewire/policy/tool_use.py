@@ -236,6 +236,8 @@ def _integer(text: str) -> int:
     """
     if len(text) > 40:
         raise ValueError("no address is that long")
+    if not re.fullmatch(r"0[xX][0-9A-Fa-f]+|[0-9]+", text):  # no sign, no underscore
+        raise ValueError("it is a name")
     if re.fullmatch(r"0[0-7]*", text):
         return int(text, 8)
     return int(text, 16 if text[:2] in ("0x", "0X") else 10)

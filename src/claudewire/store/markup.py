@@ -61,16 +61,15 @@ def _end_of_block(lines: list[str], start: int) -> int:
     if kind in ("heading", "rule"):
         return start + 1
     for position in range(start + 1, len(lines)):
-        other = _kind(lines[position])
+        line = lines[position]
+        other = _kind(line)
         goes_on = other == kind or (other == "text" and kind in ("item", "quote"))
-        if other == "empty" or _FENCE.match(lines[position]) or not goes_on:
+        if not line.strip() or _FENCE.match(line) or not goes_on:
             return position
     return len(lines)
 
 
 def _kind(line: str) -> str:
-    if not line.strip():
-        return "empty"
     kinds = (
         ("heading", _HEADING),
         ("rule", _RULE),
