@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import resource
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from claudewire.simulator import actions, process
+from claudewire.simulator import ARGV, actions, process
 from claudewire.simulator.engine import Engine
 from claudewire.simulator.process import Host, Terminated, misbehave, run
 from claudewire.simulator.simulation import Simulation
@@ -186,3 +189,96 @@ def test_what_nobody_reads_is_lost_without_an_error() -> None:
     process.write(writing, b"one")
     process.write(writing, b"two")
     os.close(writing)
+
+
+# --- as a process ---------------------------------------------------------------------------------
+
+PROGRAM = [sys.executable, "-m", "claudewire.simulator"]
+PATIENCE = 30
+ECHO = '[[turn]]\nsteps = [{ say = "You say: {prompt}" }]\n'
+
+
+def started(
+    folder: Path, *argv: str, input: bytes | None = b"", shell: str = "", **env: str
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the program, started by a shell with these words after the command."""
+    (folder / "claudewire-sim.toml").write_text(ECHO, encoding="utf-8")
+    return subprocess.run(
+        ["/bin/sh", "-c", f'{shell or "exec"} "$@"', "sh", *PROGRAM, *argv],
+        input=input,
+        capture_output=True,
+        env={"CLAUDE_CONFIG_DIR": str(folder), **env},
+        cwd=folder,
+        timeout=PATIENCE,
+    )
+
+
+def logged(path: Path) -> dict[str, bytes]:
+    """Return what the log has, by direction."""
+    found: dict[str, bytes] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        pid, direction, data = line.split(" ")
+        assert pid.isdigit()
+        found[direction] = found.get(direction, b"") + bytes.fromhex(data)
+    return found
+
+
+def test_the_log_has_what_was_read_and_written_and_the_end(tmp_path: Path) -> None:
+    hook = {"hooks": [{"type": "command", "command": "echo Quick."}]}
+    settings = json.dumps({"hooks": {"UserPromptSubmit": [hook, hook]}, "theme": "dark"})
+    words = [*ARGV, "--settings", settings]
+    given = b'{"type":"user","message":{"role":"user","content":"hi"}}\n'
+    log = tmp_path / "log"
+    for _ in range(2):  # it is added to
+        done = started(tmp_path, *words, input=given, CLAUDEWIRE_SIM_LOG=str(log))
+        assert done.returncode == 0
+        assert b"You say: hi\\n\\nQuick." in done.stdout
+        assert b"theme" in done.stderr
+    found = logged(log)
+    assert found[">"] == given * 2
+    assert found["<"].endswith(done.stdout)
+    assert found["!"] == done.stderr * 2
+    assert found["="] == b"exit 0\n" * 2
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_stream_that_is_closed_from_the_start_is_not_taken_for_another(
+    tmp_path: Path, closed: str
+) -> None:
+    log = tmp_path / "log"
+    words = ["-p", "hi", "--settings", '{"theme": "dark"}']
+    done = started(
+        tmp_path, *words, shell=f"exec {closed}; exec", CLAUDEWIRE_SIM_LOG=str(log)
+    )
+    assert done.returncode == 0
+    assert done.stdout == (b"" if closed == ">&-" else b"You say: hi\n")
+    assert (b"theme" in done.stderr) == (closed != "2>&-")
+    assert logged(log)["<"] == b"You say: hi\n"
+
+
+def test_a_folder_that_is_gone_is_an_error(tmp_path: Path) -> None:
+    done = started(tmp_path, "-p", "hi", shell="mkdir x; cd x; rmdir ../x; exec")
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", process.NO_FOLDER)
+
+
+def test_a_prompt_is_not_read_from_a_terminal(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    try:
+        done = subprocess.run(
+            [*PROGRAM, "-p", "hi"],
+            stdin=theirs,
+            capture_output=True,
+            env={"CLAUDE_CONFIG_DIR": str(tmp_path)},
+            timeout=PATIENCE,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_log_that_cannot_be_written_is_an_error_of_the_simulator(tmp_path: Path) -> None:
+    done = started(tmp_path, "-p", "hi", CLAUDEWIRE_SIM_LOG=str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"claudewire-sim: ")

@@ -7,6 +7,7 @@ and how it ends (`=`).
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from difflib import SequenceMatcher
@@ -156,6 +157,10 @@ SERVE: dict[type, Handler] = {
 
 def conversation(version: str, cwd: Path) -> str:
     """Return a conversation in which all happens that can."""
+    return talked(version, cwd).text
+
+
+def talked(version: str, cwd: Path) -> Player:
     env = {"CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING": "true"}
     player = Player(
         everything, cwd, argv=("--session-id", ID), serve=SERVE, version=version, env=env
@@ -170,7 +175,7 @@ def conversation(version: str, cwd: Path) -> str:
     player.turn("/context", "/usage", "/vim", "/compact now", "Never mind.", "/clear", "Two.")
     player.feed(b"no JSON\n")
     player.end()
-    return player.text
+    return player
 
 
 def test_a_conversation_with_everything_is_as_it_was(kept: Kept, cwd: Path) -> None:
@@ -282,6 +287,53 @@ def flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
         yield path, compact(value)
 
 
+# --- which ids are the same -----------------------------------------------------------------------
+
+RANDOM = re.compile(
+    r"\b(?:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}(?:-[0-9a-f]{4}-[0-9a-f]{12})?"
+    r"|(?:msg|req|toolu)_[0-9a-f]{24}|a[0-9a-f]{16}|(?<!-)[0-9a-f]{8}(?!-))\b"
+)
+
+
+def identities(lines: list[str]) -> str:
+    """Return which random ids are the same: those that come again have a number, others `new`."""
+    found = [(kind(line), list(ids(parsed(line)))) for line in lines]
+    count = Counter(id for _, places in found for _, id in places)
+    numbers: dict[str, str] = {}
+    shown = []
+    for name, places in found:
+        words = []
+        for path, id in places:
+            again = count[id] > 1
+            words.append(f"{path}={numbers.setdefault(id, str(len(numbers))) if again else 'new'}")
+        if words:
+            shown.append(f"{name}: {' '.join(words)}\n")
+    return "".join(shown)
+
+
+def ids(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the random ids in a value with their places."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from ids(inner, f"{path}.{key}")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from ids(inner, path)
+    elif isinstance(value, str):
+        yield from ((path, it) for it in RANDOM.findall(value))
+
+
+def test_which_ids_are_the_same_is_as_it_was(kept: Kept, cwd: Path) -> None:
+    lines = talked(LATEST, cwd).lines
+    for argv in (["--resume", ID], ["--resume", ID, "--fork-session"]):
+        player = Player(scene, cwd, argv=argv)
+        player.ask(opening())
+        player.turn("Three.", "/compact")
+        player.end()
+        lines += player.lines
+    kept("identities.txt", identities([*lines, *interruptions(cwd).lines]))
+
+
 # --- requests -------------------------------------------------------------------------------------
 
 MORE: list[Body] = [
@@ -363,6 +415,10 @@ def limited(flag: str, value: str) -> Case:
 
 
 def interrupted(cwd: Path) -> str:
+    return interruptions(cwd).text
+
+
+def interruptions(cwd: Path) -> Player:
     """Return turns that are interrupted when they say something, wait, and use a tool."""
 
     async def work(chat: Chat) -> None:
@@ -393,7 +449,7 @@ def interrupted(cwd: Path) -> str:
     player.turn("call")
     player.ask(Interrupt())
     player.end()
-    return player.text
+    return player
 
 
 def in_dialect(dialect: str) -> Case:
