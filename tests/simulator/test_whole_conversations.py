@@ -33,7 +33,10 @@ from claudewire.wire import (
     Elicitation,
     ElicitationResult,
     EndSession,
+    GetContextUsage,
+    GetSessionCost,
     GetTaskOutput,
+    GetUsage,
     HookCallback,
     HookMatcher,
     HookOutput,
@@ -334,6 +337,44 @@ def test_which_ids_are_the_same_is_as_it_was(kept: Kept, cwd: Path) -> None:
     kept("identities.txt", identities([*lines, *interruptions(cwd).lines]))
 
 
+# --- what it costs --------------------------------------------------------------------------------
+
+
+def spent(lines: list[str]) -> str:
+    """Return every number of tokens and dollars, where it has changed."""
+    before: dict[str, str] = {}
+    shown = []
+    for line in lines:
+        name = kind(line)
+        found = {path: it for path, it in flat(parsed(line)) if re.search("okens|ost|udget", path)}
+        words = [f"{path}={it}" for path, it in found.items() if before.get(name + path) != it]
+        before.update({name + path: it for path, it in found.items()})
+        if words:
+            shown.append(f"{name}: {' '.join(words)}\n")
+    return "".join(shown)
+
+
+def test_what_turns_cost_is_as_it_was(kept: Kept, cwd: Path) -> None:
+    async def work(chat: Chat) -> None:
+        await scene(chat)
+        await chat.use("Read", {"file_path": "a"}, result="long " * 100)
+        await chat.subagent("Explore", "Look around", scene)
+        await chat.say("That was all. " * 40)
+
+    lines = []
+    new, again = ["--session-id", ID], ["--resume", ID, "--include-partial-messages"]
+    for argv, compact in ((new, ["/compact"]), (again, [])):  # its summary names a file
+        player = Player(work, cwd, argv=argv)
+        player.ask(opening())
+        player.turn("Go.", "Go on.")
+        player.ask(SetModel("haiku"), GetSessionCost(), GetContextUsage())
+        player.turn("Go on.", *compact, "/cost", "Go on.", "/clear", "Go on.")
+        player.ask(GetSessionCost(), GetContextUsage(), GetUsage())
+        player.end()
+        lines += player.lines
+    kept("costs.txt", spent(lines))
+
+
 # --- requests -------------------------------------------------------------------------------------
 
 MORE: list[Body] = [
@@ -451,6 +492,109 @@ def interruptions(cwd: Path) -> Player:
     player.end()
     return player
 
+def waiting(cwd: Path, version: str = LATEST) -> str:
+    """Return turns for which prompts of every priority wait, while the agent asks for something."""
+
+    async def work(chat: Chat) -> None:
+        await chat.say(chat.text)
+        if chat.text in ("first", "now"):
+            await chat.use("Bash", {"command": "make"})
+        await chat.say("Done.")
+
+    env = {"CLAUDE_CODE_SDK_READS_SESSION_STATE": "1"}
+    player = Player(work, cwd, argv=("--replay-user-messages",), env=env, version=version)
+    del player.serve[CanUseTool]
+    player.ask(opening())
+    player.turn("first", uuid=ID)
+    for at, priority in enumerate(("next", "later", None, "later", "next", "now", "later")):
+        player.turn(f"{priority} {at}", uuid=OTHER[:-1] + str(at), priority=priority)
+        if priority == "now":
+            player.turn("now", priority="now")
+    player.turn("A note.", should_query=False, uuid=OTHER)
+    player.catch_up(PermissionResultAllow())
+    player.turn("first", "nameless")
+    player.catch_up(PermissionResultDeny("No."))
+    player.turn("now")
+    player.turn("now", uuid=OTHER, priority="now")
+    player.end()
+    return player.text
+
+
+def ended(cwd: Path) -> str:
+    """Return what happens when the input ends while something waits for an answer."""
+
+    async def work(chat: Chat) -> None:
+        if chat.text == "elicit":
+            await chat.say(str(await chat.elicit("calc", "Which?", {})))
+        elif chat.text == "call":
+            await chat.call("calc", "add", {"a": 1, "b": 2})
+        elif chat.text == "apart":
+            await chat.subagent("Explore", "Look", asks, background=True)
+        elif chat.text == "below":
+            await chat.subagent("Explore", "Look", asks)
+        elif chat.text == "sleep":
+            await chat.sleep(3)
+        await asks(chat)
+
+    async def asks(chat: Chat) -> None:
+        for name in ("one", "two"):
+            await chat.say(str(await chat.use("Bash", {"command": name})))
+        await chat.say(str(await chat.elicit("calc", "Sure?", {})))
+
+    text = ""
+    for name in ("elicit", "call", "use", "apart", "below", "hook", "sleep"):
+        player = Player(work, cwd)
+        player.ask(opening(*(["UserPromptSubmit"] if name == "hook" else [])))
+        for kind in (CanUseTool, McpMessage):
+            del player.serve[kind]
+        player.turn(name)
+        player.turn("queued")
+        player.end()
+        text += f"$ {name}\n{player.text}"
+    return text
+
+
+def tasks(cwd: Path) -> str:
+    """Return what is done with work in the background."""
+
+    async def work(chat: Chat) -> None:
+        if chat.text == "start":
+            for kind in ("local_bash", "monitor"):
+                started.append(chat.start_task(kind, kind=kind))
+        elif chat.text == "delegate":
+            await chat.subagent("Explore", "Look", sleeps, background=True)
+            await chat.subagent("Plan", "Plan", fails, description="Plans", background=True)
+        elif chat.text == "below":
+            await chat.subagent("Explore", "Look", sleeps)
+        elif chat.text == "finish":
+            for task, status in zip(started, ("completed", "failed"), strict=True):
+                task.finish("over", status=status)
+                task.finish("again")
+        await chat.say(f"Said: {chat.text}")
+
+    async def sleeps(chat: Chat) -> None:
+        await chat.use("Bash", {"command": "ls"})
+
+    async def fails(chat: Chat) -> None:
+        fail({})
+
+    started: list[Any] = []
+    player = Player(work, cwd)
+    player.ask(opening())
+    del player.serve[CanUseTool]
+    player.turn("start", "delegate")
+    known = list(player.engine.session.tasks)
+    player.ask(*map(GetTaskOutput, known), StopTask(known[1]), StopTask(known[-1]))
+    player.ask(StopTask(known[-1]), GetTaskOutput(known[-1]))
+    player.turn("finish", "below")
+    player.turn("now", priority="now")
+    player.catch_up(PermissionResultAllow())
+    player.turn("below")
+    player.ask(Interrupt())
+    player.turn("delegate")
+    player.ask(EndSession())
+    return "".join(it for it in player.text.splitlines(True) if not it.startswith("!   "))
+
 
 def in_dialect(dialect: str) -> Case:
     def case(cwd: Path) -> str:
@@ -493,6 +637,10 @@ CASES: dict[str, Case] = {
     "max-turns": limited("--max-turns", "2"),
     "max-budget": limited("--max-budget-usd", "0.0005"),
     "interrupts": interrupted,
+    "waiting": waiting,
+    "waiting-2.0.76": lambda cwd: waiting(cwd, "2.0.76"),
+    "ended": ended,
+    "tasks": tasks,
     **{f"dialect-{it}": in_dialect(it) for it in ("session", "legacy", "envelope")},
     **{f"failure-{it}": failing_in(it) for it in ("session", "legacy", "envelope")},
 }
