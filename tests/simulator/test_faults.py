@@ -681,6 +681,15 @@ async def test_a_fault_of_ones_own_is_small(tmp_path: Path) -> None:
     assert b"GR" in peer.lines[1]
 
 
+async def test_a_fault_that_changes_nothing_changes_nothing(tmp_path: Path) -> None:
+    peer, status = await conversation(tmp_path, Fault())
+    usual, usual_status = await conversation(tmp_path)
+    assert (peer.types, status) == (usual.types, usual_status)
+    (written,) = Fault().alter(b"x")
+    assert isinstance(written, Write)
+    assert written.data == b"x"
+
+
 async def test_a_request_that_is_taken_back_may_be_the_last_thing_a_cli_does(
     tmp_path: Path,
 ) -> None:

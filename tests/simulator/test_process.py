@@ -163,6 +163,16 @@ def test_a_scenario_that_is_not_there_is_an_error_of_the_simulator(
     assert not said.out
 
 
+def test_a_dialect_that_does_not_exist_is_named_with_those_that_do(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CLAUDEWIRE_SIM_DIALECT", "klingon")
+    assert exit_of(["-p", "hi"]) == 2
+    known = "auto, session, legacy, envelope, modern"
+    said = f"claudewire-sim: Unknown dialect 'klingon'; the dialects are {known}\n"
+    assert capfd.readouterr().err == said
+
+
 def test_words_that_make_a_wrapper_are_checked(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
