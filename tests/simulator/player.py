@@ -109,6 +109,11 @@ class Player:
                 self._answer(request)
         self._go_on()
 
+    @property
+    def owed(self) -> list[str]:
+        """The ids of the requests that wait for an answer."""
+        return list(self._connection.owed)
+
     def end(self) -> None:
         self.feed(b"")
         if not self._ended:

@@ -290,6 +290,105 @@ def flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
         yield path, compact(value)
 
 
+# --- lines of every shape -------------------------------------------------------------------------
+
+USER = {"type": "user", "message": {"role": "user", "content": "Go."}}
+ASK = {"type": "control_request", "request": {"subtype": "get_binary_version"}}
+ALLOW = {"behavior": "allow", "updatedInput": {"command": "x"}}
+SHAPES: list[Any] = [
+    b"no JSON",
+    b'{"type": "user", "message',
+    b' { "type" : "control_request", ',
+    b"\xff",
+    b"x" * 300,
+    b"null",
+    b" null ",
+    b"[]",
+    b"5",
+    b"  ",
+    {},
+    {"type": "odd"},
+    {"type": 5},
+    USER,
+    {"type": "user"},
+    {"type": "user", "message": 5},
+    {"type": "user", "message": {"role": "user"}},
+    {"type": "user", "message": {"role": "user", "content": 5}},
+    {"type": "user", "message": {"role": "assistant", "content": "Go."}},
+    {"type": "user", "message": {"role": "assistant"}},
+    {"type": "user", "message": {"role": 5, "content": "Go."}},
+    {"type": "assistant", "message": {"role": "assistant", "content": "Go."}},
+    {"type": "user.message", "message": "Go."},
+    {"type": "session.create", "prompt": "Go."},
+    {"type": "keep_alive"},
+    {**ASK, "request_id": "a"},
+    ASK,
+    {"type": "control_request", "request_id": "a"},
+    {"type": "control_request", "request_id": "a", "request": 5},
+    {"type": "control_request", "request_id": "a", "request": {}},
+    {"type": "control_request", "request": {"subtype": "initialize", "request_id": "a"}},
+    {"type": "sdk_control_request", "request_id": "a", "request": {"subtype": "interrupt"}},
+    {"type": "control_cancel_request", "request_id": "a"},
+    {"type": "control_cancel_request", "request_id": "ASKED"},
+    {"type": "control_response", "response": {"subtype": "success", "request_id": "none"}},
+    *(
+        {"type": "control_response", "response": response}
+        for response in (
+            {"subtype": "success", "request_id": "ASKED", "response": ALLOW},
+            {"subtype": "success", "request_id": "ASKED", "response": {"behavior": "odd"}},
+            {"subtype": "success", "request_id": "ASKED"},
+            {"subtype": "error", "request_id": "ASKED", "error": "no"},
+            {"subtype": "success", "response": ALLOW},
+            {"request_id": "ASKED", "response": ALLOW},
+            5,
+        )
+    ),
+    {"type": "control_response", "request_id": "ASKED", "response": ALLOW},
+    {"type": "callback.response", "request_id": "ASKED", "response": ALLOW},
+]
+SPEAKING = [(LATEST, "modern"), ("2.0.76", "modern"), (LATEST, "auto"), (LATEST, "session")]
+
+
+def what_follows(line: Any, cwd: Path, version: str, dialect: str) -> str:
+    """Return what the CLI does after a line, while the agent waits for a permission."""
+    player = Player(scene, cwd, version=version, dialect=dialect, flags=(*ARGV, *REPLAY))
+    del player.serve[CanUseTool]
+    player.ask(Initialize())
+    player.turn("Start.")
+    known = len(player.lines)
+    (asked, *_) = [*player.owed, ""]
+    text = line if isinstance(line, bytes) else json.dumps(line).encode()
+    player.feed(text.replace(b"ASKED", asked.encode()) + b"\n")
+    return "".join(f"    {it[:200]}\n" for it in essential(player.text.splitlines()[known:]))
+
+
+REPLAY = ("--replay-user-messages",)
+
+
+def essential(lines: list[str]) -> Iterator[str]:
+    for line in lines:
+        data = parsed(line)
+        inner = [data[it] for it in ("message", "response", "error", "content") if it in data]
+        told = re.sub('(?<=not JSON: )[^"]*', "…", compact(inner))  # the words are of Python
+        if line[0] != "@" or "queue" in line:
+            yield f"{kind(line)} {told}" if data else line
+
+
+def test_what_is_made_of_lines_of_every_shape_is_as_it_was(kept: Kept, tmp_path: Path) -> None:
+    lines = []
+    for at, shape in enumerate(SHAPES):
+        text = shape.decode("ascii", "replace") if isinstance(shape, bytes) else compact(shape)
+        lines.append(f"$ {text[:200]}\n")
+        found: dict[str, list[str]] = {}
+        for version, dialect in SPEAKING:
+            cwd = tmp_path / f"{at}{version}{dialect}" / "work"
+            cwd.mkdir(parents=True)
+            name = version if dialect == "modern" else dialect
+            found.setdefault(what_follows(shape, cwd, version, dialect), []).append(name)
+        lines += [f"  {', '.join(names)}:\n{told}" for told, names in found.items()]
+    kept("shapes.txt", "".join(lines))
+
+
 # --- which ids are the same -----------------------------------------------------------------------
 
 RANDOM = re.compile(
@@ -501,7 +600,7 @@ def waiting(cwd: Path, version: str = LATEST) -> str:
             await chat.use("Bash", {"command": "make"})
         await chat.say("Done.")
 
-    env = {"CLAUDE_CODE_SDK_READS_SESSION_STATE": "1"}
+    env = {"CLAUDE_CODE_SDK_READS_SESSION_STATE": "1", "CLAUDE_CODE_ENTRYPOINT": "sdk-py"}
     player = Player(work, cwd, argv=("--replay-user-messages",), env=env, version=version)
     del player.serve[CanUseTool]
     player.ask(opening())
