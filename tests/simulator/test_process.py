@@ -258,9 +258,7 @@ def test_a_stream_that_is_closed_from_the_start_is_not_taken_for_another(
 ) -> None:
     log = tmp_path / "log"
     words = ["-p", "hi", "--settings", '{"theme": "dark"}']
-    done = started(
-        tmp_path, *words, shell=f"exec {closed}; exec", CLAUDEWIRE_SIM_LOG=str(log)
-    )
+    done = started(tmp_path, *words, shell=f"exec {closed}; exec", CLAUDEWIRE_SIM_LOG=str(log))
     assert done.returncode == 0
     assert done.stdout == (b"" if closed == ">&-" else b"You say: hi\n")
     assert (b"theme" in done.stderr) == (closed != "2>&-")

@@ -7,7 +7,7 @@ import queue
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -37,6 +37,14 @@ def answered(asked: Any) -> dict[str, Any]:
     return {"id": asked["id"], "result": results.get(asked["method"], {"echo": asked})}
 
 
+BODIES: dict[str, Callable[[list[str]], str]] = {
+    "json": lambda told: "".join(told[-1:]),
+    "events": lambda told: "".join(f": x\ndata: {it}\n\n" for it in told),
+    "sse": lambda told: "",
+}
+"""What each kind of server writes in answer to a request."""
+
+
 @contextmanager
 def listening(kind: str, heard: list[str]) -> Iterator[str]:
     """A server of this kind: `json`, `events` or `sse`; notes what it hears."""
@@ -60,13 +68,9 @@ def listening(kind: str, heard: list[str]) -> Iterator[str]:
             if asked["method"] == "initialize":
                 self.send_header("Mcp-Session-Id", "the-session")
             self.end_headers()
-            if kind == "sse":
-                for it in told:
-                    answers.put(it)
-            elif kind == "events":
-                self.wfile.write("".join(f": x\ndata: {it}\n\n" for it in told).encode())
-            else:
-                self.wfile.write(told[-1].encode() if told else b"")
+            for it in told if kind == "sse" else ():
+                answers.put(it)
+            self.wfile.write(BODIES[kind](told).encode())
 
         def note(self) -> str:
             text = self.rfile.read(int(self.headers["Content-Length"] or 0)).decode()
@@ -182,11 +186,11 @@ def test_a_program_that_stays_when_its_input_ends_is_killed(
 def test_a_program_that_has_ended_can_neither_be_asked_nor_told(tmp_path: Path) -> None:
     server = _Program({"command": "true"}, {"PATH": "/usr/bin:/bin"}, str(tmp_path))
     server._process.wait(30)
-    with pytest.raises(ServerError, match="The server has ended: .*Broken pipe") as caught:
+    with pytest.raises(ServerError, match=r"The server has ended: .*Broken pipe") as caught:
         server.notify("hello")
     assert isinstance(caught.value.__cause__, OSError)
     server.close()
-    with pytest.raises(ServerError, match="The server has ended: .*closed"):
+    with pytest.raises(ServerError, match=r"The server has ended: .*closed"):
         server.notify("hello")
 
 

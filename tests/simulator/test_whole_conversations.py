@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from difflib import SequenceMatcher
 from itertools import cycle
 from pathlib import Path
@@ -462,12 +462,12 @@ def test_what_turns_cost_is_as_it_was(kept: Kept, cwd: Path) -> None:
 
     lines = []
     new, again = ["--session-id", ID], ["--resume", ID, "--include-partial-messages"]
-    for argv, compact in ((new, ["/compact"]), (again, [])):  # its summary names a file
+    for argv, more in ((new, ["/compact"]), (again, [])):  # its summary names a file
         player = Player(work, cwd, argv=argv)
         player.ask(opening())
         player.turn("Go.", "Go on.")
         player.ask(SetModel("haiku"), GetSessionCost(), GetContextUsage())
-        player.turn("Go on.", *compact, "/cost", "Go on.", "/clear", "Go on.")
+        player.turn("Go on.", *more, "/cost", "Go on.", "/clear", "Go on.")
         player.ask(GetSessionCost(), GetContextUsage(), GetUsage())
         player.end()
         lines += player.lines
@@ -591,6 +591,7 @@ def interruptions(cwd: Path) -> Player:
     player.end()
     return player
 
+
 def waiting(cwd: Path, version: str = LATEST) -> str:
     """Return turns for which prompts of every priority wait, while the agent asks for something."""
 
@@ -623,16 +624,15 @@ def ended(cwd: Path) -> str:
     """Return what happens when the input ends while something waits for an answer."""
 
     async def work(chat: Chat) -> None:
-        if chat.text == "elicit":
-            await chat.say(str(await chat.elicit("calc", "Which?", {})))
-        elif chat.text == "call":
-            await chat.call("calc", "add", {"a": 1, "b": 2})
-        elif chat.text == "apart":
-            await chat.subagent("Explore", "Look", asks, background=True)
-        elif chat.text == "below":
-            await chat.subagent("Explore", "Look", asks)
-        elif chat.text == "sleep":
-            await chat.sleep(3)
+        steps: dict[str, Callable[[], Awaitable[Any]]] = {
+            "elicit": lambda: chat.elicit("calc", "Which?", {}),
+            "call": lambda: chat.call("calc", "add", {"a": 1, "b": 2}),
+            "apart": lambda: chat.subagent("Explore", "Look", asks, background=True),
+            "below": lambda: chat.subagent("Explore", "Look", asks),
+            "sleep": lambda: chat.sleep(3),
+        }
+        if chat.text in steps:
+            await chat.say(str(await steps[chat.text]()))
         await asks(chat)
 
     async def asks(chat: Chat) -> None:
