@@ -87,6 +87,25 @@ hello there
 --json-schema {
 --setting-sources user,nobody
 --strict --cwd x
+--output-format stream-json --input-format stream-json
+--mdoel
+--modl
+--modelxx
+--modelxxx
+--modelxxxx
+--medal
+--mo
+--add-dri
+--verboseee
+--verbos-e
+--fork-sesion
+--tool
+--toolz
+--continu
+--agentss
+--xyz
+--e
+-verbose
 """
 
 
@@ -103,6 +122,9 @@ def of_flags(flags: Any) -> str:
 def flag_lines() -> Iterator[str]:
     for line in LINES.strip().splitlines():
         yield f"{line}\n    {of_flags(parse(line.split(), version='1.2.3'))}\n"
+        for_sessions = of_flags(parse(line.split(), version="1.2.3", sessions=True))
+        if for_sessions != of_flags(parse(line.split(), version="1.2.3")):
+            yield f"    sessions: {for_sessions}\n"
     yield f"sessions\n    {of_flags(parse(['--cwd', '/there'], sessions=True))}\n"
     for name, option in OPTIONS.items():
         varies = option.choices or name in _CONVERTERS
