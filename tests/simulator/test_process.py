@@ -173,6 +173,46 @@ def test_a_dialect_that_does_not_exist_is_named_with_those_that_do(
     assert capfd.readouterr().err == said
 
 
+def test_the_environment_says_what_is_simulated(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text('[[turn]]\nsteps = [{ say = "hi" }]\n', encoding="utf-8")
+    simulation = Simulation.from_env(
+        {
+            "CLAUDEWIRE_SIM_SCENARIO": str(tmp_path / "s.toml"),
+            "CLAUDEWIRE_SIM_VERSION": "2.0.76",
+            "CLAUDEWIRE_SIM_DIALECT": "session",
+            "CLAUDEWIRE_SIM_FAULTS": "duplicate-answers",
+            "CLAUDEWIRE_SIM_STRICT": "1",
+        }
+    )
+    assert simulation.scenario is not None
+    assert simulation[1:3] == ("2.0.76", "session")
+    assert [type(it).__name__ for it in simulation.faults] == ["DuplicateAnswers"]
+    assert simulation.strict
+    names = ("SCENARIO", "VERSION", "DIALECT", "FAULTS", "STRICT")
+    assert Simulation.from_env({f"CLAUDEWIRE_SIM_{it}": "" for it in names}) == Simulation()
+    assert Simulation.from_env({}) == Simulation()
+
+
+@pytest.mark.parametrize(
+    ("env", "folder"),
+    [
+        ({}, None),
+        ({"HOME": ""}, None),
+        ({"HOME": "/home/me"}, "/home/me/.claude"),
+        ({"HOME": "/home/me", "CLAUDE_CONFIG_DIR": ""}, "/home/me/.claude"),
+        ({"HOME": "/home/me", "CLAUDE_CONFIG_DIR": "/there"}, "/there"),
+        ({"CLAUDE_CONFIG_DIR": "/there"}, "/there"),
+    ],
+)
+def test_the_environment_says_where_sessions_are_kept(
+    env: dict[str, str], folder: str | None
+) -> None:
+    made = Simulation().engine(ARGV, cwd="/x", env=env, clock=time.monotonic)
+    assert isinstance(made, Engine)
+    store = made.session.store
+    assert (store and store.folder) == (folder and f"{folder}/projects/-x")
+
+
 def test_words_that_make_a_wrapper_are_checked(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -284,6 +324,7 @@ def test_a_prompt_is_not_read_from_a_terminal(tmp_path: Path) -> None:
         os.close(ours)
         os.close(theirs)
     assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"(simulation)")
 
 
 def test_a_log_that_cannot_be_written_is_an_error_of_the_simulator(tmp_path: Path) -> None:

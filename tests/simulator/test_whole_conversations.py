@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from difflib import SequenceMatcher
-from itertools import cycle
+from itertools import chain, cycle, repeat
 from pathlib import Path
 from typing import Any
 
@@ -472,6 +472,25 @@ def test_what_turns_cost_is_as_it_was(kept: Kept, cwd: Path) -> None:
         player.end()
         lines += player.lines
     kept("costs.txt", spent(lines))
+
+
+# --- what the time is -----------------------------------------------------------------------------
+
+
+def test_what_is_told_of_the_time_is_as_it_was(
+    kept: Kept, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = chain([1_700_000_000.0625], repeat(1_700_000_002.5625))
+    monkeypatch.setattr("time.time", lambda: next(times))
+    lines = []
+    for line in talked(LATEST, cwd).lines:
+        found = {path: it for path, it in flat(parsed(line)) if re.search(TIMES, path)}
+        words = [f"{path}={it}" for path, it in found.items()]
+        lines += [f"{kind(line)}: {' '.join(words)}\n"] if words else []
+    kept("times.txt", "".join(dict.fromkeys(lines)))
+
+
+TIMES = "[tT]ime|_ms$|Ms$|Duration|duration"
 
 
 # --- requests -------------------------------------------------------------------------------------

@@ -348,6 +348,7 @@ WRONG: list[list[str]] = [
     ["--agents", "[]"],
     ["--agents", '{"a": {"description": "b"}}'],
     ["--agents", '{"a": {"prompt": "b"}}'],
+    ["--agents", "no JSON"],
     ["--system-prompt-file", "none.txt"],
     ["--append-system-prompt-file", "none.txt"],
     ["--strict", "--fallback-model", "x"],
