@@ -691,6 +691,7 @@ def tasks(cwd: Path) -> str:
         await chat.say(f"Said: {chat.text}")
 
     async def sleeps(chat: Chat) -> None:
+        await chat.sleep(1.25)
         await chat.use("Bash", {"command": "ls"})
 
     async def fails(chat: Chat) -> None:
