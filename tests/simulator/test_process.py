@@ -132,13 +132,16 @@ def test_a_program_that_nohup_has_started_outlives_its_terminal(tmp_path: Path) 
     assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
 
-def test_what_the_transcript_still_has_to_say_is_written_after_a_signal(tmp_path: Path) -> None:
+def test_only_what_the_transcript_still_has_to_say_is_written_after_a_signal(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     engine = engine_in(tmp_path)
     kept = tmp_path / "kept.jsonl"
     taken = [actions.Write(b"lost"), actions.Append(str(kept), [{"type": "last"}])]
     engine.take = lambda: iter(taken)  # type: ignore[assignment, return-value]
     assert Host(engine).give_up(7) == 7
     assert '"last"' in kept.read_text(encoding="utf-8")
+    assert capfd.readouterr().out == ""
 
 
 def test_sigterm_is_an_exception_wherever_the_program_is() -> None:

@@ -618,6 +618,8 @@ def waiting(cwd: Path, version: str = LATEST) -> str:
         await chat.say(chat.text)
         if chat.text in ("first", "now"):
             await chat.use("Bash", {"command": "make"})
+        elif chat.text == "stuck":
+            await Wait("what never comes")
         await chat.say("Done.")
 
     env = {"CLAUDE_CODE_SDK_READS_SESSION_STATE": "1", "CLAUDE_CODE_ENTRYPOINT": "sdk-py"}
@@ -635,8 +637,11 @@ def waiting(cwd: Path, version: str = LATEST) -> str:
     player.catch_up(PermissionResultDeny("No."))
     player.turn("now")
     player.turn("now", uuid=OTHER, priority="now")
+    player.catch_up(PermissionResultAllow({}))
+    player.turn("stuck")
+    player.turn("at once", priority="now")
     player.end()
-    return player.text
+    return "".join(it for it in player.text.splitlines(True) if not it.startswith("!   "))
 
 
 def ended(cwd: Path) -> str:
