@@ -641,7 +641,7 @@ def waiting(cwd: Path, version: str = LATEST) -> str:
     player.turn("stuck")
     player.turn("at once", priority="now")
     player.end()
-    return "".join(it for it in player.text.splitlines(True) if not it.startswith("!   "))
+    return player.text
 
 
 def ended(cwd: Path) -> str:
