@@ -6,9 +6,11 @@ import json
 import os
 import pty
 import resource
+import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -142,6 +144,19 @@ def test_only_what_the_transcript_still_has_to_say_is_written_after_a_signal(
     assert Host(engine).give_up(7) == 7
     assert '"last"' in kept.read_text(encoding="utf-8")
     assert capfd.readouterr().out == ""
+
+
+def test_what_runs_beside_the_cli_does_not_keep_it_alive() -> None:
+    jobs = process.Jobs()
+    for key in "ab":
+        jobs.start(actions.Run(key, lambda: threading.current_thread().daemon))
+    found: list[tuple[str, Any]] = []
+    while len(found) < 2:
+        assert select.select([jobs.fd], [], [], PATIENCE)[0]
+        found += jobs.finished()
+    assert sorted(found) == [("a", True), ("b", True)]
+    os.close(jobs.fd)
+    os.close(jobs._end)
 
 
 def test_sigterm_is_an_exception_wherever_the_program_is() -> None:
