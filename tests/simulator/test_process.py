@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -73,6 +74,35 @@ def test_a_fault_is_carried_out_by_the_system(
 ) -> None:
     misbehave(action)
     assert calls == made
+
+
+@pytest.mark.parametrize(
+    ("action", "name", "stdout"),
+    [
+        (actions.LeaveGrandchild(2.5), "grandchild", None),
+        (actions.LeaveShell(2.5), "shell", subprocess.DEVNULL),
+    ],
+)
+def test_what_is_left_behind_holds_stdout_or_has_a_session_of_its_own(
+    action: actions.Action,
+    name: str,
+    stdout: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    made: list[Any] = []
+
+    def started(argv: list[str], **how: Any) -> SimpleNamespace:
+        made.extend([argv, how])
+        return SimpleNamespace(pid=7)
+
+    monkeypatch.setattr(subprocess, "Popen", started)
+    misbehave(action)
+    argv, how = made
+    assert argv == [sys.executable, "-I", "-S", "-c", "import time; time.sleep(2.5)"]
+    nothing = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    assert how == {**nothing, "stdout": stdout, "start_new_session": stdout is not None}
+    assert capfd.readouterr().err == f"claudewire-sim: {name} 7\n"
 
 
 class Signalled(Host):

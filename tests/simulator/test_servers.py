@@ -114,6 +114,7 @@ def test_what_servers_on_the_web_hear_and_answer_is_as_it_was(kept: Kept) -> Non
 
 PROGRAM = """
 import json, os, sys
+print("a warning", file=sys.stderr, flush=True)
 with open("heard.txt", "w", encoding="utf-8") as heard:
     print(sys.argv[1:], os.environ["A"], os.environ["B"], os.getsid(0) == os.getpid(), file=heard)
     for line in sys.stdin:
@@ -127,11 +128,14 @@ with open("heard.txt", "w", encoding="utf-8") as heard:
 """
 
 
-def test_what_a_server_that_is_a_program_hears_and_answers(tmp_path: Path) -> None:
+def test_what_a_server_that_is_a_program_hears_and_answers(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "s.py").write_text(f"ODD = {ODD!r}\n{PROGRAM}", encoding="utf-8")
     config = {"command": sys.executable, "args": ["-IS", "s.py", 5], "env": {"B": 2}}
     told = talked(config, str(tmp_path))
     assert told == '= [{"serverInfo": {}}, []]\n= {}\n= {}\n'
+    assert capfd.readouterr().err == ""
     assert (tmp_path / "heard.txt").read_text(encoding="utf-8").splitlines() == [
         "['5'] 1 2 True",
         f'{{"jsonrpc": "2.0", "method": "initialize", "id": 1, "params": {json.dumps(CLIENT)}}}',
