@@ -404,7 +404,7 @@ ARGUMENTS = {
 def small(text: str) -> list[str]:
     """Return the lines, those of messages by their beginning and their end."""
     lines = [line for line in text.splitlines() if not line.startswith("@")]
-    return [it if len(it) < 400 else f"{it[:150]} … {it[-150:]}" for it in lines]
+    return [it if len(it) < 4000 else f"{it[:150]} … {it[-150:]}" for it in lines]
 
 
 def test_what_each_fault_changes_is_as_it_was(kept: Kept, cwd: Path) -> None:
