@@ -24,6 +24,12 @@ SECONDS = {
     "session.link.CANCELLED_WITHIN": 1.0,
     "session.link.REST_FOLLOWS_WITHIN": 1.0,
     "session.watchdog.MAY_STOP": 5.0,
+    "simulator.hooks.DEFAULT_TIMEOUT": 60.0,
+    "simulator.mcp.PATIENCE": 60.0,
+    "simulator.servers.ENDING": 1.0,
+    "simulator.servers.PATIENCE": 60.0,
+    "simulator.servers.STARTING": 30.0,
+    "simulator.text_mode.PATIENCE": 3.0,
     "store.index.BUSY": 30.0,
     "store.index.FRESH": 2.0,
     "store.mirroring.LAST": 10.0,
@@ -101,6 +107,11 @@ COUNTS = {
     "session.events.UNREAD_EVENTS": 10_000,
     "session.pool.MAX_SUB_POOLS": 8,
     "session.wire_logger.LINE": 10_000,
+    "simulator.demo.MOST_BYTES": 200_000,
+    "simulator.demo.MOST_FILES": 200,
+    "simulator.in_memory.PIPE": 64 * 1024,
+    "simulator.model_output.PIECE": 12,
+    "simulator.text_mode.MOST": 10 * 1024 * 1024,
     "tracking.ledger.KEPT": 1000,
     "tracking.tasks.KEPT": 200,
     "tracking.tasks.CALLS": 1000,
@@ -109,6 +120,8 @@ COUNTS = {
     "wire.fitting.MOST_REPAIRS": 100,
     "wire.framing.HEAD": 1024,
     "wire.framing.MAX_LINE": 256 * 1024 * 1024,
+    "wire.lint.findings.QUOTED": 60,
+    "wire.lint.findings.SHOWN": 500,
 }
 
 

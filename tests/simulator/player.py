@@ -100,6 +100,20 @@ class Player:
             self.engine.feed(data)
             self._go_on()
 
+    def catch_up(self, body: Any = None) -> None:
+        """Answer what waits: with this, or with what answers it now."""
+        for request in list(self._connection.owed.values()):
+            if body is not None:
+                self.engine.feed(self._connection.send(Answer(request.id, body)))
+            elif type(request.body) in self.serve:
+                self._answer(request)
+        self._go_on()
+
+    @property
+    def owed(self) -> list[str]:
+        """The ids of the requests that wait for an answer."""
+        return list(self._connection.owed)
+
     def end(self) -> None:
         self.feed(b"")
         if not self._ended:

@@ -130,6 +130,20 @@ async def test_a_command_is_replaced_by_its_text(
     assert said(await talk(tmp_path).turn(prompt)) == [expected]
 
 
+async def test_what_is_in_folders_is_listed_by_name_however_the_system_orders_it(
+    tmp_path: Path,
+) -> None:
+    names = [f"{letter}{number}" for number in (2, 0, 3, 1) for letter in "dbfaec"]
+    for name in names:
+        write(tmp_path / f"work/.claude/commands/{name}/go.md", "Go.")
+        write(tmp_path / f"work/.claude/agents/{name}.md", "Help.")
+    (init,) = only(await talk(tmp_path).turn("hi"), InitMessage)
+    assert [it for it in init.slash_commands or () if ":" in it] == [
+        f"{name}:go" for name in sorted(names)
+    ]
+    assert [it for it in init.agents or () if it in names] == sorted(names)
+
+
 async def test_a_plugin_is_loaded_from_its_folder(tmp_path: Path) -> None:
     plug = tmp_path / "work" / "plug"
     write(plug / ".claude-plugin/plugin.json", {"name": "plug", "version": "1.2"})
@@ -406,7 +420,7 @@ def web_server(*, streams: bool) -> Iterator[str]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/mcp?x=1"
     finally:
@@ -455,7 +469,7 @@ def event_server(events: Sequence[str] | None = None) -> Iterator[str]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}"
     finally:
@@ -562,7 +576,7 @@ def test_a_web_server_that_refuses_is_an_error() -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}"
     try:
         for path, error in (

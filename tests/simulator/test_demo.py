@@ -300,3 +300,69 @@ def test_an_edit_changes_nothing_else(folder: Path) -> None:
     path.write_bytes(b"one\r\ntwo\r\ncaf\xc3\xa9 \xff\n")
     edit_file(str(folder), {"file_path": "odd.txt", "old_string": "two", "new_string": "2"})
     assert path.read_bytes() == b"one\r\n2\r\ncaf\xc3\xa9 \xff\n"
+
+
+# --- its tools ------------------------------------------------------------------------------------
+
+
+def test_files_are_listed_by_name_however_the_system_orders_them(tmp_path: Path) -> None:
+    names = [f"{letter}{number}" for number in (2, 0, 3, 1) for letter in "dbfaec"]
+    for name in (*names, ".git", "__pycache__", "node_modules"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "it").touch()
+        (tmp_path / f"{name}.txt").touch()
+        (tmp_path / name / ".hidden").touch()
+    listed = list_files(str(tmp_path))
+    own = sorted([*(f"{name}.txt" for name in names), "__pycache__.txt", "node_modules.txt"])
+    assert listed == [*own, *(f"{name}/it" for name in sorted(names))]
+    assert list_files(str(tmp_path), "a0") == ["a0/it"]
+
+
+@pytest.mark.parametrize("count", [199, 200, 201])
+def test_only_so_many_files_are_listed_and_lines_found(tmp_path: Path, count: int) -> None:
+    lines = [f"Line {number}" for number in range(count)]
+    (tmp_path / "z.txt").write_text("\n".join(lines), encoding="utf-8")
+    assert search(str(tmp_path), "LINE") == [
+        f"z.txt:{number}: {line}" for number, line in enumerate(lines[:200], 1)
+    ]
+    for number in range(count):
+        (tmp_path / f"{number:03}").touch()
+    assert list_files(str(tmp_path)) == [*(f"{it:03}" for it in range(count)), "z.txt"][:200]
+
+
+def test_what_cannot_be_read_is_not_searched(tmp_path: Path) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (tmp_path / "secret").write_text("word", encoding="utf-8")
+    (inside / "a").symlink_to(tmp_path / "secret")
+    (inside / "b").symlink_to("nowhere")
+    (inside / "c").write_bytes(b"\xff a  word \n")
+    assert search(str(inside), "word") == ["c:1: \ufffd a  word"]
+
+
+def test_a_long_file_is_read_in_part(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x" * 200_001, encoding="utf-8")
+    assert len(read_file(str(tmp_path), "a")) == 200_000
+
+
+@pytest.mark.parametrize("path", ["..", "../inside-too/a", "/", "sub/../.."])
+def test_what_is_outside_is_refused(tmp_path: Path, path: str) -> None:
+    for name in ("inside", "inside-too"):
+        (tmp_path / name / "sub").mkdir(parents=True)
+    for work in (list_files, read_file):
+        with pytest.raises(ValueError, match="is outside of the working directory"):
+            work(str(tmp_path / "inside"), path)
+    assert list_files(str(tmp_path / "inside"), "sub/..") == []
+
+
+def test_what_is_not_changed_stays_the_same_to_the_byte(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"one\r\n\xff two\n")
+    given = {"file_path": "a", "old_string": "two", "new_string": "2\r"}
+    assert edit_file(str(tmp_path), given) == "File edited: a"
+    assert (tmp_path / "a").read_bytes() == b"one\r\n\xff 2\r\n"
+    for old, times in (("two", 0), ("\n", 2)):
+        with pytest.raises(ValueError, match=f"stands {times} times in a, not once"):
+            edit_file(str(tmp_path), {**given, "old_string": old})
+    told = write_file(str(tmp_path), {"file_path": "x/y/z", "content": "1\r\n"})
+    assert told == "File written: x/y/z"
+    assert (tmp_path / "x/y/z").read_bytes() == b"1\r\n"

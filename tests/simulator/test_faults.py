@@ -264,6 +264,18 @@ async def test_a_flood_on_stderr_stops_the_cli_until_it_is_read(tmp_path: Path) 
     assert peer.types == PLAIN
 
 
+@pytest.mark.parametrize(("size", "stops"), [(PIPE, False), (PIPE + 1, True)])
+async def test_as_much_as_fits_into_a_pipe_stops_nothing(
+    tmp_path: Path, size: int, stops: bool
+) -> None:
+    cli = in_memory(tmp_path, StderrFlood(size, at=2))
+    peer = Peer(cli)
+    with anyio.fail_after(PATIENCE):
+        await peer.prompt()
+        await peer.until(InitMessage)
+        assert await has_to_wait(cli.receive) == stops
+
+
 async def test_stdin_is_not_read(tmp_path: Path) -> None:
     cli = in_memory(tmp_path, NotReading(at=0))
     peer = Peer(cli)
@@ -679,6 +691,15 @@ async def test_a_fault_of_ones_own_is_small(tmp_path: Path) -> None:
 
     peer, _ = await conversation(tmp_path, Shout(at=2))
     assert b"GR" in peer.lines[1]
+
+
+async def test_a_fault_that_changes_nothing_changes_nothing(tmp_path: Path) -> None:
+    peer, status = await conversation(tmp_path, Fault())
+    usual, usual_status = await conversation(tmp_path)
+    assert (peer.types, status) == (usual.types, usual_status)
+    (written,) = Fault().alter(b"x")
+    assert isinstance(written, Write)
+    assert written.data == b"x"
 
 
 async def test_a_request_that_is_taken_back_may_be_the_last_thing_a_cli_does(

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from tests.helpers.talk import SOON, Talk, allow, bodies, kinds, only, program, 
 from claudewire.errors import TransportClosed
 from claudewire.simulator import ARGV, Chat, SimulatedCLI
 from claudewire.simulator.actions import Write
+from claudewire.simulator.jobs import run_blocking
 from claudewire.wire import (
     Answer,
     CanUseTool,
@@ -756,3 +758,11 @@ async def test_what_falls_due_while_nobody_looks_is_done_at_once() -> None:
 
     with anyio.fail_after(SOON):
         assert await cli.receive() == b"late\n"
+
+
+async def test_what_runs_beside_a_cli_in_memory_does_not_keep_the_process_alive() -> None:
+    async def scenario(chat: Chat) -> None:
+        daemon = await run_blocking(chat.engine, lambda: threading.current_thread().daemon)
+        await chat.say(f"daemon: {daemon}")
+
+    assert said(await Talk(SimulatedCLI(scenario)).turn("go")) == ["daemon: True"]

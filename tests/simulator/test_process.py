@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import resource
+import select
 import signal
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from claudewire.simulator import actions, process
+from claudewire.simulator import ARGV, actions, process
 from claudewire.simulator.engine import Engine
 from claudewire.simulator.process import Host, Terminated, misbehave, run
 from claudewire.simulator.simulation import Simulation
@@ -68,6 +74,35 @@ def test_a_fault_is_carried_out_by_the_system(
 ) -> None:
     misbehave(action)
     assert calls == made
+
+
+@pytest.mark.parametrize(
+    ("action", "name", "stdout"),
+    [
+        (actions.LeaveGrandchild(2.5), "grandchild", None),
+        (actions.LeaveShell(2.5), "shell", subprocess.DEVNULL),
+    ],
+)
+def test_what_is_left_behind_holds_stdout_or_has_a_session_of_its_own(
+    action: actions.Action,
+    name: str,
+    stdout: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    made: list[Any] = []
+
+    def started(argv: list[str], **how: Any) -> SimpleNamespace:
+        made.extend([argv, how])
+        return SimpleNamespace(pid=7)
+
+    monkeypatch.setattr(subprocess, "Popen", started)
+    misbehave(action)
+    argv, how = made
+    assert argv == [sys.executable, "-I", "-S", "-c", "import time; time.sleep(2.5)"]
+    nothing = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    assert how == {**nothing, "stdout": stdout, "start_new_session": stdout is not None}
+    assert capfd.readouterr().err == f"claudewire-sim: {name} 7\n"
 
 
 class Signalled(Host):
@@ -129,13 +164,29 @@ def test_a_program_that_nohup_has_started_outlives_its_terminal(tmp_path: Path) 
     assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
 
-def test_what_the_transcript_still_has_to_say_is_written_after_a_signal(tmp_path: Path) -> None:
+def test_only_what_the_transcript_still_has_to_say_is_written_after_a_signal(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     engine = engine_in(tmp_path)
     kept = tmp_path / "kept.jsonl"
     taken = [actions.Write(b"lost"), actions.Append(str(kept), [{"type": "last"}])]
     engine.take = lambda: iter(taken)  # type: ignore[assignment, return-value]
     assert Host(engine).give_up(7) == 7
     assert '"last"' in kept.read_text(encoding="utf-8")
+    assert capfd.readouterr().out == ""
+
+
+def test_what_runs_beside_the_cli_does_not_keep_it_alive() -> None:
+    jobs = process.Jobs()
+    for key in "ab":
+        jobs.start(actions.Run(key, lambda: threading.current_thread().daemon))
+    found: list[tuple[str, Any]] = []
+    while len(found) < 2:
+        assert select.select([jobs.fd], [], [], PATIENCE)[0]
+        found += jobs.finished()
+    assert sorted(found) == [("a", True), ("b", True)]
+    os.close(jobs.fd)
+    os.close(jobs._end)
 
 
 def test_sigterm_is_an_exception_wherever_the_program_is() -> None:
@@ -158,6 +209,56 @@ def test_a_scenario_that_is_not_there_is_an_error_of_the_simulator(
     assert said.err.startswith("claudewire-sim: ")
     assert "missing.toml" in said.err
     assert not said.out
+
+
+def test_a_dialect_that_does_not_exist_is_named_with_those_that_do(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CLAUDEWIRE_SIM_DIALECT", "klingon")
+    assert exit_of(["-p", "hi"]) == 2
+    known = "auto, session, legacy, envelope, modern"
+    said = f"claudewire-sim: Unknown dialect 'klingon'; the dialects are {known}\n"
+    assert capfd.readouterr().err == said
+
+
+def test_the_environment_says_what_is_simulated(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text('[[turn]]\nsteps = [{ say = "hi" }]\n', encoding="utf-8")
+    simulation = Simulation.from_env(
+        {
+            "CLAUDEWIRE_SIM_SCENARIO": str(tmp_path / "s.toml"),
+            "CLAUDEWIRE_SIM_VERSION": "2.0.76",
+            "CLAUDEWIRE_SIM_DIALECT": "session",
+            "CLAUDEWIRE_SIM_FAULTS": "duplicate-answers",
+            "CLAUDEWIRE_SIM_STRICT": "1",
+        }
+    )
+    assert simulation.scenario is not None
+    assert simulation[1:3] == ("2.0.76", "session")
+    assert [type(it).__name__ for it in simulation.faults] == ["DuplicateAnswers"]
+    assert simulation.strict
+    names = ("SCENARIO", "VERSION", "DIALECT", "FAULTS", "STRICT")
+    assert Simulation.from_env({f"CLAUDEWIRE_SIM_{it}": "" for it in names}) == Simulation()
+    assert Simulation.from_env({}) == Simulation()
+
+
+@pytest.mark.parametrize(
+    ("env", "folder"),
+    [
+        ({}, None),
+        ({"HOME": ""}, None),
+        ({"HOME": "/home/me"}, "/home/me/.claude"),
+        ({"HOME": "/home/me", "CLAUDE_CONFIG_DIR": ""}, "/home/me/.claude"),
+        ({"HOME": "/home/me", "CLAUDE_CONFIG_DIR": "/there"}, "/there"),
+        ({"CLAUDE_CONFIG_DIR": "/there"}, "/there"),
+    ],
+)
+def test_the_environment_says_where_sessions_are_kept(
+    env: dict[str, str], folder: str | None
+) -> None:
+    made = Simulation().engine(ARGV, cwd="/x", env=env, clock=time.monotonic)
+    assert isinstance(made, Engine)
+    store = made.session.store
+    assert (store and store.folder) == (folder and f"{folder}/projects/-x")
 
 
 def test_words_that_make_a_wrapper_are_checked(
@@ -186,3 +287,95 @@ def test_what_nobody_reads_is_lost_without_an_error() -> None:
     process.write(writing, b"one")
     process.write(writing, b"two")
     os.close(writing)
+
+
+# --- as a process ---------------------------------------------------------------------------------
+
+PROGRAM = [sys.executable, "-m", "claudewire.simulator"]
+PATIENCE = 30
+ECHO = '[[turn]]\nsteps = [{ say = "You say: {prompt}" }]\n'
+
+
+def started(
+    folder: Path, *argv: str, input: bytes | None = b"", shell: str = "", **env: str
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the program, started by a shell with these words after the command."""
+    (folder / "claudewire-sim.toml").write_text(ECHO, encoding="utf-8")
+    return subprocess.run(
+        ["/bin/sh", "-c", f'{shell or "exec"} "$@"', "sh", *PROGRAM, *argv],
+        input=input,
+        capture_output=True,
+        env={"CLAUDE_CONFIG_DIR": str(folder), **env},
+        cwd=folder,
+        timeout=PATIENCE,
+    )
+
+
+def logged(path: Path) -> dict[str, bytes]:
+    """Return what the log has, by direction."""
+    found: dict[str, bytes] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        pid, direction, data = line.split(" ")
+        assert pid.isdigit()
+        found[direction] = found.get(direction, b"") + bytes.fromhex(data)
+    return found
+
+
+def test_the_log_has_what_was_read_and_written_and_the_end(tmp_path: Path) -> None:
+    hook = {"hooks": [{"type": "command", "command": "echo Quick."}]}
+    settings = json.dumps({"hooks": {"UserPromptSubmit": [hook, hook]}, "theme": "dark"})
+    words = [*ARGV, "--settings", settings]
+    given = b'{"type":"user","message":{"role":"user","content":"hi"}}\n'
+    log = tmp_path / "log"
+    for _ in range(2):  # it is added to
+        done = started(tmp_path, *words, input=given, CLAUDEWIRE_SIM_LOG=str(log))
+        assert done.returncode == 0
+        assert b"You say: hi\\n\\nQuick." in done.stdout
+        assert b"theme" in done.stderr
+    found = logged(log)
+    assert found[">"] == given * 2
+    assert found["<"].endswith(done.stdout)
+    assert found["!"] == done.stderr * 2
+    assert found["="] == b"exit 0\n" * 2
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_stream_that_is_closed_from_the_start_is_not_taken_for_another(
+    tmp_path: Path, closed: str
+) -> None:
+    log = tmp_path / "log"
+    words = ["-p", "hi", "--settings", '{"theme": "dark"}']
+    done = started(tmp_path, *words, shell=f"exec {closed}; exec", CLAUDEWIRE_SIM_LOG=str(log))
+    assert done.returncode == 0
+    assert done.stdout == (b"" if closed == ">&-" else b"You say: hi\n")
+    assert (b"theme" in done.stderr) == (closed != "2>&-")
+    assert logged(log)["<"] == b"You say: hi\n"
+
+
+def test_a_folder_that_is_gone_is_an_error(tmp_path: Path) -> None:
+    done = started(tmp_path, "-p", "hi", shell="mkdir x; cd x; rmdir ../x; exec")
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", process.NO_FOLDER)
+
+
+def test_a_prompt_is_not_read_from_a_terminal(tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    try:
+        done = subprocess.run(
+            [*PROGRAM, "-p", "hi"],
+            stdin=theirs,
+            capture_output=True,
+            env={"CLAUDE_CONFIG_DIR": str(tmp_path)},
+            timeout=PATIENCE,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"(simulation)")
+
+
+def test_a_log_that_cannot_be_written_is_an_error_of_the_simulator(tmp_path: Path) -> None:
+    done = started(tmp_path, "-p", "hi", CLAUDEWIRE_SIM_LOG=str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"claudewire-sim: ")

@@ -11,6 +11,7 @@ import pytest
 from tests.helpers.talk import Talk, allow, bodies, calculator, kinds, only, said, told
 
 from claudewire.simulator import Chat, SimulatedCLI
+from claudewire.simulator.session import ServerState
 from claudewire.wire import (
     AddRules,
     Answer,
@@ -425,6 +426,37 @@ async def test_servers_are_seen_and_can_be_replaced() -> None:
     assert [it for it in tools if it.startswith("mcp")] == ["mcp__more__add"]
     assert "Server not found: calc" in (await refused(talk, McpReconnect("calc"))).error
     assert "Server not found: x" in (await refused(talk, McpToggle("x", enabled=True))).error
+
+
+class External:
+    """A server outside of the application."""
+
+    closed = 0
+
+    def request(self, method: str, params: Any, seconds: float = 0.0) -> dict[str, Any]:
+        return {}
+
+    def notify(self, method: str) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+async def test_a_server_that_is_taken_away_is_ended_once() -> None:
+    cli = SimulatedCLI(play)
+    talk = Talk(cli)
+    taken, kept = External(), External()
+    for name, server in (("taken", taken), ("kept", kept)):
+        state = ServerState("dynamic", {"command": name})
+        state.connected([])
+        state.server = server
+        assert cli.engine is not None
+        cli.engine.session.servers[name] = state
+    changed = await granted(talk, McpSetServers({"kept": {"command": "kept"}}))
+    assert (changed.added, changed.removed, taken.closed, kept.closed) == ([], ["taken"], 1, 0)
+    await talk.end()
+    assert (taken.closed, kept.closed) == (1, 1)
 
 
 async def test_a_server_that_cannot_be_reached_is_reported() -> None:

@@ -109,6 +109,40 @@ def test_an_id_that_is_no_file_name_is_refused(
     assert files(tmp_path) == before
 
 
+def test_an_id_may_be_long(store: SessionStore) -> None:
+    append(store, "a-b_" * 32, entry("a"))
+    assert store.load("a-b_" * 32) == [entry("a")]
+
+
+def test_only_the_user_may_read_what_is_kept(tmp_path: Path, store: SessionStore) -> None:
+    append(store, ONE, entry("a"))
+    assert Path(store.path(ONE)).stat().st_mode & 0o777 == 0o600
+    assert Path(store.folder).stat().st_mode & 0o777 == 0o700
+
+
+def test_a_file_that_has_no_lines_is_written_anew(tmp_path: Path) -> None:
+    for name, texts in (("a.meta.json", "b"), ("a.jsonl", "ab")):
+        for text in "ab":
+            append_entries(str(tmp_path / name), [entry(text)])
+        lines = [f'{{"type":"user","text":"{text}"}}\n' for text in texts]
+        assert (tmp_path / name).read_text(encoding="utf-8") == "".join(lines)
+
+
+def test_of_two_sessions_with_a_title_the_newer_is_found(store: SessionStore) -> None:
+    for id in (TWO, ONE, TWO):
+        append(store, id, {"type": "custom-title", "customTitle": "same"})
+        assert store.titled("same") == id
+
+
+@pytest.mark.parametrize(("length", "is_cut"), [(200, False), (201, True)])
+def test_a_folder_is_named_like_the_working_directory_if_that_is_short_enough(
+    length: int, is_cut: bool
+) -> None:
+    name = SessionStore("/config", "/" + "x" * (length - 1), True).folder.rpartition("/")[2]
+    assert name[:200] == "-" + "x" * 199
+    assert bool(name[200:]) == is_cut
+
+
 def test_the_latest_session_is_the_one_last_written_to(store: SessionStore) -> None:
     assert store.latest() is None
     for id in (TWO, ONE, TWO, ONE, ONE, TWO):

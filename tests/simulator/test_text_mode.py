@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 from tests.helpers.text_mode import Outcome, run_text
 
-from claudewire.simulator import Chat, SimulatedTask, faults, script_from_toml
+from claudewire.simulator import Chat, SimulatedTask, Simulation, faults, script_from_toml
+from claudewire.simulator.actions import Action, Exit, Write, WriteError
+from claudewire.simulator.simulation import SimulatedProcess
+from claudewire.simulator.text_mode import MOST
 
 JSON = ("--output-format", "json")
 STREAM = ("--output-format", "stream-json", "--verbose")
@@ -226,22 +229,42 @@ def test_the_program_works_in_text_mode(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == (b"You said: Greetings\nworld\n", b"")
 
 
-def test_the_program_does_not_wait_for_a_terminal(tmp_path: Path) -> None:
-    controller, terminal = os.openpty()
-    try:
-        command = [sys.executable, "-m", "claudewire.simulator", "-p", "hello"]
-        env = {"HOME": str(tmp_path)}
-        done = subprocess.run(command, stdin=terminal, env=env, capture_output=True, timeout=60)
-    finally:
-        os.close(controller)
-        os.close(terminal)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout.startswith(b"(simulation)")
-
-
 def test_a_prompt_of_more_than_ten_megabytes_is_refused() -> None:
     most = b"x" * 10 * 1024 * 1024
     assert run_text(answer, "-p", stdin=most).status == 0
     refused = run_text(answer, "-p", stdin=most + b"x")
     assert (refused.status, refused.stdout) == (1, "")
     assert refused.stderr.startswith("Error: piped stdin input exceeds 10MB.")
+
+
+@pytest.mark.parametrize("late", [[b"more"], [b""], [b"more", b""], [b"x" * 11 * 1024 * 1024]])
+def test_what_comes_after_the_prompt_was_taken_is_not_read(late: list[bytes]) -> None:
+    now = 0.0
+    engine = Simulation(echo).engine(["-p", "hi"], cwd="/", env={}, clock=lambda: now)
+    assert isinstance(engine, SimulatedProcess)
+    engine.start()
+    now = engine.due_in or 0.0
+    engine.wake()  # nothing has come on stdin, and it waits no longer
+    for data in late:
+        engine.feed(data)
+    done: list[Action] = []
+    while engine.due_in is not None:
+        engine.wake()
+        done += engine.take()
+    assert [it.data for it in done if isinstance(it, Write)] == [b"'hi'\n"]
+    assert [it.status for it in done if isinstance(it, Exit)] == [0]
+    assert len([it for it in done if isinstance(it, WriteError)]) == 1
+
+
+def test_a_prompt_that_is_too_long_is_refused_once() -> None:
+    engine = Simulation(echo).engine(["-p"], cwd="/", env={}, clock=lambda: 0.0)
+    assert isinstance(engine, SimulatedProcess)
+    engine.start()
+    engine.feed(b"x" * MOST)
+    assert not engine.exited
+    for data in (b"x", b"x", b""):
+        engine.feed(data)
+    refused, end = engine.take()
+    assert isinstance(refused, WriteError)
+    assert isinstance(end, Exit)
+    assert end.status == 1

@@ -140,6 +140,26 @@ async def test_a_session_is_resumed_and_its_costs_go_on(tmp_path: Path) -> None:
     assert [it["parentUuid"] for it in kept] == [None, *(it["uuid"] for it in kept[:-1])]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"totalCostUSD": None}, {"totalCostUSD": "much"}, {"modelUsage": None}, {"modelUsage": [1]}],
+)
+async def test_costs_that_are_noted_in_another_way_begin_anew(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    await talked(tmp_path, "a", argv=["--session-id", ONE])
+    (file,) = files(tmp_path)
+    changed = []
+    for entry in entries(file):
+        if entry["type"] == "cost-state":
+            entry |= change
+            entry = {key: value for key, value in entry.items() if value is not None}
+        changed.append(json.dumps(entry) + "\n")
+    file.write_text("".join(changed), encoding="utf-8")
+    (result,) = only(await talked(tmp_path, "/cost", argv=["--resume", ONE]), ResultMessage)
+    assert (result.total_cost_usd, result.model_usage) == (0.0, {})
+
+
 async def test_a_fork_begins_with_what_it_was_forked_from(tmp_path: Path) -> None:
     await talked(tmp_path, "a", argv=["--session-id", ONE])
     original = files(tmp_path)[0].read_bytes()

@@ -7,10 +7,11 @@ and how it ends (`=`).
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from difflib import SequenceMatcher
-from itertools import cycle
+from itertools import chain, cycle, repeat
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,10 @@ from claudewire.wire import (
     Elicitation,
     ElicitationResult,
     EndSession,
+    GetContextUsage,
+    GetSessionCost,
     GetTaskOutput,
+    GetUsage,
     HookCallback,
     HookMatcher,
     HookOutput,
@@ -156,6 +160,10 @@ SERVE: dict[type, Handler] = {
 
 def conversation(version: str, cwd: Path) -> str:
     """Return a conversation in which all happens that can."""
+    return talked(version, cwd).text
+
+
+def talked(version: str, cwd: Path) -> Player:
     env = {"CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING": "true"}
     player = Player(
         everything, cwd, argv=("--session-id", ID), serve=SERVE, version=version, env=env
@@ -170,7 +178,7 @@ def conversation(version: str, cwd: Path) -> str:
     player.turn("/context", "/usage", "/vim", "/compact now", "Never mind.", "/clear", "Two.")
     player.feed(b"no JSON\n")
     player.end()
-    return player.text
+    return player
 
 
 def test_a_conversation_with_everything_is_as_it_was(kept: Kept, cwd: Path) -> None:
@@ -282,6 +290,209 @@ def flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
         yield path, compact(value)
 
 
+# --- lines of every shape -------------------------------------------------------------------------
+
+USER = {"type": "user", "message": {"role": "user", "content": "Go."}}
+ASK = {"type": "control_request", "request": {"subtype": "get_binary_version"}}
+ALLOW = {"behavior": "allow", "updatedInput": {"command": "x"}}
+SHAPES: list[Any] = [
+    b"no JSON",
+    b'{"type": "user", "message',
+    b' { "type" : "control_request", ',
+    b"\xff",
+    b"x" * 300,
+    b"null",
+    b" null ",
+    b"[]",
+    b"5",
+    b"  ",
+    {},
+    {"type": "odd"},
+    {"type": 5},
+    USER,
+    {"type": "user"},
+    {"type": "user", "message": 5},
+    {"type": "user", "message": {"role": "user"}},
+    {"type": "user", "message": {"role": "user", "content": 5}},
+    {"type": "user", "message": {"role": "assistant", "content": "Go."}},
+    {"type": "user", "message": {"role": "assistant"}},
+    {"type": "user", "message": {"role": 5, "content": "Go."}},
+    {"type": "assistant", "message": {"role": "assistant", "content": "Go."}},
+    {"type": "user.message", "message": "Go."},
+    {"type": "session.create", "prompt": "Go."},
+    {"type": "keep_alive"},
+    {**ASK, "request_id": "a"},
+    ASK,
+    {"type": "control_request", "request_id": "a"},
+    {"type": "control_request", "request_id": "a", "request": 5},
+    {"type": "control_request", "request_id": "a", "request": {}},
+    {"type": "control_request", "request": {"subtype": "initialize", "request_id": "a"}},
+    {"type": "sdk_control_request", "request_id": "a", "request": {"subtype": "interrupt"}},
+    {"type": "control_cancel_request", "request_id": "a"},
+    {"type": "control_cancel_request", "request_id": "ASKED"},
+    {"type": "control_response", "response": {"subtype": "success", "request_id": "none"}},
+    *(
+        {"type": "control_response", "response": response}
+        for response in (
+            {"subtype": "success", "request_id": "ASKED", "response": ALLOW},
+            {"subtype": "success", "request_id": "ASKED", "response": {"behavior": "odd"}},
+            {"subtype": "success", "request_id": "ASKED"},
+            {"subtype": "error", "request_id": "ASKED", "error": "no"},
+            {"subtype": "success", "response": ALLOW},
+            {"request_id": "ASKED", "response": ALLOW},
+            5,
+        )
+    ),
+    {"type": "control_response", "request_id": "ASKED", "response": ALLOW},
+    {"type": "callback.response", "request_id": "ASKED", "response": ALLOW},
+]
+SPEAKING = [(LATEST, "modern"), ("2.0.76", "modern"), (LATEST, "auto"), (LATEST, "session")]
+
+
+def what_follows(line: Any, cwd: Path, version: str, dialect: str) -> str:
+    """Return what the CLI does after a line, while the agent waits for a permission."""
+    player = Player(scene, cwd, version=version, dialect=dialect, flags=(*ARGV, *REPLAY))
+    del player.serve[CanUseTool]
+    player.ask(Initialize())
+    player.turn("Start.")
+    known = len(player.lines)
+    (asked, *_) = [*player.owed, ""]
+    text = line if isinstance(line, bytes) else json.dumps(line).encode()
+    player.feed(text.replace(b"ASKED", asked.encode()) + b"\n")
+    return "".join(f"    {it[:200]}\n" for it in essential(player.text.splitlines()[known:]))
+
+
+REPLAY = ("--replay-user-messages",)
+
+
+def essential(lines: list[str]) -> Iterator[str]:
+    for line in lines:
+        data = parsed(line)
+        inner = [data[it] for it in ("message", "response", "error", "content") if it in data]
+        told = re.sub('(?<=not JSON: )[^"]*', "…", compact(inner))  # the words are of Python
+        if line[0] != "@" or "queue" in line:
+            yield f"{kind(line)} {told}" if data else line
+
+
+def test_what_is_made_of_lines_of_every_shape_is_as_it_was(kept: Kept, tmp_path: Path) -> None:
+    lines = []
+    for at, shape in enumerate(SHAPES):
+        text = shape.decode("ascii", "replace") if isinstance(shape, bytes) else compact(shape)
+        lines.append(f"$ {text[:200]}\n")
+        found: dict[str, list[str]] = {}
+        for version, dialect in SPEAKING:
+            cwd = tmp_path / f"{at}{version}{dialect}" / "work"
+            cwd.mkdir(parents=True)
+            name = version if dialect == "modern" else dialect
+            found.setdefault(what_follows(shape, cwd, version, dialect), []).append(name)
+        lines += [f"  {', '.join(names)}:\n{told}" for told, names in found.items()]
+    kept("shapes.txt", "".join(lines))
+
+
+# --- which ids are the same -----------------------------------------------------------------------
+
+RANDOM = re.compile(
+    r"\b(?:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}(?:-[0-9a-f]{4}-[0-9a-f]{12})?"
+    r"|(?:msg|req|toolu)_[0-9a-f]{24}|a[0-9a-f]{16}|(?<!-)[0-9a-f]{8}(?!-))\b"
+)
+
+
+def identities(lines: list[str]) -> str:
+    """Return which random ids are the same: those that come again have a number, others `new`."""
+    found = [(kind(line), list(ids(parsed(line)))) for line in lines]
+    count = Counter(id for _, places in found for _, id in places)
+    numbers: dict[str, str] = {}
+    shown = []
+    for name, places in found:
+        words = []
+        for path, id in places:
+            again = count[id] > 1
+            words.append(f"{path}={numbers.setdefault(id, str(len(numbers))) if again else 'new'}")
+        if words:
+            shown.append(f"{name}: {' '.join(words)}\n")
+    return "".join(shown)
+
+
+def ids(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the random ids in a value with their places."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from ids(inner, f"{path}.{key}")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from ids(inner, path)
+    elif isinstance(value, str):
+        yield from ((path, it) for it in RANDOM.findall(value))
+
+
+def test_which_ids_are_the_same_is_as_it_was(kept: Kept, cwd: Path) -> None:
+    lines = talked(LATEST, cwd).lines
+    for argv in (["--resume", ID], ["--resume", ID, "--fork-session"]):
+        player = Player(scene, cwd, argv=argv)
+        player.ask(opening())
+        player.turn("Three.", "/compact")
+        player.end()
+        lines += player.lines
+    kept("identities.txt", identities([*lines, *interruptions(cwd).lines]))
+
+
+# --- what it costs --------------------------------------------------------------------------------
+
+
+def spent(lines: list[str]) -> str:
+    """Return every number of tokens and dollars, where it has changed."""
+    before: dict[str, str] = {}
+    shown = []
+    for line in lines:
+        name = kind(line)
+        found = {path: it for path, it in flat(parsed(line)) if re.search("okens|ost|udget", path)}
+        words = [f"{path}={it}" for path, it in found.items() if before.get(name + path) != it]
+        before.update({name + path: it for path, it in found.items()})
+        if words:
+            shown.append(f"{name}: {' '.join(words)}\n")
+    return "".join(shown)
+
+
+def test_what_turns_cost_is_as_it_was(kept: Kept, cwd: Path) -> None:
+    async def work(chat: Chat) -> None:
+        await scene(chat)
+        await chat.use("Read", {"file_path": "a"}, result="long " * 100)
+        await chat.subagent("Explore", "Look around", scene)
+        await chat.say("That was all. " * 40)
+
+    lines = []
+    new, again = ["--session-id", ID], ["--resume", ID, "--include-partial-messages"]
+    for argv, more in ((new, ["/compact"]), (again, [])):  # its summary names a file
+        player = Player(work, cwd, argv=argv)
+        player.ask(opening())
+        player.turn("Go.", "Go on.")
+        player.ask(SetModel("haiku"), GetSessionCost(), GetContextUsage())
+        player.turn("Go on.", *more, "/cost", "Go on.", "/clear", "Go on.")
+        player.ask(GetSessionCost(), GetContextUsage(), GetUsage())
+        player.end()
+        lines += player.lines
+    kept("costs.txt", spent(lines))
+
+
+# --- what the time is -----------------------------------------------------------------------------
+
+
+def test_what_is_told_of_the_time_is_as_it_was(
+    kept: Kept, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = chain([1_700_000_000.0625], repeat(1_700_000_002.5625))
+    monkeypatch.setattr("time.time", lambda: next(times))
+    lines = []
+    for line in talked(LATEST, cwd).lines:
+        found = {path: it for path, it in flat(parsed(line)) if re.search(TIMES, path)}
+        words = [f"{path}={it}" for path, it in found.items()]
+        lines += [f"{kind(line)}: {' '.join(words)}\n"] if words else []
+    kept("times.txt", "".join(dict.fromkeys(lines)))
+
+
+TIMES = "[tT]ime|_ms$|Ms$|Duration|duration"
+
+
 # --- requests -------------------------------------------------------------------------------------
 
 MORE: list[Body] = [
@@ -363,6 +574,10 @@ def limited(flag: str, value: str) -> Case:
 
 
 def interrupted(cwd: Path) -> str:
+    return interruptions(cwd).text
+
+
+def interruptions(cwd: Path) -> Player:
     """Return turns that are interrupted when they say something, wait, and use a tool."""
 
     async def work(chat: Chat) -> None:
@@ -393,7 +608,116 @@ def interrupted(cwd: Path) -> str:
     player.turn("call")
     player.ask(Interrupt())
     player.end()
+    return player
+
+
+def waiting(cwd: Path, version: str = LATEST) -> str:
+    """Return turns for which prompts of every priority wait, while the agent asks for something."""
+
+    async def work(chat: Chat) -> None:
+        await chat.say(chat.text)
+        if chat.text in ("first", "now"):
+            await chat.use("Bash", {"command": "make"})
+        elif chat.text == "stuck":
+            await Wait("what never comes")
+        await chat.say("Done.")
+
+    env = {"CLAUDE_CODE_SDK_READS_SESSION_STATE": "1", "CLAUDE_CODE_ENTRYPOINT": "sdk-py"}
+    player = Player(work, cwd, argv=("--replay-user-messages",), env=env, version=version)
+    del player.serve[CanUseTool]
+    player.ask(opening())
+    player.turn("first", uuid=ID)
+    for at, priority in enumerate(("next", "later", None, "later", "next", "now", "later")):
+        player.turn(f"{priority} {at}", uuid=OTHER[:-1] + str(at), priority=priority)
+        if priority == "now":
+            player.turn("now", priority="now")
+    player.turn("A note.", should_query=False, uuid=OTHER)
+    player.catch_up(PermissionResultAllow())
+    player.turn("first", "nameless")
+    player.catch_up(PermissionResultDeny("No."))
+    player.turn("now")
+    player.turn("now", uuid=OTHER, priority="now")
+    player.catch_up(PermissionResultAllow({}))
+    player.turn("stuck")
+    player.turn("at once", priority="now")
+    player.end()
     return player.text
+
+
+def ended(cwd: Path) -> str:
+    """Return what happens when the input ends while something waits for an answer."""
+
+    async def work(chat: Chat) -> None:
+        steps: dict[str, Callable[[], Awaitable[Any]]] = {
+            "elicit": lambda: chat.elicit("calc", "Which?", {}),
+            "call": lambda: chat.call("calc", "add", {"a": 1, "b": 2}),
+            "apart": lambda: chat.subagent("Explore", "Look", asks, background=True),
+            "below": lambda: chat.subagent("Explore", "Look", asks),
+            "sleep": lambda: chat.sleep(3),
+        }
+        if chat.text in steps:
+            await chat.say(str(await steps[chat.text]()))
+        await asks(chat)
+
+    async def asks(chat: Chat) -> None:
+        for name in ("one", "two"):
+            await chat.say(str(await chat.use("Bash", {"command": name})))
+        await chat.say(str(await chat.elicit("calc", "Sure?", {})))
+
+    text = ""
+    for name in ("elicit", "call", "use", "apart", "below", "hook", "sleep"):
+        player = Player(work, cwd)
+        player.ask(opening(*(["UserPromptSubmit"] if name == "hook" else [])))
+        for kind in (CanUseTool, McpMessage):
+            del player.serve[kind]
+        player.turn(name)
+        player.turn("queued")
+        player.end()
+        text += f"$ {name}\n{player.text}"
+    return text
+
+
+def tasks(cwd: Path) -> str:
+    """Return what is done with work in the background."""
+
+    async def work(chat: Chat) -> None:
+        if chat.text == "start":
+            for kind in ("local_bash", "monitor"):
+                started.append(chat.start_task(kind, kind=kind))
+        elif chat.text == "delegate":
+            await chat.subagent("Explore", "Look", sleeps, background=True)
+            await chat.subagent("Plan", "Plan", fails, description="Plans", background=True)
+        elif chat.text == "below":
+            await chat.subagent("Explore", "Look", sleeps)
+        elif chat.text == "finish":
+            for task, status in zip(started, ("completed", "failed"), strict=True):
+                task.finish("over", status=status)
+                task.finish("again")
+        await chat.say(f"Said: {chat.text}")
+
+    async def sleeps(chat: Chat) -> None:
+        await chat.sleep(1.25)
+        await chat.use("Bash", {"command": "ls"})
+
+    async def fails(chat: Chat) -> None:
+        fail({})
+
+    started: list[Any] = []
+    player = Player(work, cwd)
+    player.ask(opening())
+    del player.serve[CanUseTool]
+    player.turn("start", "delegate")
+    known = list(player.engine.session.tasks)
+    player.ask(*map(GetTaskOutput, known), StopTask(known[1]), StopTask(known[-1]))
+    player.ask(StopTask(known[-1]), GetTaskOutput(known[-1]))
+    player.turn("finish", "below")
+    player.turn("now", priority="now")
+    player.catch_up(PermissionResultAllow())
+    player.turn("below")
+    player.ask(Interrupt())
+    player.turn("delegate")
+    player.ask(EndSession())
+    return "".join(it for it in player.text.splitlines(True) if not it.startswith("!   "))
 
 
 def in_dialect(dialect: str) -> Case:
@@ -437,6 +761,10 @@ CASES: dict[str, Case] = {
     "max-turns": limited("--max-turns", "2"),
     "max-budget": limited("--max-budget-usd", "0.0005"),
     "interrupts": interrupted,
+    "waiting": waiting,
+    "waiting-2.0.76": lambda cwd: waiting(cwd, "2.0.76"),
+    "ended": ended,
+    "tasks": tasks,
     **{f"dialect-{it}": in_dialect(it) for it in ("session", "legacy", "envelope")},
     **{f"failure-{it}": failing_in(it) for it in ("session", "legacy", "envelope")},
 }

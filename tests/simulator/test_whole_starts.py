@@ -87,6 +87,25 @@ hello there
 --json-schema {
 --setting-sources user,nobody
 --strict --cwd x
+--output-format stream-json --input-format stream-json
+--mdoel
+--modl
+--modelxx
+--modelxxx
+--modelxxxx
+--medal
+--mo
+--add-dri
+--verboseee
+--verbos-e
+--fork-sesion
+--tool
+--toolz
+--continu
+--agentss
+--xyz
+--e
+-verbose
 """
 
 
@@ -103,6 +122,9 @@ def of_flags(flags: Any) -> str:
 def flag_lines() -> Iterator[str]:
     for line in LINES.strip().splitlines():
         yield f"{line}\n    {of_flags(parse(line.split(), version='1.2.3'))}\n"
+        for_sessions = of_flags(parse(line.split(), version="1.2.3", sessions=True))
+        if for_sessions != of_flags(parse(line.split(), version="1.2.3")):
+            yield f"    sessions: {for_sessions}\n"
     yield f"sessions\n    {of_flags(parse(['--cwd', '/there'], sessions=True))}\n"
     for name, option in OPTIONS.items():
         varies = option.choices or name in _CONVERTERS
@@ -326,6 +348,7 @@ WRONG: list[list[str]] = [
     ["--agents", "[]"],
     ["--agents", '{"a": {"description": "b"}}'],
     ["--agents", '{"a": {"prompt": "b"}}'],
+    ["--agents", "no JSON"],
     ["--system-prompt-file", "none.txt"],
     ["--append-system-prompt-file", "none.txt"],
     ["--strict", "--fallback-model", "x"],
@@ -381,7 +404,7 @@ ARGUMENTS = {
 def small(text: str) -> list[str]:
     """Return the lines, those of messages by their beginning and their end."""
     lines = [line for line in text.splitlines() if not line.startswith("@")]
-    return [it if len(it) < 400 else f"{it[:150]} … {it[-150:]}" for it in lines]
+    return [it if len(it) < 4000 else f"{it[:150]} … {it[-150:]}" for it in lines]
 
 
 def test_what_each_fault_changes_is_as_it_was(kept: Kept, cwd: Path) -> None:

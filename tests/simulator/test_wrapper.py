@@ -52,6 +52,16 @@ def test_a_scenario_in_the_folder_of_the_cli_is_played(tmp_path: Path) -> None:
     assert done.stdout == "From the wrapper: hi\n"
 
 
+def test_what_a_scenario_leaves_behind_is_collected_but_not_what_was_imported() -> None:
+    script = (
+        "import gc, sys; sys.argv = ['claude', '--no-such-option']\n"
+        "from claudewire.simulator.__main__ import main\n"
+        "try: main()\n"
+        "finally: print(gc.isenabled(), gc.get_freeze_count() > 10_000)"
+    )
+    assert run(sys.executable, "-c", script).stdout == "True True\n"
+
+
 def test_the_version_is_said_without_anything_being_loaded() -> None:
     script = (
         "import sys; sys.argv = ['claude', '--version']; "

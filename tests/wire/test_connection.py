@@ -313,6 +313,22 @@ def test_a_request_without_an_id_gets_one_and_its_answer_has_none() -> None:
     assert "request_id" not in written["response"]
 
 
+@pytest.mark.parametrize("ends", ["answered", "withdrawn"])
+def test_how_a_request_was_put_is_forgotten_when_it_has_ended(ends: str) -> None:
+    connection = client()
+    nameless = permission("")
+    del nameless["request_id"]
+    (request,) = hear(connection, nameless)
+    assert isinstance(request, Request)
+    if ends == "answered":
+        connection.send(Answer(request.id, PermissionResultAllow()))
+    else:
+        hear(connection, {"type": "control_cancel_request", "request_id": request.id})
+    hear(connection, permission(request.id))
+    written = json.loads(connection.send(Answer(request.id, PermissionResultAllow())))
+    assert written["response"]["request_id"] == request.id
+
+
 def test_what_the_cli_was_asking_before_we_came_is_asked_again() -> None:
     cli = Connection(Role.CLI)
     connection = client()

@@ -122,6 +122,16 @@ def test_a_thousand_objects_that_lack_what_they_need_are_left_out_at_once() -> N
     assert [server.name for server in init.mcp_servers] == ["a"]
 
 
+@pytest.mark.parametrize("name", ["type", "subtype", "kind"])
+def test_an_object_that_lacks_what_it_needs_is_left_out_whatever_it_calls_its_kind(
+    name: str,
+) -> None:
+    servers = [{"name": "a"}, {name: "b"}, {name: "c", "name": "d"}]
+    init, problems = fit({"subtype": "init", "mcp_servers": servers}, InitMessage)
+    assert [server.name for server in init.mcp_servers] == ["a", "d"]
+    assert problems == ("$.mcp_servers[1]: Object missing required field `name`",)
+
+
 def test_a_mapping_with_a_value_that_does_not_fit_is_left_out() -> None:
     obj = {"type": "result", "subtype": "success", "modelUsage": {"opus": {"costUSD": "much"}}}
     message, problems = fit(obj, ResultMessage)

@@ -147,6 +147,24 @@ def test_a_header_of_another_recorder_is_known_by_the_record_after_it() -> None:
     assert lint(b'{"version": 3}\n' + recording((">", PROMPT), ("<", RESULT))) == []
 
 
+@pytest.mark.parametrize(
+    ("first", "is_header"),
+    [
+        ({"version": 3}, True),
+        ({"claudewire": 1, "t": 0}, True),
+        ({}, False),
+        ({"dir": "?", "version": 3}, False),
+        ({"line": "?", "version": 3}, False),
+        ({"type": "?", "claudewire": 1}, False),
+    ],
+)
+def test_what_has_a_field_of_a_record_or_a_message_is_no_header(
+    first: dict[str, Any], is_header: bool
+) -> None:
+    found = lint(json.dumps(first).encode() + b"\n" + recording((">", PROMPT), ("<", RESULT)))
+    assert (found == []) == is_header
+
+
 def test_a_header_alone_is_an_empty_recording() -> None:
     assert lint(b'{"claudewire": 1}\n') == []
 
@@ -728,7 +746,7 @@ def test_questions_are_answered_by_their_text(given: Any, expected: list[str]) -
     assert [it.code for it in found] == expected
 
 
-@pytest.mark.parametrize("key", ["q_1", "Which sizes?"])
+@pytest.mark.parametrize("key", ["1", "q_1", "Which sizes?"])
 def test_answers_are_mended_if_anybody_can_tell_what_they_mean(key: str) -> None:
     decision = allow(updatedInput={"answers": {key: ["S", "L"]}})
     finding = lint(recording(("<", ASK), (">", answer("q", decision))))[0]
@@ -736,8 +754,9 @@ def test_answers_are_mended_if_anybody_can_tell_what_they_mean(key: str) -> None
     assert sent_instead(finding) == answer("q", allow(updatedInput=mended))
 
 
-def test_an_answer_to_nothing_that_was_asked_cannot_be_mended() -> None:
-    decision = allow(updatedInput={"questions": QUESTIONS, "answers": {"Who?": "me"}})
+@pytest.mark.parametrize("key", ["Who?", "", "2"])
+def test_an_answer_to_nothing_that_was_asked_cannot_be_mended(key: str) -> None:
+    decision = allow(updatedInput={"questions": QUESTIONS, "answers": {key: "me"}})
     finding = only(recording(("<", ASK), (">", answer("q", decision))))
     assert "exact text" in finding.advice
 

@@ -7,9 +7,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import product
+from typing import Any
 
 from conformance import examples
 from tests.helpers.kept import Kept
+from tests.wire.test_lint import (
+    ALLOWED,
+    ASK,
+    BASH,
+    HELLO,
+    INITIALIZE,
+    INTERRUPT,
+    MCP,
+    NOTIFICATION,
+    PROMPT,
+    RESULT,
+    allow,
+    answer,
+    cancel,
+    failure,
+    mcp,
+    recording,
+    text,
+    user,
+)
 
 from claudewire.wire.lint import lint
 
@@ -33,3 +55,64 @@ def lines() -> Iterator[str]:
 
 def test_every_finding_is_as_it_was(kept: Kept) -> None:
     kept("findings.txt", "".join(f"{line}\n" for line in lines()))
+
+
+# --- captures in any order ------------------------------------------------------------------------
+
+UNNAMED = answer("x", {})
+del UNNAMED["response"]["request_id"]
+SPOKEN: dict[str, tuple[str, Any]] = {
+    "init": (">", INITIALIZE),
+    "init2": (">", {**INITIALIZE, "request_id": "9"}),
+    "interrupt": (">", INTERRUPT),
+    "prompt": (">", PROMPT),
+    "prompt2": (">", user("more")),
+    "allow": (">", answer("a", ALLOWED)),
+    "refuse": (">", failure("a")),
+    "answer": (">", answer("q", allow(updatedInput={"answers": {"0": "Red"}}))),
+    "unnamed": (">", UNNAMED),
+    "withdraw": (">", cancel("2")),
+    "alive": (">", {"type": "keep_alive"}),
+    "welcome": ("<", answer("1", {"commands": [], "pending_permission_requests": [ASK]})),
+    "received": ("<", answer("2")),
+    "echo": ("<", answer("a", ALLOWED)),
+    "nameless": ("<", UNNAMED),
+    "bash": ("<", BASH),
+    "ask": ("<", ASK),
+    "notify": ("<", mcp("m", NOTIFICATION)),
+    "mcp": ("<", mcp("m", MCP)),
+    "stop": ("<", cancel("a")),
+    "hello": ("<", HELLO),
+    "result": ("<", RESULT),
+    "noise": ("<", "no JSON"),
+    "stderr": ("!", "a warning"),
+    "blank": ("<", " "),
+}
+
+
+def numbers(seed: int) -> Iterator[int]:
+    """Yield numbers that look random and are the same with every Python."""
+    while True:
+        seed = (seed * 1103515245 + 12345) % 2**31
+        yield seed >> 16
+
+
+def captures() -> Iterator[list[str]]:
+    """Yield every pair of lines, and many longer conversations."""
+    yield from map(list, product(SPOKEN, repeat=2))
+    chosen, names = numbers(7), list(SPOKEN)
+    for _ in range(200):
+        yield [names[next(chosen) % len(names)] for _ in range(3 + next(chosen) % 6)]
+
+
+def capture_lines() -> Iterator[str]:
+    for names in captures():
+        spoken = [SPOKEN[name] for name in names]
+        bare = b"\n".join(text(line).encode() for _, line in spoken)
+        forms = (lint(recording(*spoken)), lint(bare), *(lint(bare, direction=it) for it in "<>"))
+        told = [" ".join(f"{it.line}:{it.code}" for it in found) for found in forms]
+        yield f"{' '.join(names)}\n" + "".join(f"    {line}\n" for line in dict.fromkeys(told))
+
+
+def test_what_is_found_in_captures_in_any_order_is_as_it_was(kept: Kept) -> None:
+    kept("captures.txt", "".join(capture_lines()))

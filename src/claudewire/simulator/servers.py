@@ -28,6 +28,9 @@ PATIENCE = 60.0
 STARTING = 30.0
 """Seconds that it may take to start."""
 
+ENDING = 1.0
+"""Seconds that a program may take to end with its input; then it is killed."""
+
 
 class ServerError(Exception):
     """A server does not work, or has answered with an error."""
@@ -142,7 +145,7 @@ class _Program:
                 with suppress(BrokenPipeError):  # the server ended before it had read everything
                     stream.close()
         try:
-            process.wait(1)
+            process.wait(ENDING)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

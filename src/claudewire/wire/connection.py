@@ -313,7 +313,6 @@ class Connection:
         self._move(self._peer, Kind.END)
         self._asked.clear()
         self._owed.clear()
-        self._forms.clear()
         self._prompts.clear()
         events.append(end)
 
@@ -341,7 +340,6 @@ class Connection:
         if isinstance(event, EndOfStream):
             self._check(Kind.END)
             self._owed.clear()
-            self._forms.clear()
             self._move(self.role, Kind.END)
             return b""
         if isinstance(event, Message) and not isinstance(event, Response):

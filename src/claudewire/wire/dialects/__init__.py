@@ -54,10 +54,10 @@ def _write_opening(obj: Object, context: WriteContext) -> Object:
 
 
 def _merged(one: Any, other: Any) -> Any:
-    """Both, one inside the other; where they differ, the second."""
-    if isinstance(one, dict) and isinstance(other, dict):
+    """Both, one inside the other; where they differ, the second. What both have is alike."""
+    if isinstance(one, dict):
         return {**one, **{key: _merged(one.get(key), value) for key, value in other.items()}}
-    if isinstance(one, list) and isinstance(other, list):
+    if isinstance(one, list):
         return [_merged(*pair) for pair in zip(one, other, strict=True)]
     return other
 

@@ -140,10 +140,10 @@ def mended(said: Said, asked: CanUseTool) -> Response | None:
     """The same answers, in the one form that every CLI understands; None if it cannot be told."""
     inner = cast("SuccessResponse", cast("Response", said.event).response)
     given = inner.response["updatedInput"]
-    names: dict[str, str] = {}
+    names: dict[str | None, str] = {}
     questions = questions_of(asked.input)
     for index, question in enumerate(questions):
-        others = (str(index), f"q_{index}", question.header or "")
+        others = (str(index), f"q_{index}", question.header)
         names |= dict.fromkeys(others, question.question)
     names |= {question.question: question.question for question in questions}
     if not given["answers"].keys() <= names.keys():
