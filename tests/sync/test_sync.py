@@ -747,8 +747,9 @@ def test_what_a_signal_raises_in_the_thread_that_waits_cancels_what_was_called(
     assert cancelled.wait(SOON)
 
 
-def test_ctrl_c_cancels_what_was_called_although_the_call_does_not_wait_yet(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, TimeoutError])
+def test_what_a_signal_raises_cancels_what_was_called_although_the_call_does_not_wait_yet(
+    raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began, cancelled = threading.Event(), threading.Event()
     start = portal()._start
@@ -757,7 +758,7 @@ def test_ctrl_c_cancels_what_was_called_although_the_call_does_not_wait_yet(
         monkeypatch.undo()
         start(function)
         assert began.wait(SOON)
-        raise KeyboardInterrupt
+        raise raised
 
     async def wait() -> None:
         began.set()
@@ -768,7 +769,7 @@ def test_ctrl_c_cancels_what_was_called_although_the_call_does_not_wait_yet(
             raise
 
     monkeypatch.setattr(portal(), "_start", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(raised):
         portal().call(wait)
     assert cancelled.wait(SOON)
 

@@ -152,12 +152,12 @@ class Portal:
             return result
         except CancelledError:
             raise _ended() from None
-        except BaseException as error:
+        except BaseException:
             if future is not None:
                 future.cancel()  # does nothing if the coroutine itself raised this
-            elif not isinstance(error, Exception):
-                # Ctrl-C has come before the future; the coroutine may run already.
-                with suppress(SessionClosed):
+            else:
+                # A signal may have come before the future; then the coroutine may run already.
+                with suppress(SessionClosed, RuntimeError):
                     self._start(call.cancel)
             raise
 
