@@ -161,6 +161,8 @@ class ProcessTransport:
         self._stdout = PipeReader(child.stdout)
         self._stderr = PipeReader(child.stderr)
         self._exited = Readiness(child.exited, anyio.wait_readable)
+        self._note_exit: Callable[[int | None], None] | None = None
+        self._note_failure: Callable[[BaseException], object] | None = None
         self._is_closing = False
         self._closed = Flag()
         self._finalizer = weakref.finalize(self, _kill_unclosed, child, cleanup)
@@ -276,20 +278,23 @@ class ProcessTransport:
         """
         if in_trio():
             return False
-
-        def has_more_to_come() -> bool:
-            if self._child.poll():
-                exited(self._child.returncode)
-                return False
-            return True
-
-        def ended(error: BaseException | None) -> None:
-            if error is not None:
-                failed(error)
-
-        self._stderr.pump_without_task(hear, ended)
-        self._exited.watch_without_task(has_more_to_come, ended)
+        self._note_exit, self._note_failure = exited, failed
+        self._stderr.pump_without_task(hear, self._stopped_watching)
+        self._exited.watch_without_task(self._is_running, self._stopped_watching)
         return True
+
+    def _is_running(self) -> bool:
+        """Look whether it has exited, and tell whoever watches it."""
+        if not self._child.poll():
+            return True
+        assert self._note_exit is not None
+        self._note_exit(self._child.returncode)
+        return False
+
+    def _stopped_watching(self, error: BaseException | None) -> None:
+        if error is not None:
+            assert self._note_failure is not None
+            self._note_failure(error)
 
     # --- its end ---------------------------------------------------------------------------------
 
@@ -388,6 +393,7 @@ class ProcessTransport:
         for stream in (self._stdin, self._stdout, self._stderr):
             stream.close()
         self._exited.close()
+        self._note_exit = self._note_failure = None
         self._child.close()
         self._cleanup()
         self._finalizer.detach()
