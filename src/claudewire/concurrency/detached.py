@@ -204,13 +204,23 @@ def _scope_type(_: bool) -> type[anyio.CancelScope]:
     return type(anyio.CancelScope())
 
 
-def spare_task(name: str) -> SpareTask | None:
-    """Start a task that runs coroutines at once; None if this is trio, which has no such tasks."""
+def spare_task(
+    name: str,
+    first: Coroutine[Any, Any, None] | None = None,
+    scope: anyio.CancelScope | None = None,
+) -> SpareTask | None:
+    """Start a task that runs coroutines at once; None if this is trio, which has no such tasks.
+
+    Args:
+        name: of the task.
+        first: a coroutine that runs in it as in any task, before the others.
+        scope: what cancels that.
+    """
     if in_trio():
         return None
     from .spare import SpareTask
 
-    return SpareTask(name)
+    return SpareTask(name, first, scope)
 
 
 def in_trio() -> bool:
