@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["Flag", "Signal"]
 
 
-class Signal:
-    """Wakes all tasks that wait, and can then be waited for again. Free while no task waits."""
+class _Waking:
+    """Wakes all tasks that wait. Free while no task waits."""
 
     __slots__ = ("_event",)
 
@@ -31,8 +31,7 @@ class Signal:
         if event is not None:
             event.set()
 
-    async def wait(self) -> None:
-        """Wait for the next notification."""
+    async def _wait(self) -> None:
         if self._event is None:
             # Not one of anyio, which takes four times as long to make and await.
             self._event = sys.modules["trio"].Event() if in_trio() else _Waiters()
@@ -52,7 +51,7 @@ class Signal:
             await self._until(condition, within)
             return condition()
         while not condition():
-            await self.wait()
+            await self._wait()
         return True
 
     async def _until(self, condition: Callable[[], bool], within: float) -> None:
@@ -72,6 +71,16 @@ class Signal:
             await self.until(lambda: bool(over) or condition())
         finally:
             timer.cancel()
+
+
+class Signal(_Waking):
+    """Wakes all tasks that wait, and can then be waited for again."""
+
+    __slots__ = ()
+
+    async def wait(self) -> None:
+        """Wait for the next notification."""
+        await self._wait()
 
 
 class _Waiters:
@@ -96,19 +105,19 @@ class _Waiters:
             self._futures.remove(future)
 
 
-class Flag:
+class Flag(_Waking):
     """Is set once, and tasks can wait for that. An event of anyio takes a kilobyte at once."""
 
-    __slots__ = ("_is_set", "_signal")
+    __slots__ = ("_is_set",)
 
     def __init__(self) -> None:
+        super().__init__()
         self._is_set = False
-        self._signal = Signal()
 
     def set(self) -> None:
         """Set it, and wake all tasks that wait."""
         self._is_set = True
-        self._signal.notify()
+        self.notify()
 
     def is_set(self) -> bool:
         """Whether it was set."""
@@ -116,4 +125,4 @@ class Flag:
 
     async def wait(self, within: float | None = None) -> bool:
         """Wait until it is set, for so many seconds at most; return whether it is."""
-        return await self._signal.until(self.is_set, within)
+        return await self.until(self.is_set, within)

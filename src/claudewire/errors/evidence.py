@@ -40,7 +40,7 @@ class EvidenceLog:
         """What was received after these: the end of what arrived at once, if that was much."""
         self._sent: list[_Line] = []
         self._stderr: str = ""
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder: codecs.IncrementalDecoder | None = None
 
     def note_received(self, events: list[Event], size: int | None = None) -> None:
         """Note what the CLI wrote.
@@ -50,7 +50,8 @@ class EvidenceLog:
             size: how many bytes arrived, if that is known.
         """
         if len(events) == 1 and not self._uncut:  # as with most requests, for whose answer it waits
-            self._received.append(_cut(events[0].line))
+            line = events[0].line
+            self._received.append(line if len(line) <= _KEPT else _cut(line))
             if len(self._received) > LINES:
                 del self._received[0]
             return
@@ -66,12 +67,14 @@ class EvidenceLog:
 
     def note_sent(self, data: bytes) -> None:
         """Note a line that was sent."""
-        self._sent.append(_cut(data))
+        self._sent.append(data if len(data) <= _KEPT else _cut(data))
         if len(self._sent) > LINES:
             del self._sent[0]
 
     def note_stderr(self, data: bytes) -> str:
         """Note what the CLI wrote to stderr; return it as text."""
+        if self._decoder is None:  # most CLIs write nothing there
+            self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         text = self._decoder.decode(data)
         self._stderr = (self._stderr + text)[-STDERR - MARGIN :]
         return text
