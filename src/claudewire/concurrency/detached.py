@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 __all__ = [
     "DetachedCall",
     "clock",
+    "event_type",
     "in_trio",
     "is_task_cancelled",
     "run_detached",
     "run_to_completion",
     "scope_type",
+    "sleep",
     "spare_task",
     "task_starter",
 ]
@@ -202,6 +204,21 @@ def scope_type() -> type[anyio.CancelScope]:
 @cache
 def _scope_type(_: bool) -> type[anyio.CancelScope]:
     return type(anyio.CancelScope())
+
+
+def event_type() -> type[anyio.Event]:
+    """Return the class of what `anyio.Event` makes here. It takes a third of the time."""
+    return _event_type(in_trio())
+
+
+@cache
+def _event_type(_: bool) -> type[anyio.Event]:
+    return type(anyio.Event())
+
+
+async def sleep(seconds: float) -> None:
+    """Do what `anyio.sleep` does, which looks for the event loop first."""
+    await sys.modules["trio" if in_trio() else "asyncio"].sleep(seconds)
 
 
 def spare_task(

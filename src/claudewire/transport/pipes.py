@@ -35,6 +35,10 @@ class HasFileno(Protocol):
         ...
 
 
+def _nothing() -> bool:
+    return False
+
+
 class Readiness:
     """Lets any number of tasks wait for one file descriptor.
 
@@ -48,7 +52,7 @@ class Readiness:
         self._source = source
         self._wait = wait
         self._turn: Flag | None = None
-        self._ready: Callable[[], bool] | None = None
+        self._ready: Callable[[], bool] = _nothing
         self._ended: Callable[[BaseException | None], object] | None = None
         """Is set while it is watched without a task."""
 
@@ -114,10 +118,10 @@ class Readiness:
         self._loop.add_reader(self._fd, self._check)
 
     def _check(self) -> None:
-        library, ready = self._library, self._ready
+        library = self._library
         library.name = "asyncio"  # anyio finds it out by itself only in a task
         try:
-            if ready is not None and not ready():
+            if not self._ready():
                 self._stop()
         except BaseException as error:
             self._stop(error)
@@ -125,7 +129,7 @@ class Readiness:
             library.name = None
 
     def _stop(self, error: BaseException | None = None) -> None:
-        ended, self._ready, self._ended = self._ended, None, None
+        ended, self._ready, self._ended = self._ended, _nothing, None
         if ended is not None:
             with suppress(RuntimeError):  # the loop has ended
                 self._loop.remove_reader(self._fd)

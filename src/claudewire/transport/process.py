@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import anyio
 import anyio.lowlevel
 
-from ..concurrency import Flag, in_trio, scope_type
+from ..concurrency import Flag, in_trio, scope_type, sleep
 from ..errors import Cause, CLIError, Evidence
 from .pipes import PipeReader, PipeWriter, Readiness
 from .platforms import Child, start
@@ -111,7 +111,7 @@ async def spawn(
     cleanup = _CleanUp(launch.cleanup)
     try:
         check_platform()
-        await anyio.lowlevel.checkpoint()
+        await sleep(0)
         # In this thread, and nothing is awaited after it: there is no moment at which the process
         # runs without an owner.
         child = start(launch.argv, env=launch.env, cwd=launch.cwd, user=user)
@@ -380,7 +380,7 @@ class ProcessTransport:
             if time.monotonic() >= deadline:
                 return False
             self._child.kill()
-            await anyio.sleep(pause)
+            await sleep(pause)
             since, pause = time.monotonic(), min(2 * pause, _LONGEST_PAUSE)
         return True
 
@@ -402,7 +402,7 @@ class ProcessTransport:
 
 async def _pause(seconds: float) -> None:
     if seconds > 0:
-        await anyio.sleep(seconds)
+        await sleep(seconds)
 
 
 def _kill_unclosed(child: Child, cleanup: Callable[[], None]) -> None:
