@@ -115,6 +115,7 @@ class Core:
     session_id: str | None = None
     restarting: bool = False
     opening: anyio.CancelScope | None = None
+    _holding_back: int = 0
     keeps_held: bool = False
     """Set while the CLI may be ended to be started again: held turns are for the next one."""
 
@@ -152,7 +153,6 @@ class Core:
         self.ledger: UsageTracker = UsageTracker(prices=options.prices)
         self.budget: BudgetWatch | None = _watch_of(options)
         self._watched: Ending | None = None
-        self._holding_back = 0
         self.notes: Notes = Notes()
         self.capabilities: Capabilities = Capabilities()
 

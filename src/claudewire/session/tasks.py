@@ -37,7 +37,8 @@ class TaskSet:
         """Those outside of the task group, by their scopes: an event loop may not keep them."""
         self._spare: SpareTask | None = None
         self._count = 0
-        self._none_left = Signal()
+        self._none_left: Signal | None = None
+        """What is waited for when all of them were cancelled."""
 
     @property
     def is_cancelled(self) -> bool:
@@ -81,7 +82,7 @@ class TaskSet:
         """Note that one of them has ended."""
         self._count -= 1
         self._detached.pop(key, None)
-        if not self._count:
+        if not self._count and self._none_left is not None:
             self._none_left.notify()
 
     def start_soon(self, function: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
@@ -120,8 +121,9 @@ class TaskSet:
             return True
         self._group.cancel_scope.cancel()
         self._end_spare()
+        self._none_left = ended = Signal()
         with anyio.move_on_after(timeout, shield=True):
-            await self._none_left.until(lambda: not self._count)
+            await ended.until(lambda: not self._count)
         return not self._count
 
     def _end_spare(self) -> None:
