@@ -58,41 +58,26 @@ def task_starter(name: str) -> Callable[[Coroutine[Any, Any, None]], Any]:
 def run_detached(
     function: Callable[[], Coroutine[Any, Any, None]],
     name: str,
-    never_ran: Callable[[], None] | None = None,
+    has_ended: Callable[[], None] | None = None,
 ) -> None:
     """Start a task in the current context.
 
     Args:
         function: it must raise nothing but its cancellation: no caller would see it.
         name: of the task.
-        never_ran: is called instead if asyncio ends before the function could begin, which then
-            cannot clean up after itself.
+        has_ended: is called at the end of the task with asyncio, which may end before the function
+            could begin; then that cannot clean up after itself.
     """
-    run = function if never_ran is None or in_trio() else _Begun(function, never_ran)
-    task = task_starter(name)(run())
+    task = task_starter(name)(function())
     if not in_trio():
         _running.add(task)
-        task.add_done_callback(_running.discard)
-    if isinstance(run, _Begun):
-        task.add_done_callback(run.done)
+        task.add_done_callback(partial(_ended, has_ended))
 
 
-class _Begun:
-    """A function, and whether it has begun."""
-
-    def __init__(
-        self, function: Callable[[], Coroutine[Any, Any, None]], never_ran: Callable[[], None]
-    ) -> None:
-        self._function = function
-        self._never_ran: Callable[[], None] | None = never_ran
-
-    async def __call__(self) -> None:
-        self._never_ran = None
-        await self._function()
-
-    def done(self, task: object) -> None:
-        if self._never_ran is not None:
-            self._never_ran()
+def _ended(has_ended: Callable[[], None] | None, task: object) -> None:
+    _running.discard(task)
+    if has_ended is not None:
+        has_ended()
 
 
 async def _report_failure(function: Callable[[], Coroutine[Any, Any, None]]) -> None:
