@@ -201,10 +201,11 @@ async def test_one_that_was_started_for_a_coroutine_serves_others_after_its_end(
     spare = SpareTask("spare", first())
     assert not seen  # not at once
     await asyncio.sleep(0)
-    assert not spare.is_waiting
+    waiting = [spare.is_waiting]
     go_on.set()
     await asyncio.sleep(0)
-    assert spare.is_waiting
+    waiting.append(spare.is_waiting)
+    assert waiting == [False, True]
     assert await begun(spare, note("second"))
     assert seen == [("first", "outside", spare.task), ("second", "outside", spare.task)]
     spare.end()
