@@ -501,19 +501,6 @@ def test_a_prompt_whose_life_is_told_to_be_over_wants_no_result(state: str, left
     assert connection.unanswered_prompts == left
 
 
-def test_a_request_is_owed_until_it_is_answered_or_withdrawn() -> None:
-    connection = client()
-    [first] = hear(connection, permission("p"))
-    assert isinstance(first, Request)
-    assert connection.owes(first)
-    hear(connection, {"type": "control_cancel_request", "request_id": "p"})
-    assert not connection.owes(first)
-    [second] = hear(connection, permission("p"))  # the same id once more
-    assert isinstance(second, Request)
-    assert connection.owes(second)
-    assert not connection.owes(first)
-
-
 def test_who_has_ended_owes_nothing_more() -> None:
     connection = client()
     hear(connection, permission("p"))

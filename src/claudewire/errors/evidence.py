@@ -105,7 +105,7 @@ class _Beginning(NamedTuple):
 
 
 _Line = bytes | _Beginning
-"""A line as it is, if it is not long: forty pairs for each session would be a seventh of what the
+"""A line as it is, if it is not long: forty pairs for each session would be a ninth of what the
 garbage collector counts."""
 
 

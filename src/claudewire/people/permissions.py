@@ -82,9 +82,12 @@ class ToolPending(Pending[PermissionResult]):
         body = request.body
         if not isinstance(body, CanUseTool):
             raise TypeError(f"{type(body).__name__} does not ask for the use of a tool")
-        # Without `super`, which takes as long as all else here: the CLI waits.
-        Pending.__init__(
-            self, request.id, title=title, session=session, agent_id=body.agent_id, clock=clock
+        super().__init__(
+            request.id,
+            title=title,
+            session=session,
+            agent_id=body.agent_id,
+            clock=clock,
         )
         self.body = body
         self._request = request

@@ -126,10 +126,6 @@ class Connection:
         nobody_waits = not (self._asked or self._owed or self._prompts)
         return nobody_waits and self._state[Role.CLI] is not State.BUSY
 
-    def owes(self, request: Request) -> bool:
-        """Whether a request was neither answered nor withdrawn; its id may have been used again."""
-        return self._owed.get(request.id) is request
-
     # --- receiving -------------------------------------------------------------------------------
 
     def receive_data(self, data: bytes) -> list[Event]:
