@@ -7,7 +7,7 @@ import sys
 import anyio
 import pytest
 
-from claudewire.concurrency import DetachedCall, run_detached
+from claudewire.concurrency import DetachedCall, event_type, run_detached, sleep
 
 SOON = 10
 
@@ -53,3 +53,32 @@ def test_with_trio_an_error_of_a_detached_task_is_reported_and_the_loop_goes_on(
 
     anyio.run(main, backend="trio")
     assert reported == [ZeroDivisionError]
+
+
+@pytest.mark.anyio
+async def test_an_event_is_that_of_the_event_loop() -> None:
+    event = event_type()()
+    assert type(event) is type(anyio.Event())
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(event.wait)
+            await anyio.wait_all_tasks_blocked()
+            event.set()
+
+
+@pytest.mark.anyio
+async def test_a_pause_lets_others_run_and_can_be_cancelled() -> None:
+    seen: list[str] = []
+
+    async def note() -> None:
+        seen.append("other")
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(note)
+            await sleep(0)
+            await sleep(0.001)
+            assert seen == ["other"]
+        with anyio.move_on_after(0.001) as scope:
+            await sleep(SOON)
+    assert scope.cancelled_caught

@@ -186,6 +186,67 @@ async def test_it_cannot_begin_in_another_task_or_before_the_task_has_started() 
     await ended(spare)
 
 
+async def test_one_that_was_started_for_a_coroutine_serves_others_after_its_end() -> None:
+    seen, go_on = [], anyio.Event()
+
+    async def note(text: str) -> None:
+        seen.append((text, word.get(), asyncio.current_task()))
+        word.set(text)
+
+    async def first() -> None:
+        await note("first")
+        await go_on.wait()
+
+    word.set("outside")
+    spare = SpareTask("spare", first())
+    assert not seen  # not at once
+    await asyncio.sleep(0)
+    waiting = [spare.is_waiting]
+    go_on.set()
+    await asyncio.sleep(0)
+    waiting.append(spare.is_waiting)
+    assert waiting == [False, True]
+    assert await begun(spare, note("second"))
+    assert seen == [("first", "outside", spare.task), ("second", "outside", spare.task)]
+    spare.end()
+    await ended(spare)
+    assert not spare.is_waiting
+
+
+async def test_one_that_is_no_longer_wanted_ends_with_its_first_coroutine() -> None:
+    go_on = anyio.Event()
+    spare = SpareTask("spare", go_on.wait())
+    await asyncio.sleep(0)
+    spare.end()
+    await asyncio.sleep(0)
+    assert not spare.task.done()
+    go_on.set()
+    await ended(spare)
+
+
+@pytest.mark.parametrize("how", ["scope", "task"])
+@pytest.mark.parametrize("goes_on", [False, True])
+async def test_one_that_was_cancelled_serves_no_others(how: str, goes_on: bool) -> None:
+    async def first() -> None:
+        try:
+            await asyncio.sleep(SOON)
+        except asyncio.CancelledError:
+            if not goes_on:
+                raise
+
+    scope = anyio.CancelScope()
+    spare = SpareTask("spare", first(), scope)
+    assert spare.scope is scope
+    await asyncio.sleep(0)
+    if how == "scope":
+        scope.cancel()
+    else:
+        spare.task.cancel()
+    await ended(spare)
+    assert not spare.is_waiting
+    assert spare.task.cancelled() is (how == "task" and not goes_on)
+
+
 def test_it_is_closed_with_an_event_loop_that_ends_in_the_middle() -> None:
     loop, seen = asyncio.new_event_loop(), []
 

@@ -82,6 +82,31 @@ async def test_one_that_watches_waits_for_one_that_waits(pipe: Pipe) -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_those_that_wait_while_it_is_watched_are_woken_at_the_end_of_that(
+    pipe: Pipe,
+) -> None:
+    readiness = Readiness(pipe, anyio.wait_readable)
+    order: list[object] = []
+
+    async def wait() -> None:
+        await readiness.wait()
+        order.append("waited")
+
+    readiness.watch_without_task(lambda: False, order.append)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            tasks.start_soon(wait)
+            await anyio.wait_all_tasks_blocked()
+            assert not order
+            os.write(pipe.writing, b"!")
+    assert order == [None, "waited", "waited"]
+    with anyio.fail_after(SOON):
+        await readiness.wait()  # it can be waited for again
+
+
+@pytest.mark.anyio
 async def test_closing_wakes_one_that_waits_alone(pipe: Pipe) -> None:
     readiness = Readiness(pipe, anyio.wait_readable)
     with anyio.fail_after(SOON):

@@ -14,10 +14,12 @@ from .cross_thread import Latch, Mailbox, MailboxClosed, RunSoon, run_soon
 from .detached import (
     DetachedCall,
     clock,
+    event_type,
     in_trio,
     run_detached,
     run_to_completion,
     scope_type,
+    sleep,
     spare_task,
     task_starter,
 )
@@ -66,6 +68,7 @@ __all__ = [
     "clock",
     "compute_in_thread",
     "ends_the_caller",
+    "event_type",
     "function_name",
     "in_trio",
     "is_async_function",
@@ -73,6 +76,7 @@ __all__ = [
     "run_soon",
     "run_to_completion",
     "scope_type",
+    "sleep",
     "spare_task",
     "task_starter",
     "thread_starter",

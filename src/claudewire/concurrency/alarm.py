@@ -30,10 +30,12 @@ class Alarm:
     def __init__(self, ring: Callable[[], None]) -> None:
         self._ring = ring
         self._at = math.inf
-        self._changed = Signal()
+        self._changed: Signal | None = None
         self._timer: TimerHandle | None = None
         self._loop: AbstractEventLoop | None = None
-        if not in_trio():
+        if in_trio():
+            self._changed = Signal()
+        else:
             self._loop = sys.modules["asyncio"].get_running_loop()
 
     @property
@@ -44,7 +46,8 @@ class Alarm:
     def set(self, at: float) -> None:
         """Ring at this time, by the clock of the event loop, instead of the one that was set."""
         self._at = at
-        self._changed.notify()
+        if self._changed is not None:
+            self._changed.notify()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -66,6 +69,7 @@ class Alarm:
 
     async def run(self) -> None:
         """Wait for the time, again and again, until it is cancelled."""
+        assert self._changed is not None
         while True:
             with anyio.CancelScope(deadline=self._at):
                 await self._changed.wait()

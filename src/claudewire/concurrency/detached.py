@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 __all__ = [
     "DetachedCall",
     "clock",
+    "event_type",
     "in_trio",
     "is_task_cancelled",
     "run_detached",
     "run_to_completion",
     "scope_type",
+    "sleep",
     "spare_task",
     "task_starter",
 ]
@@ -56,41 +58,26 @@ def task_starter(name: str) -> Callable[[Coroutine[Any, Any, None]], Any]:
 def run_detached(
     function: Callable[[], Coroutine[Any, Any, None]],
     name: str,
-    never_ran: Callable[[], None] | None = None,
+    has_ended: Callable[[], None] | None = None,
 ) -> None:
     """Start a task in the current context.
 
     Args:
         function: it must raise nothing but its cancellation: no caller would see it.
         name: of the task.
-        never_ran: is called instead if asyncio ends before the function could begin, which then
-            cannot clean up after itself.
+        has_ended: is called at the end of the task with asyncio, which may end before the function
+            could begin; then that cannot clean up after itself.
     """
-    run = function if never_ran is None or in_trio() else _Begun(function, never_ran)
-    task = task_starter(name)(run())
+    task = task_starter(name)(function())
     if not in_trio():
         _running.add(task)
-        task.add_done_callback(_running.discard)
-    if isinstance(run, _Begun):
-        task.add_done_callback(run.done)
+        task.add_done_callback(partial(_ended, has_ended))
 
 
-class _Begun:
-    """A function, and whether it has begun."""
-
-    def __init__(
-        self, function: Callable[[], Coroutine[Any, Any, None]], never_ran: Callable[[], None]
-    ) -> None:
-        self._function = function
-        self._never_ran: Callable[[], None] | None = never_ran
-
-    async def __call__(self) -> None:
-        self._never_ran = None
-        await self._function()
-
-    def done(self, task: object) -> None:
-        if self._never_ran is not None:
-            self._never_ran()
+def _ended(has_ended: Callable[[], None] | None, task: object) -> None:
+    _running.discard(task)
+    if has_ended is not None:
+        has_ended()
 
 
 async def _report_failure(function: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -204,13 +191,38 @@ def _scope_type(_: bool) -> type[anyio.CancelScope]:
     return type(anyio.CancelScope())
 
 
-def spare_task(name: str) -> SpareTask | None:
-    """Start a task that runs coroutines at once; None if this is trio, which has no such tasks."""
+def event_type() -> type[anyio.Event]:
+    """Return the class of what `anyio.Event` makes here. It takes half the instructions."""
+    return _event_type(in_trio())
+
+
+@cache
+def _event_type(_: bool) -> type[anyio.Event]:
+    return type(anyio.Event())
+
+
+async def sleep(seconds: float) -> None:
+    """Do what `anyio.sleep` does, which looks for the event loop first."""
+    await sys.modules["trio" if in_trio() else "asyncio"].sleep(seconds)
+
+
+def spare_task(
+    name: str,
+    first: Coroutine[Any, Any, None] | None = None,
+    scope: anyio.CancelScope | None = None,
+) -> SpareTask | None:
+    """Start a task that runs coroutines at once; None if this is trio, which has no such tasks.
+
+    Args:
+        name: of the task.
+        first: a coroutine that runs in it as in any task, before the others.
+        scope: what cancels that.
+    """
     if in_trio():
         return None
     from .spare import SpareTask
 
-    return SpareTask(name)
+    return SpareTask(name, first, scope)
 
 
 def in_trio() -> bool:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["Flag", "Signal"]
 
 
-class Signal:
-    """Wakes all tasks that wait, and can then be waited for again. Free while no task waits."""
+class _Waking:
+    """Wakes all tasks that wait. Free while no task waits."""
 
     __slots__ = ("_event",)
 
@@ -28,15 +28,31 @@ class Signal:
     def notify(self) -> None:
         """Wake all tasks that wait now."""
         event, self._event = self._event, None
-        if event is not None:
+        if event is None:
+            return
+        if type(event) is not list:
             event.set()
+            return
+        for future in event:
+            if not future.done():
+                future.set_result(None)
 
-    async def wait(self) -> None:
-        """Wait for the next notification."""
+    async def _wait(self) -> None:
+        if in_trio():
+            if self._event is None:
+                self._event = sys.modules["trio"].Event()
+            await self._event.wait()
+            return
+        # Not with an event of asyncio or anyio, which takes several times as long, and the memory.
+        future: Future[None] = sys.modules["asyncio"].get_running_loop().create_future()
         if self._event is None:
-            # Not one of anyio, which takes four times as long to make and await.
-            self._event = sys.modules["trio"].Event() if in_trio() else _Waiters()
-        await self._event.wait()
+            self._event = []
+        waiting = self._event
+        waiting.append(future)
+        try:
+            await future
+        finally:
+            waiting.remove(future)
 
     async def until(self, condition: Callable[[], bool], within: float | None = None) -> bool:
         """Wait until a condition is true; whatever changes it has to notify.
@@ -52,7 +68,7 @@ class Signal:
             await self._until(condition, within)
             return condition()
         while not condition():
-            await self.wait()
+            await self._wait()
         return True
 
     async def _until(self, condition: Callable[[], bool], within: float) -> None:
@@ -74,41 +90,29 @@ class Signal:
             timer.cancel()
 
 
-class _Waiters:
-    """The part of an `asyncio.Event` that is used here, in a tenth of its memory."""
+class Signal(_Waking):
+    """Wakes all tasks that wait, and can then be waited for again."""
 
-    __slots__ = ("_futures",)
-
-    def __init__(self) -> None:
-        self._futures: list[Future[None]] = []
-
-    def set(self) -> None:
-        for future in self._futures:
-            if not future.done():
-                future.set_result(None)
+    __slots__ = ()
 
     async def wait(self) -> None:
-        future = sys.modules["asyncio"].get_running_loop().create_future()
-        self._futures.append(future)
-        try:
-            await future
-        finally:
-            self._futures.remove(future)
+        """Wait for the next notification."""
+        await self._wait()
 
 
-class Flag:
+class Flag(_Waking):
     """Is set once, and tasks can wait for that. An event of anyio takes a kilobyte at once."""
 
-    __slots__ = ("_is_set", "_signal")
+    __slots__ = ("_is_set",)
 
     def __init__(self) -> None:
+        super().__init__()
         self._is_set = False
-        self._signal = Signal()
 
     def set(self) -> None:
         """Set it, and wake all tasks that wait."""
         self._is_set = True
-        self._signal.notify()
+        self.notify()
 
     def is_set(self) -> bool:
         """Whether it was set."""
@@ -116,4 +120,4 @@ class Flag:
 
     async def wait(self, within: float | None = None) -> bool:
         """Wait until it is set, for so many seconds at most; return whether it is."""
-        return await self._signal.until(self.is_set, within)
+        return await self.until(self.is_set, within)

@@ -3,7 +3,8 @@
 Most handlers decide without waiting for anything. A task for each of them takes another round of
 the event loop, and a cancel scope that is entered and left: as long as all else that is done for a
 request. So a task is kept that waits, with its scope entered, and lends itself to the coroutine. If
-that does not wait, the task goes on waiting, for the next one. Only asyncio can do that.
+that does not wait, the task goes on waiting, for the next one. The task may have been started for
+a coroutine as any other task, and wait after its end. Only asyncio can do that.
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ from .detached import scope_type
 __all__ = ["SpareTask"]
 
 
+_NOT_BEGUN = object()
+
+
 class _Begun(NamedTuple):
-    """A coroutine that waits for something, and the context that it runs in."""
+    """A coroutine, what it waits for if it has begun, and the context that it runs in."""
 
     context: Context
     coroutine: Coroutine[Any, Any, None]
-    waits_for: Any
+    waits_for: Any = _NOT_BEGUN
 
 
 class SpareTask:
@@ -35,24 +39,38 @@ class SpareTask:
 
     Args:
         name: of the task.
+        first: runs in the task before all others, and not at once.
+        scope: cancels it; a new one if none is given.
 
     Attributes:
         scope: cancels the coroutine. A task whose scope was cancelled must not be used again.
         task: the task, to be kept until the coroutine has ended.
     """
 
-    def __init__(self, name: str) -> None:
-        self.scope: anyio.CancelScope = scope_type()()
+    def __init__(
+        self,
+        name: str,
+        first: Coroutine[Any, Any, None] | None = None,
+        scope: anyio.CancelScope | None = None,
+    ) -> None:
+        self.scope: anyio.CancelScope = scope or scope_type()()
         self._loop = asyncio.get_running_loop()
         self._wake = self._loop.create_future()
-        self._has_started = False
+        self._has_waited = False
         self._begun: _Begun | None = None
-        self.task: asyncio.Task[None] = self._loop.create_task(self._run(), name=name)
+        # In a context of its own: the task may be there for much longer.
+        begun = None if first is None else _Begun(copy_context(), first)
+        self.task: asyncio.Task[None] = self._loop.create_task(self._run(begun), name=name)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits for a coroutine, and was not cancelled."""
+        return self._has_waited and not self._wake.done()
 
     @property
     def is_free(self) -> bool:
-        """Whether a coroutine can begin here and now: in no other task, and not cancelled."""
-        is_waiting = self._has_started and not self._wake.done()
+        """Whether a coroutine can begin here and now: it waits, and this is in no other task."""
+        is_waiting = self._has_waited and not self._wake.done()
         return is_waiting and asyncio.current_task(self._loop) is None
 
     def begin(self, coroutine: Coroutine[Any, Any, None]) -> bool:
@@ -82,9 +100,14 @@ class SpareTask:
         if not self._wake.done():
             self._wake.set_result(None)
 
-    async def _run(self) -> None:
+    async def _run(self, first: _Begun | None) -> None:
         with self.scope:
-            self._has_started = True
+            if first is not None:
+                await _go_on(first)
+                first = None
+                if self.scope.cancel_called or self.task.cancelling():
+                    return
+            self._has_waited = True
             error = None
             try:
                 await self._wake
@@ -97,11 +120,13 @@ class SpareTask:
 
 
 @awaitable
-def _go_on(begun: _Begun, error: BaseException | None) -> Generator[Any, Any, None]:
-    """Go on with a coroutine, as `await` does with one that it has begun itself."""
+def _go_on(begun: _Begun, error: BaseException | None = None) -> Generator[Any, Any, None]:
+    """Go on with a coroutine, or begin it, as `await` does."""
     run, coroutine, waits_for = begun.context.run, begun.coroutine, begun.waits_for
     try:
-        if error is not None:
+        if waits_for is _NOT_BEGUN:
+            waits_for = run(coroutine.send, None)
+        elif error is not None:
             waits_for = run(coroutine.throw, error)
         while True:
             try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..wire import Event
 from .exceptions import Evidence
@@ -40,7 +40,7 @@ class EvidenceLog:
         """What was received after these: the end of what arrived at once, if that was much."""
         self._sent: list[_Line] = []
         self._stderr: str = ""
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder: codecs.IncrementalDecoder | None = None
 
     def note_received(self, events: list[Event], size: int | None = None) -> None:
         """Note what the CLI wrote.
@@ -51,7 +51,7 @@ class EvidenceLog:
         """
         if len(events) == 1 and not self._uncut:  # as with most requests, for whose answer it waits
             line = events[0].line
-            self._received.append((line[:_KEPT], len(line)))
+            self._received.append(line if len(line) <= _KEPT else _cut(line))
             if len(self._received) > LINES:
                 del self._received[0]
             return
@@ -62,19 +62,19 @@ class EvidenceLog:
             return
         if self._uncut:
             events, self._uncut = self._uncut + events, []
-        for event in events[-LINES:]:
-            line = event.line
-            self._received.append((line[:_KEPT], len(line)))
+        self._received += [_cut(event.line) for event in events[-LINES:]]
         del self._received[:-LINES]
 
     def note_sent(self, data: bytes) -> None:
         """Note a line that was sent."""
-        self._sent.append((data[:_KEPT], len(data)))
+        self._sent.append(data if len(data) <= _KEPT else _cut(data))
         if len(self._sent) > LINES:
             del self._sent[0]
 
     def note_stderr(self, data: bytes) -> str:
         """Note what the CLI wrote to stderr; return it as text."""
+        if self._decoder is None:  # most CLIs write nothing there
+            self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         text = self._decoder.decode(data)
         self._stderr = (self._stderr + text)[-STDERR - MARGIN :]
         return text
@@ -97,17 +97,29 @@ class EvidenceLog:
         )
 
 
-_Line = tuple[bytes, int]
-"""The beginning of a line, and its length: it may hold a whole image."""
+class _Beginning(NamedTuple):
+    """The beginning of a long line, and its length: it may hold a whole image."""
+
+    head: bytes
+    length: int
+
+
+_Line = bytes | _Beginning
+"""A line as it is, if it is not long: forty pairs for each session would be a ninth of what the
+garbage collector counts."""
+
+
+def _cut(line: bytes) -> _Line:
+    return line if len(line) <= _KEPT else _Beginning(line[:_KEPT], len(line))
 
 
 def _shown(lines: Iterable[_Line], redact: Redact) -> tuple[str, ...]:
-    return tuple(_short(line, redact) for line in lines if line[0].strip())
+    whole = [_Beginning(it, len(it)) if isinstance(it, bytes) else it for it in lines]
+    return tuple(_short(*line, redact) for line in whole if line.head.strip())
 
 
-def _short(line: _Line, redact: Redact) -> str:
+def _short(head: bytes, length: int, redact: Redact) -> str:
     # A little more than is shown: a secret at the end is recognised then.
-    head, length = line
     text = redact(head.strip().decode("utf-8", "replace")[: LINE + LINE // 2])
     if len(text) <= LINE and length <= _KEPT:
         return text

@@ -225,7 +225,8 @@ def launch_of(options: Options, *, is_here: bool = True, older: Collection[str] 
     except BaseException:
         files.delete()
         raise
-    return Launch(argv, env, _cwd(options), (files.delete,))
+    cleanup = () if files.folder is None else (files.delete,)
+    return Launch(argv, env, _cwd(options), cleanup)
 
 
 def _cwd(options: Options) -> Path | None:

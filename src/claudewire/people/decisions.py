@@ -229,16 +229,25 @@ class People:
 
 
 class _Open:
-    """A request that is not answered yet, what a policy says about it, and what is recorded."""
+    """A request that is not answered yet, what a policy says about it, and what is recorded.
 
-    __slots__ = ("asked", "decision", "has_thread", "pending", "subject")
+    Called when it was answered by another than its handler: `soon` then reaches the event loop.
+    """
 
-    def __init__(self, asked: Request, pending: Pending[Any]) -> None:
+    __slots__ = ("asked", "decider", "decision", "has_thread", "pending", "soon", "subject")
+
+    def __init__(self, asked: Request, pending: Pending[Any], decider: Decider) -> None:
         self.asked = asked
         self.pending = pending
+        self.decider = decider
         self.decision = UNDECIDED
         self.subject: _Subject | None = None
         self.has_thread = False
+        self.soon: RunSoon | None = None
+
+    def __call__(self) -> None:
+        assert self.soon is not None
+        self.soon(partial(self.decider._reply_early, self))
 
 
 _KINDS: dict[type[Any], Callable[..., Pending[Any]]] = {
@@ -283,6 +292,11 @@ class Decider:
         self._are_quick = True
         """Whether the plain function that was called last took no longer than a moment."""
         self._open: dict[str, _Open] = {}
+        policy, audit = self.people.policy, self.people.audit
+        self._decides_at_once = policy is not None and audit is None and _is_own(policy)
+        """Whether a policy may decide without a record, and without anything for a person to see.
+
+        Only one of our own, which does not mind to be asked twice."""
 
     # Most sessions never need them.
 
@@ -340,15 +354,6 @@ class Decider:
             return answer
         return self._answer(request, self._pending(request))
 
-    @cached_property
-    def _decides_at_once(self) -> bool:
-        """Whether a policy may decide without a record, and without anything for a person to see.
-
-        Only one of our own, which does not mind to be asked twice.
-        """
-        policy, audit = self.people.policy, self.people.audit
-        return policy is not None and audit is None and _is_own(policy)
-
     def _policy_answer(self, request: Request) -> PermissionResult | None:
         """Return what the policy says about a tool; None if it leaves that to others."""
         body, policy = request.body, self.people.policy
@@ -405,7 +410,7 @@ class Decider:
     # --- who decides -----------------------------------------------------------------------------
 
     def _answer(self, asked: Request, request: Pending[Any]) -> Any:
-        opened = self._open[asked.id] = _Open(asked, request)
+        opened = self._open[asked.id] = _Open(asked, request, self)
         people, policy = self.people, self.people.policy
         if (policy is not None or people.audit is not None) and _is_large(request):
             return partial(self._answer_large, opened)
@@ -462,8 +467,11 @@ class Decider:
         if request.state is WAITING:
             handler = people.handler_for(request.kind)
             if handler is not None or people.person is not None:
-                if handler is None or people.deadline is not None or is_async_function(handler):
+                if handler is None:
                     return partial(self._ask, opened, handler)
+                is_async = is_async_function(handler)
+                if is_async or people.deadline is not None:
+                    return partial(self._ask, opened, handler, is_async)
                 return self._call_plain(opened, handler)
             why = no_handler(request.kind)
             logger.warning("%s (%s: %s)", why, request.id, request.title)
@@ -508,7 +516,9 @@ class Decider:
             self._end(opened)
         return request.result
 
-    async def _ask(self, opened: _Open, handler: Handler | None) -> Any:
+    async def _ask(
+        self, opened: _Open, handler: Handler | None, is_async: bool | None = None
+    ) -> Any:
         """Wait for the handler, the inbox or the deadline, whichever is first."""
         request, people = opened.pending, self.people
         try:
@@ -516,7 +526,9 @@ class Decider:
                 await people.inbox.ask(request, deadline=people.deadline)
             else:
                 self._let_others_answer(opened)
-                run = run_handler(handler, request, self._threads, people.tell_errors)
+                run = run_handler(
+                    handler, request, self._threads, people.tell_errors, is_async=is_async
+                )
                 await (run if people.deadline is None else self._bounded(run, request))
         finally:
             self._end(opened)
@@ -533,7 +545,8 @@ class Decider:
         request = opened.pending
         self.people.inbox._add(request, self.people.deadline)
         if self._reply is not None:
-            request._answered_by_another = partial(self._reply_soon, self._run_soon, opened)
+            opened.soon = self._run_soon
+            request._answered_by_another = opened
 
     async def _bounded(self, run: Coroutine[Any, Any, None], request: Pending[Any]) -> None:
         assert self.people.deadline is not None
@@ -544,9 +557,6 @@ class Decider:
     @cached_property
     def _run_soon(self) -> RunSoon:
         return run_soon()
-
-    def _reply_soon(self, soon: RunSoon, opened: _Open) -> None:
-        soon(partial(self._reply_early, opened))
 
     def _reply_early(self, opened: _Open) -> None:
         assert self._reply is not None

@@ -75,18 +75,21 @@ async def run_handler(
     limiter: Callable[[], anyio.CapacityLimiter] | None = None,
     tell_errors: bool = False,
     name: str | None = None,
+    is_async: bool | None = None,
 ) -> None:
     """Let a handler answer a request, which has an answer in any case when this returns.
 
     `limiter` returns what limits the threads of plain functions. With `tell_errors` the model is
     told which exception the handler raised. Its message may contain something that the model should
-    not know.
+    not know. `is_async` says what is known of the handler.
     """
     name = name or function_name(handler)
     try:
         token = decided_here.set(request)
         try:
-            if is_async_function(handler):  # without a coroutine in between: the CLI waits
+            if is_async is None:
+                is_async = is_async_function(handler)
+            if is_async:  # without a coroutine in between: the CLI waits
                 returned = await handler(request)
             else:
                 threads = None if limiter is None else limiter()

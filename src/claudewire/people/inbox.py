@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 import anyio
 
 from ..concurrency import Mailbox, MailboxClosed
-from .pending import EXPIRED, Clock, Pending, decided_here
+from .pending import EXPIRED, USUAL_CLOCK, Clock, Pending, decided_here
 
 __all__ = ["Change", "Changes", "Inbox"]
 
@@ -66,12 +66,12 @@ class Inbox:
     """
 
     def __init__(self, *, clock: Clock | None = None) -> None:
-        self.clock: Clock = clock or Clock()
+        self.clock: Clock = clock or USUAL_CLOCK
         self._lock = threading.Lock()
         self._waiting: dict[str, Pending[Any]] = {}
         self._subscribers: list[_Subscriber] = []
-        self._undelivered: deque[tuple[tuple[_Subscriber, ...], Change]] = deque()
-        self._delivering = threading.Lock()
+        self._delivery: _Delivery | None = None
+        """What goes to those who follow it; most sessions have an inbox that nobody follows."""
 
     # --- looking ---------------------------------------------------------------------------------
 
@@ -164,8 +164,8 @@ class Inbox:
             if self._subscribers:
                 self._note("added", request)
         request._wait_in(self)
-        if self._undelivered:
-            self._deliver()
+        if self._delivery is not None:
+            self._delivery.deliver()
 
     def _free(self, id: str) -> str:
         number, free = 1, id
@@ -181,8 +181,8 @@ class Inbox:
             del self._waiting[request.id]
             if self._subscribers:
                 self._note(request.state, request)
-        if self._undelivered:
-            self._deliver()
+        if self._delivery is not None:
+            self._delivery.deliver()
 
     # --- following --------------------------------------------------------------------------------
 
@@ -197,10 +197,11 @@ class Inbox:
         """
         subscriber = _Subscriber(callback)
         with self._lock:
+            self._delivery = delivery = self._delivery or _Delivery()
             for request in self._waiting.values():
-                self._undelivered.append(((subscriber,), Change("added", request)))
+                delivery.add((subscriber,), Change("added", request))
             self._subscribers.append(subscriber)
-        self._deliver()
+        delivery.deliver()
 
         def stop() -> None:
             subscriber.active = False
@@ -215,14 +216,27 @@ class Inbox:
 
     def _note(self, what: str, request: Pending[Any]) -> None:
         """Queue a change for the current subscribers. The lock is held."""
-        self._undelivered.append((tuple(self._subscribers), Change(str(what), request)))
+        assert self._delivery is not None
+        self._delivery.add(tuple(self._subscribers), Change(str(what), request))
 
-    def _deliver(self) -> None:
+
+class _Delivery:
+    """The changes that are not delivered yet."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[tuple[_Subscriber, ...], Change]] = deque()
+        self._delivering = threading.Lock()
+
+    def add(self, subscribers: tuple[_Subscriber, ...], change: Change) -> None:
+        """Add one, for those who are to be told. The lock of the inbox is held."""
+        self._waiting.append((subscribers, change))
+
+    def deliver(self) -> None:
         """Deliver all changes in their order, unless another thread is doing so."""
-        while self._undelivered and self._delivering.acquire(blocking=False):
+        while self._waiting and self._delivering.acquire(blocking=False):
             try:
-                while self._undelivered:
-                    _call(*self._undelivered.popleft())
+                while self._waiting:
+                    _call(*self._waiting.popleft())
             finally:
                 self._delivering.release()
 

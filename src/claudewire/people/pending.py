@@ -24,6 +24,7 @@ from ..errors import Error
 __all__ = [
     "ANSWERED",
     "EXPIRED",
+    "USUAL_CLOCK",
     "WAITING",
     "AnswerError",
     "Clock",
@@ -93,6 +94,9 @@ class Clock:
     monotonic: Callable[[], float] = _monotonic
 
 
+USUAL_CLOCK: Clock = Clock()
+
+
 decided_here: ContextVar[Pending[Any] | None] = ContextVar("decided_here", default=None)
 """The request whose handler runs here, or in what it was started by: answers to it are made there,
 but not given. `set` and `reset` it around the handler."""
@@ -155,7 +159,7 @@ class Pending(Generic[AnswerT]):
         agent_id: str | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self._clock = clock or Clock()
+        self._clock = clock or USUAL_CLOCK
         self.id: str = _url_part(f"{session}.{request_id}" if session else request_id)
         self._title = title
         self.session = session

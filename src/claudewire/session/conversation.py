@@ -43,6 +43,7 @@ from ..wire import (
     AssistantMessage,
     CanUseTool,
     CommandLifecycleMessage,
+    Connection,
     ContentBlockDelta,
     ErrorMessage,
     HookCallback,
@@ -81,23 +82,20 @@ from .turn import AnyTurn, Turn, TurnState, UnreadCount
 
 __all__ = ["Conversation"]
 
+_UNKNOWN = Rules()
+
 
 class Conversation:
     """The turns that are not over, and the one that is running.
 
-    `unsolicited` is called with each turn that the CLI begins by itself, and `rules` returns the
-    rules of the dialect.
+    `unsolicited` is called with each turn that the CLI begins by itself.
     """
 
-    def __init__(
-        self,
-        unread: UnreadCount,
-        unsolicited: Callable[[AnyTurn], None],
-        rules: Callable[[], Rules] = Rules,
-    ) -> None:
+    def __init__(self, unread: UnreadCount, unsolicited: Callable[[AnyTurn], None]) -> None:
         self._unread = unread
         self._unsolicited = unsolicited
-        self._rules = rules
+        self.connection: Connection | None = None
+        """The one with the CLI, as soon as there is one; it knows the dialect."""
         self._held: OrderedDict[str | None, AnyTurn] = OrderedDict()
         self._sent: dict[str | None, AnyTurn] = {}
         self.current: AnyTurn | None = None
@@ -134,6 +132,11 @@ class Conversation:
         """Set while the CLI works on one of them."""
 
     # --- facts -----------------------------------------------------------------------------------
+
+    @property
+    def rules(self) -> Rules:
+        """What opens a session and ends a turn in the dialect of the CLI, as far as it is known."""
+        return _UNKNOWN if self.connection is None else self.connection.dialect.rules
 
     @property
     def active(self) -> AnyTurn | None:
@@ -214,6 +217,7 @@ class Conversation:
     def reset(self) -> None:
         """Forget what is known about the CLI: another one follows."""
         self.current = self.ending = self._last_result = self._announcement = None
+        self.connection = None
         self._aside, self._is_aside = [], False
         self.told.clear()
         self._is_telling = False
@@ -241,7 +245,7 @@ class Conversation:
             or it.parent_tool_use_id is not None
             or (it.user_message_uuid is not None and it.user_message_uuid not in names)
         ]
-        ends_turn = self._rules().ends_turn
+        ends_turn = self.rules.ends_turn
         if not all(_goes_on_with(message, names, ends_turn) for _, message in notable):
             return None
         self.spoken += len(output)
@@ -277,7 +281,7 @@ class Conversation:
 
     def _of_assistant(self, message: AssistantMessage) -> AnyTurn | None:
         turn = self._of_output(message)
-        if turn is not None and self._rules().ends_turn(message):
+        if turn is not None and self.rules.ends_turn(message):
             self.ending = stopped(turn, message, self.ending)
         return turn
 

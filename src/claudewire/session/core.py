@@ -76,7 +76,7 @@ from .interrupt import interrupt, interrupt_turn
 from .link import Link
 from .log import log
 from .notes import Notes, is_command
-from .queue import ItemQueue, check_thread
+from .queue import HomeThread, ItemQueue
 from .turn import AnyTurn, UnreadCount
 
 if TYPE_CHECKING:
@@ -105,6 +105,8 @@ class Core:
     """The state of one session. The watchdog restarts it with `restart`."""
 
     # What changes seldom is here: an object with more than 29 attributes of its own takes 1.5 KB.
+    is_dead: bool = False
+    """Whether the session is closed or has failed."""
     spent: Error | None = None
     """Set when the session has used up its budget: then nothing more is sent."""
     cli_info: InitializeResult | None = None
@@ -113,6 +115,7 @@ class Core:
     session_id: str | None = None
     restarting: bool = False
     opening: anyio.CancelScope | None = None
+    _holding_back: int = 0
     keeps_held: bool = False
     """Set while the CLI may be ended to be started again: held turns are for the next one."""
 
@@ -130,8 +133,8 @@ class Core:
         self.state: SessionState = SessionState.NEW
         self.failure: Error | None = None
         self.link: Link | None = None
-        self.thread: int | None = None
-        """The thread of the event loop that the session was started in."""
+        self.check_thread: HomeThread = HomeThread()
+        """Refuses calls from other threads, also from event loops in them."""
         self.watchdog: Watchdog | None = None
         self.changed: Signal = Signal()
         # Its parts refer to it weakly, so that it is freed with the session, and not by Python's
@@ -141,18 +144,15 @@ class Core:
             options.unread, lambda count: core._unread_limit_reached(count)
         )
         self.conversation: Conversation = Conversation(
-            self.unread, lambda turn: core._turn_started(turn), lambda: core.rules
+            self.unread, lambda turn: core._turn_started(turn)
         )
-        self.unsolicited: ItemQueue[AnyTurn] = ItemQueue(NOTICES, lambda: core.check_thread())
+        self.unsolicited: ItemQueue[AnyTurn] = ItemQueue(NOTICES, self.check_thread)
         self.notices: list[Event] = []
-        self.subscriptions: Subscriptions[Event | SessionEvent] = Subscriptions(
-            lambda: core.check_thread()
-        )
+        self.subscriptions: Subscriptions[Event | SessionEvent] = Subscriptions(self.check_thread)
         self.tasks: TaskTracker = TaskTracker()
         self.ledger: UsageTracker = UsageTracker(prices=options.prices)
         self.budget: BudgetWatch | None = _watch_of(options)
         self._watched: Ending | None = None
-        self._holding_back = 0
         self.notes: Notes = Notes()
         self.capabilities: Capabilities = Capabilities()
 
@@ -161,12 +161,7 @@ class Core:
     @property
     def rules(self) -> Rules:
         """What opens a session and ends a turn in the dialect of the CLI, as far as it is known."""
-        return Rules() if self.link is None else self.link.connection.dialect.rules
-
-    @property
-    def is_dead(self) -> bool:
-        """Whether the session is closed or has failed."""
-        return self.state in _DEAD
+        return self.conversation.rules
 
     @property
     def is_starting(self) -> bool:
@@ -178,7 +173,7 @@ class Core:
         """Change the state, and report it."""
         if state is self.state:
             return
-        old, self.state = self.state, state
+        old, self.state, self.is_dead = self.state, state, state in _DEAD
         self.subscriptions.tell(StateChanged(old, state))
         self.notify()
 
@@ -235,15 +230,6 @@ class Core:
         if self.link is None or self.state is SessionState.CLOSING:
             raise SessionClosed(f"The session is {self.state}")
         return self.link
-
-    def check_thread(self) -> None:
-        """Refuse calls from other threads, also from event loops in them: they might never return.
-
-        Raises:
-            RuntimeError: the session was started in another thread.
-        """
-        if self.thread is not None:
-            check_thread(self.thread)
 
     async def request(self, body: RequestBody[AnswerT], timeout: float | None) -> AnswerT:
         """Send a request and return its answer; see `Session.request`."""
@@ -302,6 +288,7 @@ class Core:
     def attach(self, link: Link) -> None:
         """Start to use a link; or end it, if the session was closed meanwhile."""
         self.link = link
+        self.conversation.connection = link.connection
         if self.budget is not None and self.budget.is_shared:
             self.budget.join(partial(run_soon(), self._shared_budget_changed))
         link.start()

@@ -130,8 +130,11 @@ class Link:
     """Set if the CLI did not exit by itself although its output or input had ended."""
     loop_ended: bool = False
     """Set if the event loop has ended before the link."""
-    _input_ended = _has_writer = _is_beginning = False
-    _hurry = _exited = _output_ended = _is_transport_closed = False
+    _hurry = _exited = _input_ended = _output_ended = _is_transport_closed = False
+    _is_beginning = False
+    _writing: Signal | None = None
+    """Wakes the writer, if there is one."""
+    _extra: tuple[Callable[[], Coroutine[Any, Any, None]], ...] = ()
 
     def __init__(
         self,
@@ -157,8 +160,6 @@ class Link:
         self._evidence = EvidenceLog(argv, getattr(transport, "pid", None))
         self._wire_log = WireLogger(name)
         self._outgoing: list[bytes] = []
-        self._writing = Signal()
-        self._written = Signal()
         self._unwritten = 0
         self._unhandled: list[Event] = []
         self._pending: dict[str, PendingRequest] = {}
@@ -167,7 +168,6 @@ class Link:
         self._served_now = 0
         self._tasks: TaskSet | None = None
         self._context: Context  # of its task
-        self._extra: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._progress = Signal()
 
     # --- facts -----------------------------------------------------------------------------------
@@ -196,12 +196,12 @@ class Link:
     def start(self) -> None:
         """Begin to read, write and serve, in a task of its own."""
         self.now = clock()
-        run_detached(self._run, "claudewire link", self._never_ran)
+        run_detached(self._run, "claudewire link", self._task_ended)
 
     def start_soon(self, function: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run a function beside the reader; it is cancelled at the end of the link."""
         if self._tasks is None:
-            self._extra.append(function)
+            self._extra = (*self._extra, function)
         else:
             # Not with the variables of whoever calls this: with the timer of a watchdog, anybody.
             self._context.run(self._tasks.start_soon, self._run_beside, function)
@@ -229,7 +229,7 @@ class Link:
 
     async def flush(self) -> None:
         """Wait until the CLI has taken all that was posted, or never will."""
-        await self._written.until(lambda: not self._unwritten or not self.is_open)
+        await self._progress.until(lambda: not self._unwritten or not self.is_open)
 
     async def ask(self, body: RequestBody[AnswerT], *, timeout: float | None) -> AnswerT:
         """Send a request and wait for its answer. A caller that is cancelled withdraws it.
@@ -295,7 +295,8 @@ class Link:
             now: do not give the CLI time to exit by itself.
         """
         self.is_closing = True
-        self._hurry = self._hurry or now
+        if now:
+            self._hurry = True
         self._progress.notify()
 
     def rename(self, name: str) -> None:
@@ -322,7 +323,7 @@ class Link:
                     self._tasks.close()
                     self._tasks = None
         except GeneratorExit:  # the event loop has ended, and nothing can be waited for
-            self._never_ran()
+            self._end_without_loop()
             raise
         except anyio.get_cancelled_exc_class():
             # There is no time to wait for anything.
@@ -401,7 +402,7 @@ class Link:
         await self._refuse_all(list(self.connection.owed.values()), ENDED)
         self.post(EndOfStream())
         self._input_ended = True
-        if self._process is not None and not self._has_writer:
+        if self._process is not None and self._writing is None:
             await self._process.send_eof()  # there is nothing to write before it
         else:
             self._wake_writer()
@@ -435,8 +436,12 @@ class Link:
         if scope.cancelled_caught:
             log.warning("The transport did not close within %g s", seconds)
 
-    def _never_ran(self) -> None:
-        """Clean up when the event loop has ended before the task could begin."""
+    def _task_ended(self) -> None:
+        if not self.finished.is_set():  # the event loop has ended before the task could begin
+            self._end_without_loop()
+
+    def _end_without_loop(self) -> None:
+        """Clean up when the event loop has ended, and nothing can be waited for."""
         self.loop_ended = True
         self.kill_now()
         self._finish()
@@ -451,7 +456,7 @@ class Link:
         try:
             self._owner.ended()
         finally:
-            self._written.notify()
+            self._progress.notify()
             self.finished.set()
 
     def _settle_all(self) -> None:
@@ -481,20 +486,20 @@ class Link:
 
     def _wake_writer(self) -> None:
         """Let the writer go on. Many sessions never need it: a process takes all at once."""
-        if self._has_writer:
+        if self._writing is not None:
             self._writing.notify()
         elif self._tasks is not None:
-            self._has_writer = True
-            self._tasks.start_soon(self._write)
+            self._writing = Signal()
+            self._tasks.start_soon(self._write, self._writing)
 
-    async def _write(self) -> None:
+    async def _write(self, more: Signal) -> None:
         try:
             while True:
                 await self._write_out()
                 if self._input_ended:
                     await self._transport.send_eof()
                     return
-                await self._writing.wait()
+                await more.wait()
         except TransportClosed as closed:
             self._note_broken(closed)
 
@@ -502,7 +507,6 @@ class Link:
         # The reason will be known when its output has ended.
         log.debug("The CLI reads no more: %s", closed)
         self.input_broken = True
-        self._written.notify()
         self._progress.notify()
 
     async def _write_out(self) -> None:
@@ -511,7 +515,7 @@ class Link:
             self._outgoing.clear()
             await self._transport.send(data)
             self._unwritten -= len(data)
-        self._written.notify()
+        self._progress.notify()
 
     # --- reading ---------------------------------------------------------------------------------
 

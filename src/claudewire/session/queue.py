@@ -13,7 +13,7 @@ from ..concurrency import Signal
 from ..errors import Error
 from .log import log
 
-__all__ = ["EMPTY", "ItemQueue", "check_thread"]
+__all__ = ["EMPTY", "HomeThread", "ItemQueue", "check_thread"]
 
 ItemT = TypeVar("ItemT")
 
@@ -39,6 +39,28 @@ def check_thread(home: int) -> None:
             "with anyio.from_thread.run, or use claudewire.sync, whose sessions can be used from "
             "any thread."
         )
+
+
+class HomeThread:
+    """The thread of the event loop that a session runs in; call it to check that this is it.
+
+    Attributes:
+        id: which one it is; None before the session was started.
+    """
+
+    __slots__ = ("id",)
+
+    def __init__(self) -> None:
+        self.id: int | None = None
+
+    def __call__(self) -> None:
+        """Refuse a call from any other thread; see `check_thread`.
+
+        Raises:
+            RuntimeError: the session was started in another thread.
+        """
+        if self.id is not None:
+            check_thread(self.id)
 
 
 class ItemQueue(Generic[ItemT]):

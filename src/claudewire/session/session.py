@@ -169,7 +169,7 @@ class Session(Generic[OutputT]):
         await self._start_cli(options)
 
     async def _start_cli(self, options: Options) -> None:
-        self._core.thread = threading.get_ident()
+        self._core.check_thread.id = threading.get_ident()
         if self._output is not None:
             options = options.replace(output=None, json_schema=self._output.schema)
         await start_cli(self._core, self._handlers, options)

@@ -174,6 +174,7 @@ async def _open_link(
             core.watchdog = Watchdog(core, options.patience)
             core.watchdog.start(link)
         core.attach(link)
+    core.opening = None
     if core.link is None:
         raise SessionClosed("The session was closed while the CLI was being started")
 

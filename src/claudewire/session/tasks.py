@@ -35,11 +35,10 @@ class TaskSet:
         self._unstarted: dict[int, Coroutine[Any, Any, None]] = {}
         self._detached: dict[object, object] = {}
         """Those outside of the task group, by their scopes: an event loop may not keep them."""
-        self._start = task_starter(NAME)
         self._spare: SpareTask | None = None
-        self._new_scope = scope_type()
         self._count = 0
-        self._none_left = Signal()
+        self._none_left: Signal | None = None
+        """What is waited for when all of them were cancelled."""
 
     @property
     def is_cancelled(self) -> bool:
@@ -52,9 +51,12 @@ class TaskSet:
         Args:
             at_once: it may run at once, before this round of the event loop is over.
         """
-        if at_once and self._spare is not None and self._spare.is_free:
-            return self._spare.scope
-        return self._new_scope()
+        if at_once and self._spare is not None:
+            if self._spare.is_free:
+                return self._spare.scope
+            if not self._spare.is_waiting:
+                self._end_spare()  # when it has ended; the next one takes its place
+        return scope_type()()
 
     def start(self, scope: anyio.CancelScope, coroutine: Coroutine[Any, Any, None]) -> None:
         """Start one outside of the task group, which takes a tenth of the time.
@@ -64,22 +66,23 @@ class TaskSet:
         self._count += 1
         self._detached[scope] = None  # until it has ended, which it may have at once
         spare = self._spare
-        if spare is None or spare.scope is not scope:
-            task = self._start(_run_in(scope, coroutine))
-        elif spare.begin(coroutine):
-            return  # it is used again
+        if spare is None and not self.is_cancelled:
+            self._spare = spare = spare_task(NAME, coroutine, scope)
+        elif spare is not None and spare.scope is scope:
+            if spare.begin(coroutine):
+                return  # it is used again
+            self._spare = None if self.is_cancelled else spare_task(NAME)
         else:
-            task, self._spare = spare.task, None
+            spare = None
+        task = task_starter(NAME)(_run_in(scope, coroutine)) if spare is None else spare.task
         if scope in self._detached:
             self._detached[scope] = task
-        if self._spare is None and not self.is_cancelled:
-            self._spare = spare_task(NAME)
 
     def ended(self, key: object = None) -> None:
         """Note that one of them has ended."""
         self._count -= 1
         self._detached.pop(key, None)
-        if not self._count:
+        if not self._count and self._none_left is not None:
             self._none_left.notify()
 
     def start_soon(self, function: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
@@ -118,8 +121,9 @@ class TaskSet:
             return True
         self._group.cancel_scope.cancel()
         self._end_spare()
+        self._none_left = ended = Signal()
         with anyio.move_on_after(timeout, shield=True):
-            await self._none_left.until(lambda: not self._count)
+            await ended.until(lambda: not self._count)
         return not self._count
 
     def _end_spare(self) -> None:

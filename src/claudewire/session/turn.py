@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
 
+from ..concurrency import event_type
 from ..errors import Error, TurnCancelled, TurnError, describe
 from ..wire import (
     AssistantMessage,
@@ -361,8 +362,9 @@ class Turn(Generic[OutputT]):
         self.state = TurnState.RUNNING if prompt is None else TurnState.HELD
         self.key: str = self.uuid or f"unsolicited-{next(_unsolicited)}"
         self.merged: bool = False
-        self.started: anyio.Event = anyio.Event()
-        self.finished: anyio.Event = anyio.Event()
+        new_event = event_type()
+        self.started: anyio.Event = new_event()
+        self.finished: anyio.Event = new_event()
         self._thread = threading.get_ident()
         self._unread = unread
         self._read_output = read_output

@@ -35,6 +35,10 @@ class HasFileno(Protocol):
         ...
 
 
+def _nothing() -> bool:
+    return False
+
+
 class Readiness:
     """Lets any number of tasks wait for one file descriptor.
 
@@ -42,15 +46,26 @@ class Readiness:
     another takes its place. So each has to check again after waiting.
     """
 
+    __slots__ = ("_ended", "_fd", "_library", "_loop", "_ready", "_source", "_turn", "_wait")
+
     def __init__(self, source: HasFileno, wait: Callable[[int], Awaitable[None]]) -> None:
         self._source = source
         self._wait = wait
         self._turn: Flag | None = None
-        self._watch: _Watch | None = None
+        self._ready: Callable[[], bool] = _nothing
+        self._ended: Callable[[BaseException | None], object] | None = None
+        """Is set while it is watched without a task."""
+
+    @property
+    def _is_taken(self) -> bool:
+        """Whether a task waits for it, or it is watched without one."""
+        return self._turn is not None or self._ended is not None
 
     async def wait(self) -> None:
         """Wait until it is ready or closed, or at least may be."""
-        if self._turn is not None:
+        if self._is_taken:
+            if self._turn is None:
+                self._turn = Flag()
             await self._turn.wait()
         else:
             self._turn = turn = Flag()
@@ -67,8 +82,8 @@ class Readiness:
             while ready():
                 await self.wait()
             return
-        while self._turn is not None:
-            await self._turn.wait()
+        while self._is_taken:
+            await self.wait()
         ended: asyncio.Future[BaseException | None] = asyncio.get_running_loop().create_future()
 
         def stopped(error: BaseException | None) -> None:
@@ -80,73 +95,57 @@ class Readiness:
             if (error := await ended) is not None:
                 raise error
         finally:
-            if self._watch is not None:
-                self._watch.stop()
+            self._stop()
 
     def watch_without_task(
         self, ready: Callable[[], bool], ended: Callable[[BaseException | None], object]
     ) -> None:
         """Do the same without a task that waits, which trio cannot. No other may wait for it now.
 
+        It stays registered with asyncio, and the function is called in the round in which something
+        arrives. A task that registers for each chunk, and is woken by it, takes three rounds.
+
         Args:
             ready: the function.
             ended: is called at the end, with what the function has raised.
         """
-        assert self._turn is None
-        self._turn = turn = Flag()
-
-        def stopped(error: BaseException | None) -> None:
-            self._watch = self._turn = None
-            turn.set()
-            ended(error)
-
-        self._watch = _Watch(self._source.fileno(), ready, stopped)
-
-    def close(self) -> None:
-        """Wake all that wait. Call this before the file descriptor is closed."""
-        if self._watch is not None:
-            self._watch.stop()
-        elif self._turn is not None:
-            # There is no loop if the coroutine that waits is thrown away after the loop.
-            with suppress(RuntimeError):
-                anyio.notify_closing(self._source.fileno())
-
-
-class _Watch:
-    """Stays registered with asyncio, and calls a function in the round in which something arrives.
-
-    A task that registers for each chunk, and is woken by it, takes three rounds of the loop.
-    """
-
-    __slots__ = ("_ended", "_fd", "_library", "_loop", "_ready")
-
-    def __init__(
-        self, fd: int, ready: Callable[[], bool], ended: Callable[[BaseException | None], None]
-    ) -> None:
+        assert not self._is_taken
+        sniffio = sys.modules.get("sniffio")
+        self._library: Any = SimpleNamespace() if sniffio is None else sniffio.thread_local
         self._loop = asyncio.get_running_loop()
-        self._fd = fd
-        self._ready = ready
-        self._ended: Callable[[BaseException | None], None] | None = ended
-        self._library: Any = getattr(sys.modules.get("sniffio"), "thread_local", SimpleNamespace())
-        self._loop.add_reader(fd, self._check)
+        self._fd = self._source.fileno()
+        self._ready, self._ended = ready, ended
+        self._loop.add_reader(self._fd, self._check)
 
     def _check(self) -> None:
         library = self._library
         library.name = "asyncio"  # anyio finds it out by itself only in a task
         try:
             if not self._ready():
-                self.stop()
+                self._stop()
         except BaseException as error:
-            self.stop(error)
+            self._stop(error)
         finally:
             library.name = None
 
-    def stop(self, error: BaseException | None = None) -> None:
-        ended, self._ended = self._ended, None
+    def _stop(self, error: BaseException | None = None) -> None:
+        ended, self._ready, self._ended = self._ended, _nothing, None
         if ended is not None:
             with suppress(RuntimeError):  # the loop has ended
                 self._loop.remove_reader(self._fd)
+                turn, self._turn = self._turn, None
+                if turn is not None:
+                    turn.set()
                 ended(error)
+
+    def close(self) -> None:
+        """Wake all that wait. Call this before the file descriptor is closed."""
+        if self._ended is not None:
+            self._stop()
+        elif self._turn is not None:
+            # There is no loop if the coroutine that waits is thrown away after the loop.
+            with suppress(RuntimeError):
+                anyio.notify_closing(self._source.fileno())
 
 
 class PipeReader:
@@ -160,6 +159,8 @@ class PipeReader:
         self._ended = False
         self._taker: Callable[[bytes], None] | None = None
         """What all that arrives is handed to."""
+        self._pumped: Callable[[BaseException | None], object] | None = None
+        """What is called at the end of that, if no task waits for it."""
 
     async def receive(self) -> bytes:
         """Wait for some bytes; `b""` at the end. None are lost if it is cancelled."""
@@ -191,18 +192,18 @@ class PipeReader:
             take: is called with all that arrives.
             ended: is called at the end, with what `take` has raised.
         """
+        self._taker, self._pumped = take, ended
+        self._readable.watch_without_task(self._hand_over, self._end_pumping)
 
-        def stopped(error: BaseException | None) -> None:
-            try:
-                if error is None:
-                    self._hand_over()  # what was left when it was closed
-            except BaseException as raised:
-                error = raised
-            self._taker = None
-            ended(error)
-
-        self._taker = take
-        self._readable.watch_without_task(self._hand_over, stopped)
+    def _end_pumping(self, error: BaseException | None) -> None:
+        try:
+            if error is None:
+                self._hand_over()  # what was left when it was closed
+        except BaseException as raised:
+            error = raised
+        ended, self._taker, self._pumped = self._pumped, None, None
+        assert ended is not None
+        ended(error)
 
     def _hand_over(self) -> bool:
         """Hand over what is there; say whether more may come."""

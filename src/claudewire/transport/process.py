@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import anyio
 import anyio.lowlevel
 
-from ..concurrency import Flag, in_trio, scope_type
+from ..concurrency import Flag, in_trio, scope_type, sleep
 from ..errors import Cause, CLIError, Evidence
 from .pipes import PipeReader, PipeWriter, Readiness
 from .platforms import Child, start
@@ -111,7 +111,7 @@ async def spawn(
     cleanup = _CleanUp(launch.cleanup)
     try:
         check_platform()
-        await anyio.lowlevel.checkpoint()
+        await sleep(0)
         # In this thread, and nothing is awaited after it: there is no moment at which the process
         # runs without an owner.
         child = start(launch.argv, env=launch.env, cwd=launch.cwd, user=user)
@@ -161,6 +161,8 @@ class ProcessTransport:
         self._stdout = PipeReader(child.stdout)
         self._stderr = PipeReader(child.stderr)
         self._exited = Readiness(child.exited, anyio.wait_readable)
+        self._note_exit: Callable[[int | None], None] | None = None
+        self._note_failure: Callable[[BaseException], object] | None = None
         self._is_closing = False
         self._closed = Flag()
         self._finalizer = weakref.finalize(self, _kill_unclosed, child, cleanup)
@@ -276,20 +278,23 @@ class ProcessTransport:
         """
         if in_trio():
             return False
-
-        def has_more_to_come() -> bool:
-            if self._child.poll():
-                exited(self._child.returncode)
-                return False
-            return True
-
-        def ended(error: BaseException | None) -> None:
-            if error is not None:
-                failed(error)
-
-        self._stderr.pump_without_task(hear, ended)
-        self._exited.watch_without_task(has_more_to_come, ended)
+        self._note_exit, self._note_failure = exited, failed
+        self._stderr.pump_without_task(hear, self._stopped_watching)
+        self._exited.watch_without_task(self._is_running, self._stopped_watching)
         return True
+
+    def _is_running(self) -> bool:
+        """Look whether it has exited, and tell whoever watches it."""
+        if not self._child.poll():
+            return True
+        assert self._note_exit is not None
+        self._note_exit(self._child.returncode)
+        return False
+
+    def _stopped_watching(self, error: BaseException | None) -> None:
+        if error is not None:
+            assert self._note_failure is not None
+            self._note_failure(error)
 
     # --- its end ---------------------------------------------------------------------------------
 
@@ -375,7 +380,7 @@ class ProcessTransport:
             if time.monotonic() >= deadline:
                 return False
             self._child.kill()
-            await anyio.sleep(pause)
+            await sleep(pause)
             since, pause = time.monotonic(), min(2 * pause, _LONGEST_PAUSE)
         return True
 
@@ -388,6 +393,7 @@ class ProcessTransport:
         for stream in (self._stdin, self._stdout, self._stderr):
             stream.close()
         self._exited.close()
+        self._note_exit = self._note_failure = None
         self._child.close()
         self._cleanup()
         self._finalizer.detach()
@@ -396,7 +402,7 @@ class ProcessTransport:
 
 async def _pause(seconds: float) -> None:
     if seconds > 0:
-        await anyio.sleep(seconds)
+        await sleep(seconds)
 
 
 def _kill_unclosed(child: Child, cleanup: Callable[[], None]) -> None:

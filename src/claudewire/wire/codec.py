@@ -240,6 +240,7 @@ def _text(obj: Object, key: str) -> str | None:
 _encode = msgspec.json.Encoder().encode
 _WRAPPED = _encode(UNKNOWN)
 _UNWRITABLE = (msgspec.MsgspecError, TypeError, ValueError, RecursionError)
+_BACKSLASH = ord("\\")
 _ESCAPES = ((b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 
 
@@ -283,8 +284,9 @@ def encode_directly(message: Message) -> bytes:
         data = _encode(message)
     except _UNWRITABLE:  # or a lone surrogate, which only an escape can express
         return b""
-    # One byte is found much faster than several, and most lines have no backslash.
-    return b"" if b"\\" in data and _WRAPPED in data else _one_line(data)
+    # One byte is found much faster than several, and most lines have no backslash. As a number: for
+    # one that is given as bytes, Python makes and drops an exception first.
+    return b"" if _BACKSLASH in data and _WRAPPED in data else _one_line(data)
 
 
 def _plain(message: Message) -> Object:

@@ -369,7 +369,8 @@ class Connection:
             )
         kind = _answering(request, answer)
         self._check(kind)
-        dialect, wire_id = self._forms.get(answer.id) or (MODERN, answer.id)
+        form = self._forms.get(answer.id)
+        dialect, wire_id = form or (MODERN, answer.id)
         if dialect is MODERN:  # a request that bears no mark of a dialect may be of any
             dialect = self._heard
         dialect = self._speaks or dialect
@@ -377,7 +378,8 @@ class Connection:
         data = codec.encode_directly(frame) if dialect is MODERN else b""  # as most are
         data = data or self._encode(frame, dialect, request)
         del self._owed[answer.id]
-        self._forms.pop(answer.id, None)
+        if form is not None:
+            del self._forms[answer.id]
         if self.role is not _CLIENT:
             self._strike(dropped_prompts(request, answer))
         if kind is not _ANSWER:
