@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import select
 import signal
@@ -30,7 +29,6 @@ from tests.helpers.processes import (
 )
 
 from claudewire.transport.platforms import Child, marks, start
-from claudewire.transport.platforms import child as child_module
 from claudewire.transport.platforms import process_table as module
 from claudewire.transport.platforms.child import _exists
 from claudewire.transport.platforms.exit_watcher import PidfdWatcher, ThreadWatcher
@@ -450,31 +448,6 @@ def test_a_mark_is_found_in_a_long_environment() -> None:
     long = {f"LONG_{number}": "x" * 50_000 for number in range(3)}
     with shows_its_environment({**long, PROCESS_MARK: "m-1"}) as one:
         assert marked("m-1", process_table(), process_info(one).started) == {one}
-
-
-def test_children_that_are_started_together_are_asked_for_their_start_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked: list[int] = []
-
-    def ask(pid: int) -> ProcessInfo:
-        asked.append(pid)
-        return process_info(pid)
-
-    monkeypatch.setattr(child_module, "process_info", ask)
-    monkeypatch.setattr(child_module, "_last_known", (math.inf, "0"))
-    monkeypatch.setattr(child_module, "_ABOUT", PATIENCE)
-    ready = "echo ready; exec cat"
-    with child(ready) as first, child(ready) as second, child(ready) as third:
-        second.note_descendants()
-        third.note_descendants()
-        assert asked == [second.pid]  # which was not started after the third
-        first.note_descendants()
-        assert asked == [second.pid, first.pid]
-        monkeypatch.setattr(child_module, "_ABOUT", 0.0)
-        with child(ready) as later:
-            later.note_descendants()
-            assert asked == [second.pid, first.pid, later.pid]
 
 
 def test_what_a_child_has_left_is_found_although_its_start_was_never_looked_at() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import select
 import signal
@@ -32,8 +31,6 @@ BRIEFLY = 0.25
 """Seconds that `end_now` waits for the end of a killed process."""
 _PAUSE = 0.001
 _LONG_AGO = "0"
-_ABOUT = 1.0
-"""Seconds that two children may be apart of which the first one's start counts for both."""
 
 
 class Child:
@@ -51,13 +48,9 @@ class Child:
         returncode: how it exited, negative for a signal; None if that is not known.
     """
 
-    def __init__(self, popen: subprocess.Popen[bytes], mark: str, began: float = -math.inf) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes], mark: str) -> None:
         self._popen = popen
         self._mark = mark
-        self._began = began
-        """A monotonic time before its start."""
-        self._ran = time.monotonic()
-        """One after it."""
         self._started: str | None = None
         self._has_proc = has_proc()
         self._owner = os.getpid()
@@ -150,20 +143,13 @@ class Child:
                 self._escaped[process.pid] = process
 
     def _when_started(self) -> str:
-        """Say when it was started, or one that was not long before it: not all need be asked for.
+        """Say when it was started. `/proc` has it until it is reaped: it must be known before.
 
-        `/proc` has it until it is reaped, so it must be known before. It is not asked for at once:
-        of a process that is just becoming a program, that takes long.
+        It is not asked for at once: of a process that is just becoming a program, that takes long.
         """
-        global _last_known
         if self._started is None:
-            ran, started = _last_known
-            if 0 <= self._began - ran < _ABOUT:
-                self._started = started
-                return started
             try:
                 self._started = process_info(self.pid).started
-                _last_known = self._ran, self._started
             except OSError:  # other code in this process has reaped it
                 self._started = _LONG_AGO
         return self._started
@@ -267,9 +253,6 @@ _children: weakref.WeakSet[Child] = weakref.WeakSet()
 
 _table = SharedTable()
 
-_last_known: tuple[float, str] = (math.inf, _LONG_AGO)
-"""Of the child that `/proc` was asked about last: a monotonic time after its start, and that."""
-
 
 def _look(since: float | None = None) -> Table:
     """Return the processes of the system, but for our children that are not reaped yet.
@@ -341,7 +324,7 @@ def start(
         KeyError: there is no such user.
     """
     uid, gid, groups = _account(user)
-    mark, began = guardian().new_mark(), time.monotonic()
+    mark = guardian().new_mark()
     popen = subprocess.Popen(
         list(argv),
         stdin=subprocess.PIPE,
@@ -358,7 +341,7 @@ def start(
     )
     try:
         guardian().watch(popen.pid)
-        return Child(popen, mark, began)
+        return Child(popen, mark)
     except BaseException:
         guardian().forget(popen.pid)
         os.killpg(popen.pid, signal.SIGKILL)  # not reaped, so the number is its own
