@@ -130,10 +130,8 @@ class Link:
     """Set if the CLI did not exit by itself although its output or input had ended."""
     loop_ended: bool = False
     """Set if the event loop has ended before the link."""
-    _hurry = _exited = _input_ended = _output_ended = _is_transport_closed = False
-    _is_beginning = False
-    _writing: Signal | None = None
-    """Wakes the writer, if there is one."""
+    _hurry = _exited = _input_ended = _output_ended = _is_beginning = _is_transport_closed = False
+    _writing: Signal | None = None  # wakes the writer, if there is one
     _extra: tuple[Callable[[], Coroutine[Any, Any, None]], ...] = ()
 
     def __init__(
