@@ -187,22 +187,16 @@ async def test_it_cannot_begin_in_another_task_or_before_the_task_has_started() 
 
 
 async def test_one_that_was_started_for_a_coroutine_serves_others_after_its_end() -> None:
-    seen, go_on = [], anyio.Event()
+    seen = []
 
     async def note(text: str) -> None:
         seen.append((text, word.get(), asyncio.current_task()))
         word.set(text)
 
-    async def first() -> None:
-        await note("first")
-        await go_on.wait()
-
     word.set("outside")
-    spare = SpareTask("spare", first())
+    spare = SpareTask("spare", note("first"))
     assert not seen  # not at once
-    await asyncio.sleep(0)
     waiting = [spare.is_waiting]
-    go_on.set()
     await asyncio.sleep(0)
     waiting.append(spare.is_waiting)
     assert waiting == [False, True]
@@ -284,3 +278,32 @@ def test_there_are_such_tasks_with_asyncio_alone(backend: str, kind: type) -> No
         return type(spare)
 
     assert anyio.run(start, backend=backend) is kind
+
+
+async def test_a_task_whose_first_coroutine_has_waited_serves_no_other() -> None:
+    """What that has left behind, such as a timer that cancels its task, would meet the next one."""
+    may_go_on = asyncio.Event()
+
+    async def wait() -> None:
+        await may_go_on.wait()
+
+    spare = SpareTask("spare", wait())
+    await asyncio.sleep(0)
+    may_go_on.set()
+    await ended(spare)
+    assert not spare.is_waiting
+
+
+async def test_an_eager_task_serves_others_after_its_first_coroutine() -> None:
+    eager = getattr(asyncio, "eager_task_factory", None)  # from Python 3.12 on
+    asyncio.get_running_loop().set_task_factory(eager)
+
+    async def decide() -> None:
+        pass
+
+    spare = SpareTask("spare", decide())
+    await asyncio.sleep(0)
+    assert await begun(spare, decide())
+    spare.end()
+    await ended(spare)
+    assert spare.task.exception() is None

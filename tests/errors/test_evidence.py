@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from typing import Any
 
 import pytest
 from tests.helpers import messages as saying
@@ -77,6 +78,13 @@ def test_long_lines_are_cut() -> None:
     (line,) = log.evidence().sent
     assert len(line) < LINE + 50
     assert "characters" in line
+
+
+def test_lines_may_be_of_any_kind_of_bytes() -> None:
+    log = EvidenceLog()
+    line: Any = bytearray(b'{"number":1}')  # a transport of the application may give such
+    log.note_sent(line)
+    assert log.evidence().sent == ('{"number":1}',)
 
 
 def test_the_end_of_stderr_is_kept() -> None:

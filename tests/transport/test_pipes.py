@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import anyio
 import pytest
 
-from claudewire.transport.pipes import Readiness
+from claudewire.transport.pipes import PipeReader, Readiness
 
 SOON = 10
 
@@ -115,3 +115,21 @@ async def test_closing_wakes_one_that_waits_alone(pipe: Pipe) -> None:
             await anyio.wait_all_tasks_blocked()
             readiness.close()
     readiness.close()  # now nobody waits, and nothing happens
+
+
+@pytest.mark.anyio
+async def test_what_is_handed_over_is_not_kept_from_it_by_what_drains() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    reader = PipeReader(os.fdopen(reading, "rb", buffering=0))
+    arrived: list[bytes] = []
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(reader.drain)
+            await anyio.wait_all_tasks_blocked()
+            tasks.start_soon(reader.pump, arrived.append)
+            await anyio.wait_all_tasks_blocked()
+            os.write(writing, b"hello")
+            os.close(writing)
+    reader.close()
+    assert b"".join(arrived) == b"hello"

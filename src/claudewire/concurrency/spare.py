@@ -4,7 +4,8 @@ Most handlers decide without waiting for anything. A task for each of them takes
 the event loop, and a cancel scope that is entered and left: as long as all else that is done for a
 request. So a task is kept that waits, with its scope entered, and lends itself to the coroutine. If
 that does not wait, the task goes on waiting, for the next one. The task may have been started for
-a coroutine as any other task, and wait after its end. Only asyncio can do that.
+a coroutine as any other task, and wait after its end if that has not waited. Only asyncio can do
+that.
 """
 
 from __future__ import annotations
@@ -103,9 +104,10 @@ class SpareTask:
     async def _run(self, first: _Begun | None) -> None:
         with self.scope:
             if first is not None:
-                await _go_on(first)
+                has_waited = await _go_on(first)
                 first = None
-                if self.scope.cancel_called or self.task.cancelling():
+                # What it has left behind, such as a timer that cancels its task, is for no other.
+                if has_waited or self.scope.cancel_called or _is_being_cancelled():
                     return
             self._has_waited = True
             error = None
@@ -119,16 +121,23 @@ class SpareTask:
                 await _go_on(self._begun, error)
 
 
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()  # an eager task is here before its creator knows it
+    return task is not None and task.cancelling() > 0
+
+
 @awaitable
-def _go_on(begun: _Begun, error: BaseException | None = None) -> Generator[Any, Any, None]:
-    """Go on with a coroutine, or begin it, as `await` does."""
+def _go_on(begun: _Begun, error: BaseException | None = None) -> Generator[Any, Any, bool]:
+    """Go on with a coroutine, or begin it, as `await` does; return whether it has waited."""
     run, coroutine, waits_for = begun.context.run, begun.coroutine, begun.waits_for
+    has_waited = False
     try:
         if waits_for is _NOT_BEGUN:
             waits_for = run(coroutine.send, None)
         elif error is not None:
             waits_for = run(coroutine.throw, error)
         while True:
+            has_waited = True
             try:
                 sent = yield waits_for
             except GeneratorExit:
@@ -139,4 +148,4 @@ def _go_on(begun: _Begun, error: BaseException | None = None) -> Generator[Any, 
             else:
                 waits_for = run(coroutine.send, sent)
     except StopIteration:
-        return
+        return has_waited

@@ -114,7 +114,7 @@ def _cut(line: bytes) -> _Line:
 
 
 def _shown(lines: Iterable[_Line], redact: Redact) -> tuple[str, ...]:
-    whole = [_Beginning(it, len(it)) if isinstance(it, bytes) else it for it in lines]
+    whole = [it if isinstance(it, _Beginning) else _Beginning(it, len(it)) for it in lines]
     return tuple(_short(*line, redact) for line in whole if line.head.strip())
 
 

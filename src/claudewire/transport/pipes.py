@@ -219,6 +219,7 @@ class PipeReader:
         """Read until the end, and keep it to be received later."""
         while self._taker is not None or self._drain_now():
             await self._readable.wait()
+            await anyio.lowlevel.checkpoint()  # so that a `pump` that waits for its turn gets it
 
     def _drain_now(self) -> bool:
         """Keep what can be read now; say whether more may come and would be kept."""
