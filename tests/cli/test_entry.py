@@ -187,12 +187,22 @@ def test_a_reader_of_the_help_that_has_gone_is_no_failure(arguments: list[str]) 
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.parametrize("buffered", [False, True])
 @pytest.mark.parametrize("quiet", [[], ["-q"]])
-def test_output_that_cannot_be_written_is_a_failure(quiet: list[str], tmp_path: Path) -> None:
+def test_output_that_cannot_be_written_is_a_failure(
+    quiet: list[str], buffered: bool, tmp_path: Path
+) -> None:
     start = [sys.executable, "-m", "claudewire.cli", "run", "--cli", "simulated", *quiet, "hi"]
+    env = {**os.environ, "PYTHONUNBUFFERED": "" if buffered else "1"}
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = subprocess.run(
-            start, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, encoding="utf-8", timeout=60
+            start,
+            cwd=tmp_path,
+            env=env,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            timeout=60,
         )
     assert done.returncode == 1
     assert done.stderr.endswith("error: Reading or writing failed: No space left on device\n")

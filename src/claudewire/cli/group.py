@@ -87,6 +87,9 @@ def execute(arguments: Sequence[str]) -> int:
     logging.getLogger("claudewire").addHandler(QUIET)
     try:
         status: Any = command.main([*arguments], "claudewire", standalone_mode=False)
+        sys.stdout.flush()  # at the end of the process it is too late to say what is wrong
+    except BrokenPipeError:
+        return pipe_broke()
     except (click.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED
     except click.ClickException as error:
@@ -98,8 +101,20 @@ def execute(arguments: Sequence[str]) -> int:
 
 def pipe_broke() -> int:
     """Write nothing more to stdout, also not at the end of the process."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _write_no_more()
     return Exit.BROKEN_PIPE
+
+
+def _drop_unwritable() -> None:
+    """Drop what stdout cannot be given: Python would fail with it at the end of the process."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _write_no_more()
+
+
+def _write_no_more() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(error: click.ClickException) -> int:
@@ -121,6 +136,7 @@ def _failed(error: Exception) -> int:
         return error.exit
     if isinstance(error, OSError):
         report([*describe_error(error)])
+        _drop_unwritable()
         # One without a file's name is about a stream, and not about what the command line names.
         return Exit.USAGE if error.filename else Exit.FAILED
     if isinstance(error, Error):

@@ -111,7 +111,7 @@ _LOCAL_PART = re.compile(r"[\w.%+-]+")
 LONGEST_LOCAL_PART = 256
 """Characters before the @ of an address; RFC 5321 allows 64 bytes."""
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
-_VALUE = re.compile(r"\s*+(?:(?:bearer|basic)\s+)?+(.*)", re.IGNORECASE | re.DOTALL)
+_VALUE = re.compile(r"\s*+(?:(?:bearer|basic)\s+)?(.*)", re.IGNORECASE | re.DOTALL)
 
 
 class Redactor:

@@ -309,7 +309,9 @@ NAME = re.compile(
 SHORT_NAMES = frozenset(_SHORT_NAMES.split("|"))
 
 _SEPARATOR = r"\\*[\"']?\s{0,20}(?::=|=>|->|\?=|[:=])\s{0,20}"
-_SCHEME = r"(?:(?:bearer|basic|token|apikey|negotiate)\s{1,20})?+"
+_GIVEN_SCHEME = r"(?:bearer|basic|token|apikey|negotiate)\s{1,20}(?!\s)"
+# Not a possessive `?+`: up to Python 3.11.4, that leaves out the beginning of what almost matches.
+_SCHEME = rf"(?:{_GIVEN_SCHEME}|(?!{_GIVEN_SCHEME}))"
 _REAL = r"(?!<(?:key|email|secret)-\d)"
 _ARGUMENT = r"\\*[\"']?([^\s\"'\\|;]{3,1000})"
 
