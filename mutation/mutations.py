@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
+import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,16 @@ from typing import NamedTuple
 
 from mutation.operators import Edit, Function, edits
 
-__all__ = ["Identity", "Mutation", "is_program", "mutations", "package_of", "packages", "sample"]
+__all__ = [
+    "Identity",
+    "Mutation",
+    "at_place",
+    "is_program",
+    "mutations",
+    "package_of",
+    "packages",
+    "sample",
+]
 
 _TYPES = {"Annotated", "Callable", "ClassVar", "Concatenate", "Literal", "Optional", "Union"}
 _NAMING = {"NewType", "ParamSpec", "TypeVar", "TypeVarTuple", "getLogger"}
@@ -97,6 +107,8 @@ def _words_of(node: ast.Call) -> Iterable[ast.AST]:
             return [node]
         case ast.Name("cast"):
             return node.args[:1]
+        case ast.Name("zip"):  # only told what holds anyway
+            return node.keywords
         case ast.Attribute(ast.Name(name)) if name in _LOGS:
             return [*node.args, *node.keywords]
     return []
@@ -223,6 +235,15 @@ def _squeezed(text: bytes) -> str:
 def mutations(path: Path, source: Path) -> list[Mutation]:
     """Return every mutation of a file; a few may not be programs, see `is_program`."""
     return list(_File(path, source).mutations())
+
+
+def at_place(place: str, source: Path) -> list[Mutation]:
+    """Return every mutation of a file, or of some lines: `wire/codec.py`, `wire/codec.py:12-40`."""
+    name, _, lines = place.partition(":")
+    first, _, last = lines.partition("-")
+    wanted = range(int(first or 1), int(last or first or sys.maxsize) + 1)
+    found = mutations(source / name, source)
+    return [it for it in found if it.line in wanted and is_program(it)]
 
 
 def is_program(mutation: Mutation) -> bool:

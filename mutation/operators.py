@@ -171,8 +171,8 @@ def filtering(node: ast.AST) -> Iterator[Edit]:
 
 
 def keyword(node: ast.AST) -> Iterator[Edit]:
-    """Leave out a keyword argument."""
-    if isinstance(node, ast.Call):
+    """Leave out a keyword argument; those of `zip` only say what holds anyway."""
+    if isinstance(node, ast.Call) and not _is_one_of(node.func, {"zip"}):
         for place, argument in enumerate(node.keywords):
             if argument.arg not in (None, "slots", "help", "metavar"):  # texts for a person
                 rest = [*node.keywords[:place], *node.keywords[place + 1 :]]

@@ -3,6 +3,7 @@
 scripts/mutate --map
 scripts/mutate --count 200 --seed 1
 scripts/mutate --seed 1 --again --tests tests/people/test_inbox.py
+scripts/mutate --only people/inbox.py:120-160
 
 Each result is kept at once. The same command goes on where the last one was interrupted.
 """
@@ -27,7 +28,7 @@ from typing import Literal, NamedTuple, get_args
 
 from mutation import KEPT, ROOT, SOURCE, judged
 from mutation.coverage_map import IGNORED, CoverageMap, file_of, make_map
-from mutation.mutations import Identity, Mutation, mutations, package_of, packages, sample
+from mutation.mutations import Identity, Mutation, at_place, mutations, package_of, packages, sample
 from mutation.operators import OPERATORS
 from mutation.sandbox import Finished, Sandbox
 from mutation.server import NO_TESTS, NOT_SWAPPED, Server, is_swappable
@@ -357,6 +358,12 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--package", choices=sorted(packages(ROOT / SOURCE)), help="only in this one"
     )
     parser.add_argument("--operator", choices=names, help="only changes of this kind")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        metavar="FILE[:LINES]",
+        help="every change of these files of the library, or of these lines: wire/codec.py:12-40",
+    )
     parser.add_argument("--jobs", type=int, default=2, help="how many at once")
     parser.add_argument(
         "--wide", type=float, default=WIDE, help="seconds of tests for a survivor, as measured"
@@ -386,14 +393,20 @@ def main(arguments: list[str] | None = None) -> int:
     if options.again:
         chosen = left = kept.not_killed(ROOT / SOURCE)
     else:
-        random = Random(options.seed)
-        chosen = sample(ROOT / SOURCE, options.count, random, options.package, options.operator)
+        chosen = _chosen(options)
         left = [it for it in chosen if it.identity not in kept.results]
     if left:
         results = tried(left, options.jobs, options.tests, options.wide, options.bound)
         _tell(results, len(left), kept)
     print(report([kept.results[it.identity] for it in chosen], reasons))
     return 0
+
+
+def _chosen(options: argparse.Namespace) -> list[Mutation]:
+    source = ROOT / SOURCE
+    if options.only:
+        return [it for place in options.only for it in at_place(place, source)]
+    return sample(source, options.count, Random(options.seed), options.package, options.operator)
 
 
 def _tell(results: Iterable[Result], count: int, kept: Kept) -> None:

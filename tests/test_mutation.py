@@ -13,7 +13,16 @@ from typing import Any
 import pytest
 from mutation import ROOT, SOURCE, judged, run
 from mutation.coverage_map import UNKNOWN, CoverageMap, assigned, distance, lines_using
-from mutation.mutations import Identity, Mutation, is_program, mutations, packages, sample, shares
+from mutation.mutations import (
+    Identity,
+    Mutation,
+    at_place,
+    is_program,
+    mutations,
+    packages,
+    sample,
+    shares,
+)  # fmt: skip
 from mutation.run import Kept, Result, Status, Trial, report
 from mutation.sandbox import Finished, Sandbox
 from mutation.server import NO_TESTS, NOT_SWAPPED, Server, is_swappable, swap
@@ -147,6 +156,18 @@ def test_a_sample_is_taken_from_all_packages_and_again_with_the_same_seed() -> N
     assert all(map(is_program, first))
     assert {"wire", "content", "session"} <= packages(ROOT / SOURCE).keys()
     assert shares({"a": 70, "b": 25, "c": 5}, 11) == {"a": 8, "b": 3, "c": 0}
+
+
+def test_a_place_is_a_file_or_some_of_its_lines() -> None:
+    source = ROOT / SOURCE
+    everything = at_place("_package.py", source)
+    line = everything[0].line
+    assert [it.line for it in everything] == [
+        it.line for it in mutations(source / "_package.py", source)
+    ]
+    assert {it.line for it in at_place(f"_package.py:{line}", source)} == {line}
+    some = at_place(f"_package.py:{line}-{line + 2}", source)
+    assert {it.line for it in some} == {it.line for it in everything} & {line, line + 1, line + 2}
 
 
 def test_every_process_in_a_sandbox_has_the_changed_library() -> None:

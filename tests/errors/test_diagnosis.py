@@ -348,6 +348,18 @@ def test_long_words_are_shortened() -> None:
     assert len(found.message) < 600
 
 
+def test_words_of_exactly_the_longest_length_are_not_shortened() -> None:
+    begin = "Credit balance is too low "
+    for count, shown in ((500, "x" * (500 - len(begin))), (501, "x" * (500 - len(begin)) + "…")):
+        found = diagnose_result(failed(begin + "x" * (count - len(begin))))
+        assert found.message == f"The account has no credit left: {begin}{shown}"
+
+
+def test_the_line_with_the_words_is_shown_also_behind_an_empty_one() -> None:
+    found = diagnose_evidence(Evidence(stderr="\nerror: unknown option '-z'\nmore"))
+    assert found.message == "The CLI does not know the option -z: error: unknown option '-z'"
+
+
 # --- fields of a result ---------------------------------------------------------------------------
 
 
@@ -444,6 +456,10 @@ def test_a_failed_turn_does_not_explain_an_exit() -> None:
         ({"exit_code": 137}, Cause.OUT_OF_MEMORY, "most likely for lack of memory"),
         ({"exit_code": 143}, Cause.KILLED, "was killed by SIGTERM"),
         ({"exit_code": 134}, Cause.KILLED, "has crashed with SIGABRT"),
+        ({"exit_code": 128}, Cause.EXITED, "has exited"),
+        ({"exit_code": 129}, Cause.KILLED, "was killed by SIGHUP"),
+        ({"exit_code": 127 + signal.NSIG}, Cause.KILLED, "was killed by SIG"),
+        ({"exit_code": 128 + signal.NSIG}, Cause.EXITED, "has exited"),
         ({"exit_code": 126}, Cause.REFUSED, "cannot run the CLI"),
         ({"exit_code": 127}, Cause.NOT_FOUND, "could not find the CLI"),
         ({"exit_code": 0}, Cause.EXITED, "has exited"),

@@ -158,3 +158,29 @@ def test_a_secret_at_the_end_of_what_is_shown_of_a_line_is_not_shown() -> None:
     log.note_sent(b"x" * (LINE - 20) + b" " + SECRET.encode() + b" " + b"y" * 10_000)
     (line,) = log.evidence().sent
     assert "sk-ant" not in line
+
+
+def test_a_line_that_is_shown_in_part_says_so_although_a_long_secret_is_taken_out() -> None:
+    log = EvidenceLog()
+    text = "x" * 1500 + " sk-ant-" + "a" * 1400 + " " + "y" * 2000
+    log.note_sent(text.encode())
+    (line,) = log.evidence().sent
+    shown = f"{'x' * 1500} <key-1> {'y' * 91}"
+    assert line == f"{shown}… (the first characters of {len(text)} bytes or more)"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_whole"),
+    [
+        ("x" * LINE, True),
+        ("x" * (LINE + 1), False),
+        ("\U0001f600" * LINE, True),  # as many bytes as are kept
+        ("\U0001f600" * LINE + "\n", False),
+    ],
+    ids=["short", "long", "short, of four bytes each", "long, of four bytes each"],
+)
+def test_a_line_is_shown_up_to_its_longest(text: str, is_whole: bool) -> None:
+    log = EvidenceLog()
+    log.note_sent(text.encode())
+    cut = f"… (the first characters of {len(text.encode())} bytes or more)"
+    assert log.evidence().sent == (text[:LINE] + ("" if is_whole else cut),)

@@ -177,6 +177,11 @@ def test_further_secrets_can_be_given() -> None:
     assert clean('{"t":"a\\"b cut off') == '{"t":"<secret-1> cut off'
 
 
+def test_of_secrets_that_begin_alike_the_longest_is_replaced() -> None:
+    for extra in (("Project", "Project X"), ("Project X", "Project")):
+        assert redactor(*extra)("Project X of Project") == "<secret-1> of <secret-2>"
+
+
 def test_secrets_of_the_environment_are_known() -> None:
     environment = {"GATEWAY_TOKEN": "opaque-and-long", "X_TOKEN": "short", "PATH": "opaque/path"}
     clean = redactor(environment=environment)

@@ -120,7 +120,8 @@ def _shown(lines: Iterable[_Line], redact: Redact) -> tuple[str, ...]:
 
 def _short(head: bytes, length: int, redact: Redact) -> str:
     # A little more than is shown: a secret at the end is recognised then.
-    text = redact(head.strip().decode("utf-8", "replace")[: LINE + LINE // 2])
-    if len(text) <= LINE and length <= _KEPT:
+    given = head.strip().decode("utf-8", "replace")
+    text = redact(given[: LINE + LINE // 2])
+    if len(text) <= LINE and len(given) <= LINE + LINE // 2 and length <= _KEPT:
         return text
     return f"{text[:LINE]}… (the first characters of {length} bytes or more)"

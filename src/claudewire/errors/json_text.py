@@ -97,7 +97,7 @@ class _Rewriter:
     def _string(self, start: int) -> int:
         end = _end_of_string(self._line, start + 1)
         if end is None:
-            return start + 1
+            return len(self._line)  # every quote that follows is escaped, so none begins a string
         token = self._line[start:end]
         value = _value(token)
         colon = _COLON.match(self._line, end)

@@ -513,8 +513,8 @@ def _is_word(text: str, start: int) -> bool:
 
 
 def _any_of(texts: Iterable[str], not_beside: str = "") -> re.Pattern[str]:
-    """Match any of the strings, the longest first; match nothing if there are none."""
-    options = "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
+    """Match any of the strings, of those that begin alike the longest; nothing if none is given."""
+    options = "|".join(map(re.escape, sorted(texts, reverse=True)))
     if not options:
         return re.compile("(?!)")
     if not not_beside:

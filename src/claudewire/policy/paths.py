@@ -213,7 +213,7 @@ class PathPattern:
             start = fold(climb(root, self.up), invisible=True)
             if not self._floats(self.body, forbids=True):
                 body = fold(self.body, invisible=True)
-                plain = re.split(r"[*?\[\\]", body, maxsplit=1)[0]
+                plain = re.split(r"[*?\[\\]", body)[0]
                 plain = plain if plain == body else plain.rpartition("/")[0]
                 start = f"{start.rstrip('/')}/{plain}".rstrip("/") or "/"
             if below(start, directory) is not None:
