@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
+import sqlite3
 import stat
+import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import jsonschema  # type: ignore[import-untyped]
+import msgspec
 import pytest
 from tests.cli.running import Done, Runner
 from tests.cli.wire.printed import SCHEMAS
 
+from claudewire import __version__
 from claudewire.cli.doctor import probe as probing
+from claudewire.cli.doctor import surroundings
 from claudewire.cli.doctor.command import _View as View
 from claudewire.cli.doctor.leftovers import leftovers
 from claudewire.cli.doctor.probe import Seen, probe, real_turn
 from claudewire.cli.doctor.report import Check
-from claudewire.cli.doctor.surroundings import Surroundings
+from claudewire.cli.doctor.surroundings import Settings, Surroundings
 
 SOON = 60
 DAY = 86400
@@ -66,6 +73,17 @@ def test_without_a_cli_it_says_where_it_looked_and_what_to_do(place: Surrounding
     assert "npm install" in check.advice
 
 
+def test_what_is_wrong_with_the_search_for_a_cli_is_not_taken_for_its_absence(
+    place: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find(*given: object) -> None:
+        raise KeyError("a defect")
+
+    monkeypatch.setattr(surroundings, "find_cli", find)
+    with pytest.raises(KeyError):
+        [*place.program()]
+
+
 def test_the_cli_is_named_with_those_that_it_hides(place: Surroundings, tmp_path: Path) -> None:
     used = program(tmp_path / "bin" / "claude", "echo 2.1.325 '(Claude Code)'")
     other = program(tmp_path / "other" / "claude", "echo 1.0.0")
@@ -76,8 +94,64 @@ def test_the_cli_is_named_with_those_that_it_hides(place: Surroundings, tmp_path
     assert (version.status, version.message) == ("ok", "2.1.325 (Claude Code)")
     place = Surroundings({**place.env, "CLAUDE_CODE_PATH": other}, place.cwd)
     cli, version = place.program()
-    assert "CLAUDE_CODE_PATH says so" in cli.message
+    assert cli == Check(
+        name="cli",
+        status="ok",
+        message=f"{other} (CLAUDE_CODE_PATH says so)",
+        details=[f"there is another one, which is not used: {used}"],
+        facts={"command": [other], "others": [used]},
+    )
     assert version.status == "warning"
+    cli, _ = replace(place, cli=other).program()
+    assert cli.message == other
+
+
+def test_the_simulated_cli_is_not_looked_for(place: Surroundings) -> None:
+    words = "the simulated CLI, inside claudewire"
+    assert [*replace(place, cli="simulated").program()] == [
+        Check(name="cli", status="info", message=words)
+    ]
+
+
+def test_the_version_is_asked_with_a_configuration_of_its_own(
+    place: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+    late = subprocess.TimeoutExpired("claude", 20)
+    answers: list[bytes | Exception] = [b"2.1.325", late, KeyError("a defect")]
+
+    def run(command: list[str], **how: Any) -> Any:
+        asked.append(how)
+        assert command == [cli, "--version"]
+        assert Path(how["cwd"]).is_dir()
+        if isinstance(answer := answers.pop(0), Exception):
+            raise answer
+        return subprocess.CompletedProcess(command, 0, answer, b"")
+
+    cli = program(tmp_path / "claude", "")
+    place = replace(place, cli=cli, env={**place.env, "DISABLE_TELEMETRY": "0"})
+    monkeypatch.setattr(subprocess, "run", run)
+    times = iter([1.0, 2.23456, 3.0, 4.0])
+    monkeypatch.setattr(surroundings, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    assert place.version().seconds == 1.235
+    folder = asked[0]["cwd"]
+    assert Path(folder).name.startswith("claudewire-doctor-")
+    assert not Path(folder).exists()
+    assert asked[0] == {
+        "env": {**place.env, **surroundings.isolated(folder)},
+        "cwd": folder,
+        "stdin": subprocess.DEVNULL,
+        "capture_output": True,
+        "timeout": 20.0,
+    }
+    assert place.version() == Check(
+        name="version",
+        status="problem",
+        message="`--version` failed: Command 'claude' timed out after 20 seconds",
+        advice="Try it yourself: it should print its version and exit.",
+    )
+    with pytest.raises(KeyError):
+        place.version()
 
 
 @pytest.mark.parametrize(
@@ -116,6 +190,14 @@ def test_a_configuration_that_can_be_written_is_fine(place: Surroundings, tmp_pa
     assert (other.config, other.state) == (Path("/x"), Path("/x/.claude.json"))
 
 
+def test_without_a_home_it_is_that_of_the_user(
+    place: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    for env in ({}, {"HOME": ""}):
+        assert Surroundings(env, place.cwd).config == Path("/home/ada/.claude")
+
+
 def refusing(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
     """Let this path be one that cannot be accessed, also for root."""
     real = os.access
@@ -127,12 +209,38 @@ def test_a_configuration_that_cannot_be_written_is_a_problem(
 ) -> None:
     write(place.state, {})
     refusing(monkeypatch, place.state)
-    assert place.configuration().message.endswith(".claude.json cannot be read and written")
+    advice = f"Make it yours (chown, chmod), or set CLAUDE_CONFIG_DIR. It is {place.config}."
+    problem = Check(
+        name="config",
+        status="problem",
+        message=f"{place.state} cannot be read and written",
+        advice=advice,
+        facts={"config": str(place.config), "state": str(place.state)},
+    )
+    assert place.configuration() == problem
     refusing(monkeypatch, place.home)
-    check = place.configuration()
-    assert check.status == "problem"
-    assert "the CLI fails or hangs without a word" in check.message
-    assert "CLAUDE_CONFIG_DIR" in check.advice
+    message = f"{place.home} cannot be written, so the CLI fails or hangs without a word"
+    assert place.configuration() == msgspec.structs.replace(problem, message=message)
+    monkeypatch.undo()
+    write(place.config, "a file")
+    message = f"{place.config} cannot be written, so the CLI fails or hangs without a word"
+    place.config.chmod(0o755)
+    assert place.configuration() == msgspec.structs.replace(problem, message=message)
+
+
+def test_a_configuration_is_written_and_read_and_entered(
+    place: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(place.state, {})
+    asked: list[tuple[Path, int]] = []
+
+    def access(path: Path, mode: int) -> bool:
+        asked.append((path, mode))
+        return True
+
+    monkeypatch.setattr(os, "access", access)
+    assert place.configuration().status == "ok"
+    assert asked == [(place.home, os.W_OK | os.X_OK), (place.state, os.R_OK | os.W_OK)]
 
 
 def test_a_configuration_that_may_not_be_looked_for_is_no_error(place: Surroundings) -> None:
@@ -145,9 +253,34 @@ def test_a_configuration_that_may_not_be_looked_for_is_no_error(place: Surroundi
 def test_a_disk_that_is_almost_full_is_a_warning(
     place: Surroundings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    usage = shutil.disk_usage(place.home)
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=2**20))
-    assert place.configuration().status == "warning"
+    usage, free = shutil.disk_usage(place.home), 100 * 2**20
+    asked: list[Path] = []
+
+    def disk_usage(path: Path) -> Any:
+        asked.append(path)
+        return usage._replace(free=free)
+
+    monkeypatch.setattr(shutil, "disk_usage", disk_usage)
+    facts = place.configuration().facts
+    assert place.configuration() == Check(
+        name="config",
+        status="ok",
+        message=f"{place.config}, which does not exist yet, can be written",
+        facts=facts,
+    )
+    free -= 1
+    assert place.configuration() == Check(
+        name="config",
+        status="warning",
+        message=f"only 99 MiB are free where {place.config} is",
+        advice="Free some space: a transcript that cannot be written is lost.",
+        facts=facts,
+    )
+    assert {*asked} == {place.home}
+    place.config.mkdir()
+    free += 1
+    assert place.configuration().message == f"{place.config}, can be written"
+    assert facts == {"config": str(place.config), "state": str(place.state)}
 
 
 def test_a_login_is_recognised_and_never_read(place: Surroundings, tmp_path: Path) -> None:
@@ -163,17 +296,77 @@ def test_a_login_is_recognised_and_never_read(place: Surroundings, tmp_path: Pat
     assert secret not in repr(check)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "CLAUDE_CODE_USE_BEDROCK",
+        "CLAUDE_CODE_USE_VERTEX",
+    ],
+)
+def test_each_variable_that_logs_in_is_named(place: Surroundings, name: str) -> None:
+    assert Surroundings({**place.env, name: "1"}, place.cwd).login() == Check(
+        name="login",
+        status="ok",
+        message=f"the variable {name}",
+        facts={"variables": [name], "helpers": []},
+    )
+
+
 def test_no_login_can_be_seen_on_a_mac(
     place: Surroundings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert place.login().status == "info"
+    assert place.login() == Check(
+        name="login",
+        status="info",
+        message="none is visible, and the keychain is not looked into",
+        facts={"variables": [], "helpers": []},
+    )
+
+
+@pytest.mark.parametrize(
+    ("system", "managed"),
+    [
+        ("linux", "/etc/claude-code/managed-settings.json"),
+        ("darwin", "/Library/Application Support/ClaudeCode/managed-settings.json"),
+    ],
+)
+def test_settings_are_looked_for_where_the_cli_looks(
+    place: Surroundings, system: str, managed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[tuple[str, Path]] = []
+    monkeypatch.setattr(Settings, "read", lambda scope, path: looked.append((scope, path)))
+    monkeypatch.setattr(sys, "platform", system)
     assert place.settings == []
+    assert looked == [
+        ("managed", Path(managed)),
+        ("user", place.config / "settings.json"),
+        ("project", place.cwd / ".claude" / "settings.json"),
+        ("local", place.cwd / ".claude" / "settings.local.json"),
+    ]
 
 
 def test_windows_is_a_problem(place: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = platform.python_version()
+    words = f"claudewire {__version__}, Python {python}, {platform.system()}"
+    assert place.system() == Check(name="system", status="ok", message=words)
     monkeypatch.setattr(sys, "platform", "win32")
-    assert place.system().status == "problem"
+    assert place.system() == Check(
+        name="system",
+        status="problem",
+        message=f"{words}: no CLI can be started on Windows",
+        advice="Use Linux, macOS or WSL.",
+    )
+
+
+def test_everything_is_looked_at_in_this_order(place: Surroundings) -> None:
+    assert [it.name for it in place.checks()] == [
+        *("system", "cli", "config", "login", "trust", "settings", "permissions", "hooks"),
+        *("sweep", "search"),
+    ]
 
 
 def test_trust_is_read_for_the_folder_and_those_above_it(
@@ -185,6 +378,21 @@ def test_trust_is_read_for_the_folder_and_those_above_it(
     for broken in ("{", "[]", '{"projects": []}', '{"projects": {"/": 1}}'):
         write(place.state, broken)
         assert place.trust().status == ("problem" if broken == "{" else "info")
+
+
+def test_what_the_cli_remembers_may_be_unreadable_in_several_ways(place: Surroundings) -> None:
+    write(place.state, "[" * 100_000)
+    check = place.trust()
+    assert check.status == "problem"
+    assert check.message.startswith(f"{place.state} cannot be read: maximum recursion depth")
+    place.state.unlink()
+    place.state.mkdir()
+    assert place.trust() == Check(
+        name="trust",
+        status="problem",
+        message=f"{place.state} cannot be read: [Errno 21] Is a directory: '{place.state}'",
+        advice="Repair it, or move it away: the CLI then starts anew, and asks again.",
+    )
 
 
 def test_a_folder_that_brings_hooks_and_is_not_trusted_is_a_warning(place: Surroundings) -> None:
@@ -202,6 +410,18 @@ def test_settings_that_cannot_be_read_are_problems(place: Surroundings) -> None:
     assert (user.status, project.status, rest.status) == ("problem", "problem", "ok")
     assert "it is not a JSON object" in project.message
     assert rest.message == "1 settings file"
+
+
+def test_settings_may_be_unreadable_in_several_ways(place: Surroundings) -> None:
+    write(place.config / "settings.json", "[" * 100_000)
+    (place.cwd / ".claude" / "settings.json").mkdir(parents=True)
+    user, project, rest = place.settings_files()
+    assert "cannot be read: maximum recursion depth" in user.message
+    assert "cannot be read: [Errno 21] Is a directory" in project.message
+    assert rest.message == "there are no settings files"
+    shutil.rmtree(place.cwd / ".claude")
+    write(place.cwd / ".claude", "a file, so there are no settings in it")
+    assert [it.scope for it in Surroundings(place.env, place.cwd).settings] == ["user"]
 
 
 @pytest.mark.parametrize(
@@ -253,19 +473,31 @@ def test_the_day_on_which_transcripts_are_deleted_is_named(place: Surroundings) 
 def test_sqlite_without_full_text_search_is_said(
     place: Surroundings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import sqlite3
-
-    assert place.search().status == "ok"
+    version = sqlite3.sqlite_version
+    assert place.search() == Check(
+        name="search", status="ok", message=f"SQLite {version} with FTS5"
+    )
+    calls: list[str] = []
 
     class Old:
         def execute(self, sql: str) -> None:
+            calls.append(sql)
             raise sqlite3.OperationalError("no such module: fts5")
 
         def close(self) -> None:
-            pass
+            calls.append("close")
 
-    monkeypatch.setattr(sqlite3, "connect", lambda path: Old())
-    assert place.search().status == "info"
+    def connect(path: str) -> Old:
+        calls.append(path)
+        return Old()
+
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    assert place.search() == Check(
+        name="search",
+        status="info",
+        message="SQLite has no FTS5, so searching in transcripts is slow",
+    )
+    assert calls == [":memory:", "create virtual table t using fts5(x)", "close"]
 
 
 # --- leftovers -----------------------------------------------------------------------------------

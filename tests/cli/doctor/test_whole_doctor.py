@@ -176,8 +176,8 @@ def test_what_is_said_of_versions_is_as_it_was(kept: Kept) -> None:
     kept("versions.txt", "".join(f"{line}\n" for line in lines))
 
 
-def test_other_clis_are_named(tmp_path: Path) -> None:
-    for name in ("used", "other", "more", "folder/claude", "data"):
+def test_other_clis_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("used", "other", "more", "folder/claude", "data", "here"):
         (tmp_path / name).mkdir(parents=True)
         if name != "folder/claude":
             path = tmp_path / name / "claude"
@@ -185,6 +185,7 @@ def test_other_clis_are_named(tmp_path: Path) -> None:
             path.chmod(0o644 if name == "data" else 0o755)
     (tmp_path / "link").mkdir()
     (tmp_path / "link" / "claude").symlink_to(tmp_path / "used" / "claude")
+    monkeypatch.chdir(tmp_path / "here")  # which no part of the path names
     places = ["", *(str(tmp_path / it) for it in ("other", "used", "link", "more", "other"))]
     places += [str(tmp_path / it) for it in ("folder", "data", "none")]
     place = Surroundings({"PATH": os.pathsep.join(places)}, tmp_path)

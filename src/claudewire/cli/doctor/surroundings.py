@@ -46,7 +46,7 @@ _KEYS = (
 _ASKS_NOBODY = {"bypassPermissions", "dontAsk", "auto"}
 
 
-def isolated(folder: str) -> dict[str, str | None]:
+def isolated(folder: str) -> dict[str, str]:
     """Return variables with which a CLI keeps to a folder, and is quiet."""
     return {
         "CLAUDE_CONFIG_DIR": str(Path(folder, "config")),
@@ -212,7 +212,7 @@ class Surroundings:
         """Ask the CLI for its version, with a configuration of its own."""
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="claudewire-doctor-") as folder:
-            env = {**self.env, **{k: v for k, v in isolated(folder).items() if v is not None}}
+            env = {**self.env, **isolated(folder)}
             try:
                 done = subprocess.run(
                     [*self.command, "--version"],
