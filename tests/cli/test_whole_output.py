@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, tzinfo
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
+import click
 import pytest
 from tests.cli.running import Done, Runner
 from tests.helpers.kept import Kept, normal
@@ -18,6 +19,7 @@ from tests.recordings.test_html_page import talk
 from tests.store.made import MAIN, PLAIN, Writer, conversation
 
 from claudewire.cli.commands import COMMANDS
+from claudewire.cli.group import command as group
 from claudewire.cli.markdown import MarkdownStream
 from claudewire.cli.reports import (
     Activity,
@@ -89,6 +91,28 @@ def test_all_help_is_as_it_was(kept: Kept, run: Runner, folder: Path) -> None:
     lines = ["--help", *(f"{it} --help" for it in COMMANDS)]
     lines += [f"sessions {it} --help" for it in GROUP]
     kept("help.txt", all_told(run, folder, "\n".join(lines)))
+
+
+def declared(name: str, command: click.Command) -> Iterator[str]:
+    """Yield what a command takes, a line for each parameter."""
+    yield f"{name} {command.context_settings or ''}".rstrip()
+    for it in command.params:
+        facts = {key: getattr(it, key, None) for key in ("multiple", "required", "is_flag")}
+        facts |= {"nargs": it.nargs if it.nargs != 1 else None, **vars(it.type)}
+        shown = [f"{key}={facts[key]}" for key in sorted(facts) if facts[key] not in (None, False)]
+        yield " ".join([f"    {it.name}", *it.opts, type(it.type).__name__, *shown])
+    for subname, subcommand in vars(command).get("commands", {}).items():
+        yield from declared(f"{name} {subname}", subcommand)
+
+
+def test_all_parameters_of_commands_are_as_they_were(kept: Kept) -> None:
+    context = click.Context(group, info_name="claudewire")
+    commands = {name: group.get_command(context, name) for name in COMMANDS}
+    lines = [*declared("claudewire", group)]
+    for name, it in commands.items():
+        assert it is not None
+        lines += declared(name, it)
+    kept("parameters.txt", "".join(f"{line}\n" for line in lines))
 
 
 WRONG = """

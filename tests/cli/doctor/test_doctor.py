@@ -470,6 +470,22 @@ def test_the_day_on_which_transcripts_are_deleted_is_named(place: Surroundings) 
     assert (later.status, later.facts["days"]) == ("ok", 365)
 
 
+@pytest.mark.parametrize(("seconds", "soon"), [(0, 0), (1, 1)])
+def test_a_transcript_is_soon_deleted_if_less_than_seven_days_are_left(
+    place: Surroundings, seconds: int, soon: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1_800_000_000
+    frozen = SimpleNamespace(
+        time=lambda: float(now), strftime=time.strftime, localtime=time.localtime
+    )
+    monkeypatch.setattr(surroundings, "time", frozen)
+    path = place.config / "projects" / "-p" / "a.jsonl"
+    write(path, "")
+    then = now - 23 * DAY - seconds
+    os.utime(path, (then, then))
+    assert place.sweep().facts.get("soon") == soon
+
+
 def test_sqlite_without_full_text_search_is_said(
     place: Surroundings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -478,11 +494,12 @@ def test_sqlite_without_full_text_search_is_said(
         name="search", status="ok", message=f"SQLite {version} with FTS5"
     )
     calls: list[str] = []
+    errors = [sqlite3.OperationalError("no such module: fts5"), sqlite3.DatabaseError()]
 
     class Old:
         def execute(self, sql: str) -> None:
             calls.append(sql)
-            raise sqlite3.OperationalError("no such module: fts5")
+            raise errors.pop(0)
 
         def close(self) -> None:
             calls.append("close")
@@ -498,6 +515,8 @@ def test_sqlite_without_full_text_search_is_said(
         message="SQLite has no FTS5, so searching in transcripts is slow",
     )
     assert calls == [":memory:", "create virtual table t using fts5(x)", "close"]
+    with pytest.raises(sqlite3.DatabaseError):
+        place.search()
 
 
 # --- leftovers -----------------------------------------------------------------------------------

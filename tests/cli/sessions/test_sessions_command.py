@@ -81,6 +81,33 @@ def test_list_can_be_narrowed_and_printed_as_json(sessions: Call, config: Path) 
     assert sessions("list", "--waiting").out == ""
 
 
+ALL = {"text": None, "project": None, "since": None, "tag": None, "running": None}
+ALL |= {"waiting": None, "limit": 30}
+
+
+@pytest.mark.parametrize(
+    ("words", "narrowed"),
+    [
+        ([], {}),
+        (["--running", "-n", "5"], {"running": True, "limit": 5}),
+        (["--waiting", "--limit", "1"], {"waiting": True, "limit": 1}),
+        (["a", "--project", ".", "--tag", "t"], {"text": "a", "project": ".", "tag": "t"}),
+    ],
+)
+def test_list_asks_for_all_that_nothing_is_said_about(
+    sessions: Call, words: list[str], narrowed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def listed(store: BlockingSessions, **given: Any) -> list[SessionInfo]:
+        asked.append(given)
+        return []
+
+    monkeypatch.setattr(BlockingSessions, "list", listed)
+    assert sessions("list", *words).status == 0
+    assert asked == [ALL | narrowed]
+
+
 @pytest.mark.parametrize(
     ("text", "ago"),
     [

@@ -28,7 +28,7 @@ __all__ = [
 Direction = Literal[">", "<", "!"]
 
 
-class _Item(msgspec.Struct, frozen=True, kw_only=True):
+class _Item(msgspec.Struct, frozen=True):
     """Anything that is printed as JSON."""
 
 
