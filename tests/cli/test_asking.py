@@ -232,3 +232,14 @@ async def test_a_request_that_is_withdrawn_meanwhile_is_said() -> None:
     script = Late()
     await AskPerson(script)(request)
     assert "This is no longer asked: the turn is over." in script.words
+
+
+async def test_what_is_wrong_with_the_library_is_no_answer() -> None:
+    class Broken(PermissionRequest):
+        def allow(self, **_: Any) -> Any:
+            raise KeyError("a defect")
+
+    with pytest.raises(KeyError):
+        await answered(Broken(use("Bash", {"command": "ls"})), "y")
+    with pytest.raises(KeyError):
+        await answered(Broken(use("Bash", {"command": "ls"})), "e", "ls -a")

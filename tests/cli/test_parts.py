@@ -404,7 +404,9 @@ def test_what_a_stream_can_show_is_found_out(
     assert (paint.mark("done") == "✓") is unicode
     assert is_rich(stream, env) is attributes
     assert paint("strong", "") == ""
-    assert paint("nothing", "x") == "x"
+    assert paint("", "x") == "x"
+    with pytest.raises(KeyError):
+        paint("nothing", "x")
 
 
 def test_lines_that_stay_and_lines_that_change() -> None:

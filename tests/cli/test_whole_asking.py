@@ -120,6 +120,7 @@ ASKED: list[tuple[Callable[[], Pending[Any]], list[list[str]]]] = [
     (bash("a\nb"), [["a", "a1", "y"], ["always"]]),
     (bash(7), [["a", "y"], ["e", "{", "[]", '{"command": "ls"}']]),
     (bash(LONG), [["n"]]),
+    (used("Bash", {"timeout": 5}), [["n"]]),
     (
         used("Read", {"file_path": "ä\x1b", "n": [1, "ä"]}),
         [["a"], ["e", "{", '{"file_path": "b"}']],
@@ -129,7 +130,7 @@ ASKED: list[tuple[Callable[[], Pending[Any]], list[list[str]]]] = [
         used("Edit", {"file_path": "notes", "old_string": "old", "new_string": "new"}),
         [["y"], ["a"]],
     ),
-    (used("Write", {"file_path": "new", "content": "a\nb\n"}), [["n"]]),
+    (used("Write", {"file_path": "new", "content": "a\nX\n"}), [["n"]]),
     (used("Grep", {"content": "a", "edits": 1, "new_source": 2}), [["n"]]),
     (lambda: QuestionRequest(ask(COLOUR)), [["s"], ["skip"], ["s x"], ["Skip"], []]),
     (

@@ -203,8 +203,6 @@ class AskPerson:
 
     async def _edited(self, request: PermissionRequest) -> Any:
         """Let the person change what the tool is called with."""
-        from ..people import AnswerError
-
         command = request.input.get("command")
         is_command = isinstance(command, str) and request.tool_name == "Bash"
         text = str(command) if is_command else json.dumps(request.input, indent=2)
@@ -216,7 +214,7 @@ class AskPerson:
             try:
                 changed = {**request.input, "command": text} if is_command else json.loads(text)
                 return request.allow(input=changed)
-            except (ValueError, AnswerError) as error:
+            except ValueError as error:  # also if the input does not fit
                 self._say(str(error))
 
     # --- questions -------------------------------------------------------------------------------
@@ -227,8 +225,6 @@ class AskPerson:
             head = "A question" if len(request.questions) == 1 else f"Question {number + 1}"
             self._head(request, head)
             answers[number] = await self._one(question)
-        if all(it is None for it in answers.values()):
-            return request.skip()
         return request.answer(answers)
 
     async def _one(self, question: Question) -> QuestionAnswer | None:

@@ -87,7 +87,7 @@ class Paint:
 
     def __call__(self, style: str, text: str) -> str:
         """Return the text in a style; several can be given, separated by blanks."""
-        codes = ";".join(code for name in style.split() if (code := self._codes.get(name, "")))
+        codes = ";".join(code for name in style.split() if (code := self._codes[name]))
         return f"\x1b[{codes}m{text}\x1b[0m" if codes and text else text
 
     def mark(self, name: str) -> str:

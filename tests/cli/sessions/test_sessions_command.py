@@ -81,8 +81,10 @@ def test_list_can_be_narrowed_and_printed_as_json(sessions: Call, config: Path) 
     assert sessions("list", "--waiting").out == ""
 
 
-ALL = {"text": None, "project": None, "since": None, "tag": None, "running": None}
-ALL |= {"waiting": None, "limit": 30}
+ALL: dict[str, Any] = {
+    **dict.fromkeys(("text", "project", "since", "tag", "running", "waiting")),
+    "limit": 30,
+}
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ class _View:
     def _folded(self, text: str, indent: int, style: str = "") -> list[str]:
         room = max(self._width - indent - 1, 20) if self._width < UNLIMITED else UNLIMITED
         lines = [part for line in safe(text).split("\n") for part in wrapped(line, room)]
-        return [self._paint(style, line) if style else line for line in lines]
+        return [self._paint(style, line) for line in lines]
 
     def end(self, report: DoctorReport) -> None:
         """Say how it is, all in all."""

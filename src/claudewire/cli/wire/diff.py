@@ -82,7 +82,6 @@ def _kind(change: KindChange, paint: Paint, width: int) -> Iterator[str]:
         f" -> {change.after}" if change.before != change.after else " in both"
     )
     mark = "+" if not change.before else "-" if not change.after else " "
-    style = {"+": "added", "-": "removed", " ": "strong"}[mark]
     yield clip(f"{mark} {safe(str(change.kind))}", width - len(counts) - 2) + f"  {counts}"
     for field in change.fields:
         style = "added" if not field.before else "removed" if not field.after else "hunk"
