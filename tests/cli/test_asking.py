@@ -243,3 +243,10 @@ async def test_what_is_wrong_with_the_library_is_no_answer() -> None:
         await answered(Broken(use("Bash", {"command": "ls"})), "y")
     with pytest.raises(KeyError):
         await answered(Broken(use("Bash", {"command": "ls"})), "e", "ls -a")
+
+    class BrokenDialog(DialogRequest):
+        def complete(self, result: object = None) -> Any:
+            raise KeyError("a defect")
+
+    with pytest.raises(KeyError):
+        await answered(BrokenDialog(dialog()), "1")

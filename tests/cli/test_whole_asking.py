@@ -22,7 +22,7 @@ from claudewire.people import (
     PlanRequest,
     QuestionRequest,
 )
-from claudewire.wire import AddRules, PermissionRule, SetMode
+from claudewire.wire import AddRules, PermissionHint, PermissionRule, SetMode
 
 pytestmark = pytest.mark.anyio
 
@@ -68,7 +68,8 @@ def used(tool: str, input: dict[str, Any], **fields: Any) -> Callable[[], Pendin
 
 MAKE = AddRules([PermissionRule("Bash", "make:*")], "allow", "session")
 NOTHING = AddRules([], "allow", "session")
-SUGGESTED = [MAKE, NOTHING, SetMode("plan")]
+HINT = PermissionHint("allow", "Safe")
+SUGGESTED = [MAKE, NOTHING, HINT, SetMode("plan")]
 LONG = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen"
 CHOICE = {"enum": ["s", "l"]}
 FORM = {
@@ -117,6 +118,7 @@ ASKED: list[tuple[Callable[[], Pending[Any]], list[list[str]]]] = [
         bash(permission_suggestions=SUGGESTED, agent_id="a\x1b1", display_name="The shell"),
         [["a", "a0", "a3", "ax", "a1 ever", "a1 project"], ["A2"], ["a2 user"]],
     ),
+    (bash(permission_suggestions=[HINT]), [["a"]]),
     (bash("a\nb"), [["a", "a1", "y"], ["always"]]),
     (bash(7), [["a", "y"], ["e", "{", "[]", '{"command": "ls"}']]),
     (bash(LONG), [["n"]]),

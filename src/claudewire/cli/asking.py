@@ -290,8 +290,8 @@ class AskPerson:
         if request.url is not None:
             self._quote(f"It wants you to visit: {request.url}")
         self._keys(("y", "answer"), ("n", "decline"))
-        words = {"y": "yes", "yes": "yes", "n": "no", "no": "no"}
-        if await self._choose(lambda word, _: words.get(word)) == "no":
+        words = {"y": True, "yes": True, "n": False, "no": False}
+        if not await self._choose(lambda word, _: words.get(word)):
             return request.decline()
         return request.accept({it.name: await self._fill_in(it) for it in request.form.fields})
 

@@ -6,9 +6,10 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -24,7 +25,7 @@ from claudewire.cli.chat import command as chat
 from claudewire.cli.sessions import command as sessions_command
 from claudewire.cli.sessions.view import SessionView, when
 from claudewire.cli.styles import Paint
-from claudewire.store import BlockingSessions, SessionInfo
+from claudewire.store import BlockingSessions, Entry, SessionInfo, Transcript
 from claudewire.tracking import Totals
 
 SOON = 60
@@ -116,7 +117,9 @@ def test_list_asks_for_all_that_nothing_is_said_about(
         ("2w", timedelta(days=14)),
         ("2d", timedelta(days=2)),
         ("3h", timedelta(hours=3)),
-        ("9m", timedelta(minutes=9)),
+        ("90m", timedelta(minutes=90)),
+        ("9s", timedelta(seconds=9)),
+        ("1.5d", timedelta(hours=36)),
     ],
 )
 def test_a_time_can_be_so_long_ago(text: str, ago: timedelta) -> None:
@@ -124,6 +127,13 @@ def test_a_time_can_be_so_long_ago(text: str, ago: timedelta) -> None:
     moment = sessions_command._moment(text)
     assert moment is not None
     assert before <= moment + ago <= datetime.now(UTC)
+
+
+def test_a_time_can_be_a_date_here_or_elsewhere() -> None:
+    assert sessions_command._moment("2026-11-17") == datetime(2026, 11, 17).astimezone()
+    there = "2026-11-17T10:00:00+02:00"
+    assert sessions_command._moment(there) == datetime.fromisoformat(there)
+    assert sessions_command._moment(None) is None
 
 
 @pytest.mark.parametrize("text", ["soon", "bogus", "months", "xd", "99999999999d", ""])
@@ -303,6 +313,127 @@ def test_archive_keeps_what_is_old_and_brings_it_back(sessions: Call, config: Pa
     assert MAIN in sessions("list", "--archived", "--json").out
     assert sessions("archive", "--restore", MAIN[:-1]).err == f"{MAIN} is back.\n"
     assert old.path.exists()
+
+
+FOUND = SessionInfo(id=MAIN, folder="-p", path="/x")
+ANSWERS: dict[str, Any] = {
+    "export": Path("x.md"),
+    "archive": [],
+    "unarchive": FOUND,
+    "resume": SimpleNamespace(resume=MAIN, cwd="/p"),
+    "search": [],
+    "archived": [FOUND, FOUND, FOUND],
+    "expiring": [FOUND, FOUND, FOUND],
+}
+KEPT: dict[str, Any] = {"redact": True, "tool_output": True, "format": None}
+
+
+@pytest.mark.parametrize(
+    ("words", "call"),
+    [
+        ("export a x", ("export", ("a", "x"), KEPT)),
+        ("export a x --keep-secrets", ("export", ("a", "x"), {**KEPT, "redact": False})),
+        ("export a x --no-tool-output", ("export", ("a", "x"), {**KEPT, "tool_output": False})),
+        ("export a x --format md", ("export", ("a", "x"), {**KEPT, "format": "md"})),
+        ("archive", ("archive", (), {"older_than": timedelta(days=20)})),
+        ("archive --older-than 1.5", ("archive", (), {"older_than": timedelta(hours=36)})),
+        ("archive --restore a", ("unarchive", ("a",), {})),
+        ("resume a", ("resume", ("a",), {"fork": False, "cwd": None})),
+        ("resume a --fork --cwd /x", ("resume", ("a",), {"fork": True, "cwd": "/x"})),
+        ("search a b", ("search", ("a b",), {"limit": 20})),
+        ("search a -n 3", ("search", ("a",), {"limit": 3})),
+    ],
+)
+def test_what_is_asked_for_is_passed_on(
+    sessions: Call, words: str, call: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[Any, ...]] = []
+    for name, answer in ANSWERS.items():
+
+        def note(
+            store: Any, *given: Any, name: str = name, answer: Any = answer, **named: Any
+        ) -> Any:
+            calls.append((name, given, named))
+            return answer
+
+        monkeypatch.setattr(BlockingSessions, name, note)
+    monkeypatch.setattr(chat, "main", lambda *_, **__: 0)
+    assert sessions(*words.split()).status == 0
+    assert calls == [call]
+
+
+@pytest.mark.parametrize("which", ["archived", "expiring"])
+def test_no_more_are_listed_than_asked_for(
+    sessions: Call, which: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BlockingSessions, which, lambda _: [FOUND] * 31)
+    assert sessions("list", f"--{which}").out.count("\n") == 30
+    assert sessions("list", f"--{which}", "-n", "2").out.count("\n") == 2
+
+
+def test_the_chat_that_goes_on_is_named_and_its_status_returned(
+    sessions: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def main(*given: Any, **named: Any) -> int:
+        assert given == (["--resume", MAIN, "--cwd", "/p"], "claudewire chat")
+        assert named == {"standalone_mode": False}
+        return 130
+
+    monkeypatch.setattr(BlockingSessions, "resume", lambda *_, **__: ANSWERS["resume"])
+    monkeypatch.setattr(chat, "main", main)
+    assert sessions("resume", MAIN).status == 130
+
+
+@pytest.mark.parametrize(("words", "from_start"), [([], False), (["--from-start"], True)])
+def test_tail_begins_where_it_is_told_to(
+    sessions: Call,
+    config: Path,
+    words: list[str],
+    from_start: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    followed: list[tuple[Any, ...]] = []
+
+    async def follow(*given: Any) -> None:
+        followed.append(given)
+
+    monkeypatch.setattr(sessions_command, "_tail", follow)
+    assert sessions("tail", "a", *words).status == 0
+    assert followed == [(str(config), "a", from_start)]
+
+
+@pytest.mark.parametrize("from_start", [False, True])
+def test_tail_shows_the_head_and_then_what_comes(
+    config: Path, from_start: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation(config)
+    shown: list[str] = []
+    given: list[dict[str, Any]] = []
+
+    async def tail(transcript: Transcript, **named: Any) -> AsyncIterator[Entry]:
+        given.append(named)
+        async for entry in transcript.conversation():
+            yield entry
+            break
+
+    monkeypatch.setattr(Transcript, "tail", tail)
+    monkeypatch.setattr(sessions_command, "put", lambda *lines: shown.extend(lines))
+    anyio.run(sessions_command._tail, str(config), MAIN, from_start)
+    assert given == [{"from_start": from_start}]
+    head, facts, prompt = filter(None, shown)
+    assert head == prompt[2:] == "How do retries work?"
+    assert facts.startswith(MAIN)
+
+
+def test_the_index_is_closed_in_the_end(
+    sessions: Call, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation(config)
+    closed: list[BlockingSessions] = []
+    monkeypatch.setattr(BlockingSessions, "close", lambda store: closed.append(store))
+    for command in (["list"], ["show", MAIN], ["search", "x"]):
+        assert sessions(*command).status == 0
+    assert len(closed) == 3
 
 
 # --- whatever is in them -------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
@@ -15,7 +16,7 @@ from tests.recordings.written import asked, prompt, result, said, text, written
 
 from claudewire.cli.styles import Paint
 from claudewire.cli.text import cells
-from claudewire.cli.wire.lines import LineView, duration, latency_table
+from claudewire.cli.wire.lines import LineView, duration, latency_table, put, wrapped
 from claudewire.recordings import Timeline
 from claudewire.transport import Recording
 
@@ -139,10 +140,74 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(None, "never"), (0.0004, "0.4 ms"), (0.05, "50 ms"), (1.234, "1.23 s"), (61.5, "1 min 1 s")],
+    [
+        (None, "never"),
+        (0.0004, "0.4 ms"),
+        (0.00994, "9.9 ms"),
+        (0.00995, "10 ms"),
+        (0.05, "50 ms"),
+        (0.0994, "99 ms"),
+        (0.0995, "0.10 s"),
+        (1.234, "1.23 s"),
+        (9.994, "9.99 s"),
+        (10, "10.0 s"),
+        (59.9, "59.9 s"),
+        (60, "1 min 0 s"),
+        (61.5, "1 min 1 s"),
+        (7322, "122 min 2 s"),
+    ],
 )
 def test_how_long_it_took_is_said_briefly(seconds: float | None, words: str) -> None:
     assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("line", "width", "parts"),
+    [
+        ("", 5, [""]),
+        ("one two", 7, ["one two"]),
+        ("one two", 6, ["one", "two"]),
+        ("one  two", 5, ["one ", "two"]),
+        ("  one", 3, ["one"]),
+        ("   four", 4, ["four"]),
+        ("abcdefgh ij", 3, ["abc", "def", "gh", "ij"]),
+        ("abcdefgh i", 4, ["abcd", "efgh", "i"]),
+        ("x abcdefgh", 4, ["x", "abcd", "efgh"]),
+        ("日本語 日", 4, ["日本", "語", "日"]),
+    ],
+)
+def test_a_line_is_broken_between_words_and_inside_long_ones(
+    line: str, width: int, parts: list[str]
+) -> None:
+    assert [*wrapped(line, width)] == parts
+
+
+class Stdout(io.StringIO):
+    """Can write only what an encoding has, and notes when it is flushed."""
+
+    def __init__(self, encoding: str | None) -> None:
+        super().__init__()
+        self._encoding = encoding
+        self.seen = ""
+
+    @property
+    def encoding(self) -> str | None:  # type: ignore[override]
+        return self._encoding
+
+    def flush(self) -> None:
+        self.seen = self.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"), [("ascii", "a\\u2192\nb\n"), ("utf-8", "a→\nb\n"), (None, "a→\nb\n")]
+)
+def test_what_stdout_cannot_write_is_escaped(
+    encoding: str | None, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stdout = Stdout(encoding)
+    monkeypatch.setattr("sys.stdout", stdout)
+    put("a→", "b")
+    assert stdout.seen == shown
 
 
 # --- diff ----------------------------------------------------------------------------------------

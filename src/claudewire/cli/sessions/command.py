@@ -98,11 +98,10 @@ def _moment(text: str | None) -> datetime | None:
             return datetime.now(UTC) - timedelta(days=days)
         if text[-1:] in ("h", "m", "s"):
             return datetime.now(UTC) - timedelta(seconds=DURATION.convert(text, None, None))
-        moment = datetime.fromisoformat(text)
+        return datetime.fromisoformat(text).astimezone()
     except (ValueError, OverflowError, click.BadParameter) as error:
         advice = "Write 90m, 2h, 3d, 2w, or a date such as 2026-11-17."
         raise CommandError(f"--since {text}: this is not a time.", advice=advice) from error
-    return moment if moment.tzinfo else moment.astimezone()
 
 
 @command.command("show", short_help="Show a conversation.")
