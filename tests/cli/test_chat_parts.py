@@ -14,6 +14,7 @@ import pytest
 from prompt_toolkit.application import create_app_session
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
+from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import DummyOutput
@@ -52,7 +53,29 @@ def test_files_are_completed_after_an_at_sign(tmp_path: Path) -> None:
     assert completed("look at @.h", tmp_path) == ["@.hidden"]
     assert completed("look at @missing/a", tmp_path) == []
     assert completed("look at @d ", tmp_path) == []
+    assert completed("look at @docs/a", tmp_path) == ["@docs/a.md"]
+    assert completed("/help @da", tmp_path) == ["@dark.py"]
     assert completed("", tmp_path) == []
+
+
+def test_a_completion_replaces_what_was_typed_and_a_command_says_what_it_does(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "dark.py").touch()
+    completer = ChatCompleter(lambda: COMMANDS, str(tmp_path))
+    for typed, text, size, meaning in (
+        ("/mo", "/model", 3, "choose"),
+        ("look at @dar", "@dark.py", 4, ""),
+    ):
+        (found,) = completer.get_completions(Document(typed), CompleteEvent())
+        assert (found.text, found.start_position) == (text, -size)
+        assert found.display_meta_text == meaning
+
+
+def test_no_more_than_fifty_files_are_offered(tmp_path: Path) -> None:
+    for number in range(51):
+        (tmp_path / f"f{number:02}").touch()
+    assert completed("@f", tmp_path) == [f"@f{number:02}" for number in range(50)]
 
 
 def test_prompts_are_remembered_where_only_the_user_can_read_them(
@@ -62,6 +85,19 @@ def test_prompts_are_remembered_where_only_the_user_can_read_them(
     path = history_file()
     assert path == tmp_path / "claudewire" / "history"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert history_file() == path
+
+
+@pytest.mark.parametrize("given", [None, ""])
+def test_prompts_are_remembered_in_the_home_of_the_user(
+    tmp_path: Path, given: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_STATE_HOME")
+    if given is not None:
+        monkeypatch.setenv("XDG_STATE_HOME", given)
+    assert history_file() == tmp_path / ".local" / "state" / "claudewire" / "history"
 
 
 def test_prompts_are_not_remembered_where_there_is_no_place_for_them(
@@ -70,6 +106,43 @@ def test_prompts_are_not_remembered_where_there_is_no_place_for_them(
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     assert history_file() is None
+
+
+def test_how_it_is_typed_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    completer = ChatCompleter(lambda: COMMANDS, str(tmp_path))
+    with create_app_session(output=DummyOutput()):
+        screen, forgetful = (made_screen(completer) for _ in made_in(tmp_path, monkeypatch))
+    main: Any = screen._main
+    answers: Any = screen._answers
+    for prompts in (main, answers):
+        assert prompts.refresh_interval == 0.25
+        assert prompts.app.erase_when_done
+        assert prompts.bottom_toolbar == screen._toolbar
+        assert prompts.style.style_rules == [("bottom-toolbar", "noreverse"), ("prompt", "bold")]
+    assert (main.completer, main.complete_while_typing, main.multiline) == (completer, False, True)
+    assert main.prompt_continuation(3, 0, 0) == "   "
+    assert main.history.filename == str(tmp_path / "claudewire" / "history")
+    assert isinstance(forgetful._main.history, InMemoryHistory)
+    assert isinstance(answers.history, InMemoryHistory)
+
+
+def made_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Go through a state with a place for prompts, and one without."""
+    yield
+    (folder / "file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "file"))
+    yield
+
+
+def made_screen(completer: ChatCompleter | None = None) -> ChatScreen:
+    return ChatScreen(
+        growing=lambda: ["one", "two"],
+        status=lambda: "busy",
+        settle=list,
+        interrupted=lambda: None,
+        completer=completer,
+    )
 
 
 class Buffer:
@@ -90,12 +163,7 @@ class Buffer:
 def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatScreen]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     with create_pipe_input() as typed, create_app_session(input=typed, output=DummyOutput()):
-        yield ChatScreen(
-            growing=lambda: ["one", "two"],
-            status=lambda: "busy",
-            settle=list,
-            interrupted=lambda: None,
-        )
+        yield made_screen()
 
 
 def pressed(screen: ChatScreen, *keys: Keys, text: str = "") -> list[str]:

@@ -158,8 +158,7 @@ class ChatScreen:
     def print(self, lines: Sequence[str]) -> None:
         """Add lines above the prompt."""
         self._waiting += lines
-        if lines:
-            self._written.set()
+        self._written.set()
 
     def show(self, lines: Sequence[str]) -> None:
         """Show what is asked, also while everything else waits."""

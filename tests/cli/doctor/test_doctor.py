@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +26,7 @@ from tests.cli.running import Done, Runner
 from tests.cli.wire.printed import SCHEMAS
 
 from claudewire import __version__
+from claudewire.cli.doctor import leftovers as leaving
 from claudewire.cli.doctor import probe as probing
 from claudewire.cli.doctor import surroundings
 from claudewire.cli.doctor.command import _View as View
@@ -32,6 +34,7 @@ from claudewire.cli.doctor.leftovers import leftovers
 from claudewire.cli.doctor.probe import Seen, probe, real_turn
 from claudewire.cli.doctor.report import Check
 from claudewire.cli.doctor.surroundings import Settings, Surroundings
+from claudewire.options import Options
 
 SOON = 60
 DAY = 86400
@@ -556,6 +559,68 @@ def test_where_there_is_nothing_it_says_so(tmp_path: Path) -> None:
     assert leftovers(tmp_path, tmp_path).message == "nothing is left of dead sessions"
 
 
+@pytest.mark.parametrize(("age", "found"), [(3600, False), (3601, True)])
+def test_only_old_folders_of_this_user_are_named(
+    tmp_path: Path, age: int, found: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, gone = tmp_path / "claudewire-a", tmp_path / "claudewire-gone"
+    for path in (folder, gone):
+        path.mkdir()
+    (tmp_path / "claudewire-file").touch()
+    for path in (folder, tmp_path / "claudewire-file"):
+        os.utime(path, (10_000 - age, 10_000 - age))
+    lstat = Path.lstat
+
+    def look(path: Path) -> os.stat_result:
+        if path == gone:
+            raise FileNotFoundError
+        return lstat(path)
+
+    monkeypatch.setattr(Path, "lstat", look)
+    monkeypatch.setattr(leaving, "time", SimpleNamespace(time=lambda: 10_000.0))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "proc" / "self").mkdir(parents=True)
+    nothing = Check(name="leftovers", status="ok", message="nothing is left of dead sessions")
+    assert leftovers(tmp_path / "proc") == (
+        Check(
+            name="leftovers",
+            status="warning",
+            message="0 processes and 1 folder seem to be left over",
+            advice="If you know no program that uses them: "
+            "end these processes, delete these folders.",
+            details=[f"folder {folder}"],
+            facts={"processes": [], "folders": [str(folder)]},
+        )
+        if found
+        else nothing
+    )
+    monkeypatch.setattr(os, "getuid", lambda: -1)
+    assert leftovers(tmp_path / "proc") == nothing
+
+
+def test_processes_of_this_system_are_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[Path] = []
+
+    def marked(proc: Path) -> list[Any]:
+        looked.append(proc)
+        return []
+
+    monkeypatch.setattr(leaving, "_marked", marked)
+    leftovers(folder=tmp_path)
+    assert looked == [Path("/proc")]
+
+
+def test_a_process_whose_parent_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
+    proc = tmp_path / "proc"
+    process(proc, 1, 0, "init", False)
+    process(proc, 20, 1, "claude", True)
+    for text in ("", "20 (a) S", "20 (1 1 1) S 7 1"):
+        write(proc / "20" / "stat", text)
+        assert leftovers(proc, tmp_path).status == "ok"
+
+
 # --- the trial -----------------------------------------------------------------------------------
 
 
@@ -693,9 +758,58 @@ def test_a_real_turn_says_what_the_model_said_and_what_it_cost(place: Surroundin
     assert "cost_usd" in check.facts
 
 
+@pytest.mark.parametrize(("cost", "words"), [(0.01234, ", 0.0123 USD"), (None, "")])
+def test_a_real_turn_asks_for_one_word_and_leaves_nothing(
+    place: Surroundings, cost: float | None, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    class Model(AbstractAsyncContextManager["Model"]):
+        def __init__(self, options: Options) -> None:
+            asked.append(options)
+
+        async def __aexit__(self, *_: object) -> None:
+            asked.append("closed")
+
+        async def send(self, prompt: str) -> Any:
+            asked.append(prompt)
+            return SimpleNamespace(text=f"OK \n {'x' * 60}", cost_usd=cost)
+
+    times = iter([1.0, 2.23456])
+    monkeypatch.setattr(probing, "Session", Model)
+    monkeypatch.setattr(probing, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    said = f"OK {'x' * 57}"
+    assert turned(replace(place, cli="/bin/claude")) == Check(
+        name="real turn",
+        status="ok",
+        message=f"the model answered '{said}' after 1.24 s{words}",
+        seconds=1.235,
+        facts={"cost_usd": cost, "text": said},
+    )
+    options, *rest = asked
+    assert rest == ["Answer with the word OK, and nothing else.", "closed"]
+    assert (options.cli, options.cwd) == ("/bin/claude", str(place.cwd))
+    assert (options.max_turns, options.persist_session) == (1, False)
+    assert options.person is not None
+
+
+def test_a_real_turn_that_takes_too_long_is_a_problem(place: Surroundings, tmp_path: Path) -> None:
+    place = replace(place, cli=program(tmp_path / "claude", "exec cat >/dev/null"))
+    assert turned(place, 0.01) == Check(
+        name="real turn", status="problem", message="it took more than 90 s"
+    )
+
+
 def test_a_real_turn_that_fails_is_a_problem(place: Surroundings, tmp_path: Path) -> None:
-    place = replace(place, cli=program(tmp_path / "claude", "exit 1"))
-    assert turned(place).status == "problem"
+    place = replace(place, cli=program(tmp_path / "claude", "echo I cannot >&2; exit 1"))
+    check = turned(place)
+    assert (check.name, check.status) == ("real turn", "problem")
+    assert check.message
+    assert check.details == ["stderr: I cannot"]
+    missing = turned(replace(place, cli=str(tmp_path / "none")))
+    assert (missing.status, missing.details) == ("problem", [])
+    assert missing.message.startswith("There is no file")
+    assert missing.advice
 
 
 # --- the command ---------------------------------------------------------------------------------
