@@ -41,6 +41,7 @@ def test_commands_are_completed_at_the_beginning_alone(tmp_path: Path) -> None:
     assert completed("/", tmp_path) == ["/help", "/hooks", "/model"]
     assert completed("/x", tmp_path) == []
     assert completed("say /h", tmp_path) == []
+    assert completed("/h ", tmp_path) == []
 
 
 def test_files_are_completed_after_an_at_sign(tmp_path: Path) -> None:
@@ -51,7 +52,8 @@ def test_files_are_completed_after_an_at_sign(tmp_path: Path) -> None:
     assert completed("look at @docs/", tmp_path) == ["@docs/a.md", "@docs/b.md"]
     assert completed("look at @", tmp_path) == ["@dark.py", "@docs/"]
     assert completed("look at @.h", tmp_path) == ["@.hidden"]
-    assert completed("look at @missing/a", tmp_path) == []
+    for nowhere in ("missing", "dark.py", "a\0", "\ud800"):
+        assert completed(f"look at @{nowhere}/a", tmp_path) == []
     assert completed("look at @d ", tmp_path) == []
     assert completed("look at @docs/a", tmp_path) == ["@docs/a.md"]
     assert completed("/help @da", tmp_path) == ["@dark.py"]

@@ -16,6 +16,7 @@ import pytest
 from tests.cli.running import Done, Runner
 from tests.helpers.kept import Kept, normal
 from tests.recordings.test_html_page import talk
+from tests.recordings.written import asked, prompt, refused, result, returned, said, used, written
 from tests.store.made import MAIN, PLAIN, Writer, conversation
 
 from claudewire.cli.commands import COMMANDS
@@ -532,6 +533,35 @@ def test_a_terminal_says_how_long_it_has_waited_since_something_happened(
         view = TerminalView(Terminal("out", log, is_terminal=out), Terminal("err", log))
         check(view, partial(view.show, TextPiece(text="a\n\n", block="1")))
         check(view, partial(anyio.run, ask, view))
+
+
+ODD = written(
+    (5, ">", asked("1", "initialize")),
+    (5.5, "<", refused("1", "no")),
+    (6, ">", asked("2", "a\x1b[31m")),
+    (7, ">", prompt("Hello")),
+    (8, "<", said(used("t1", "Bash", command="ls"))),
+    (9, "<", said(used("t1", "Bash", command="ls"))),
+    (10, "<", returned("t1", "a")),
+    (11, "<", "noise"),
+    (12, "<", {**result("All of it."), "is_error": "no"}),
+    (13, "!", "an error"),
+    exit=1,
+)
+
+
+def test_lines_of_odd_recordings_in_narrow_windows_are_as_they_were(kept: Kept) -> None:
+    timeline = Timeline.of(ODD)
+    text = ""
+    for name, width in [("coloured", 60), ("plain", 10_000), *(("plain", it) for it in NARROW)]:
+        view = LineView(timeline, PAINTS[name], width)
+        shown = [view.line(it) for it in timeline.steps]
+        shown += latency_table(timeline.latencies(), PAINTS[name], width)
+        text += "".join(f"{line!r}\n" for line in [width, *shown])
+    kept("odd-lines.txt", text)
+
+
+NARROW = (20, 31, 32, 33, 34, 35, 36, 37, 44, 62)
 
 
 def test_what_is_shown_in_colours_is_as_it_was(kept: Kept, tmp_path: Path) -> None:

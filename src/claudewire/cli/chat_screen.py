@@ -7,6 +7,7 @@ doing, is part of the prompt, which is drawn again whenever it changes.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -66,7 +67,7 @@ class ChatCompleter(Completer):
                 if name.startswith(text):
                     yield Completion(name, -len(text), display_meta=meaning)
             return
-        word = text.rsplit(maxsplit=1)[-1] if text and not text[-1].isspace() else ""
+        word = re.split(r"\s", text)[-1]
         if word.startswith("@"):
             for path in self._files(word[1:]):
                 yield Completion(f"@{path}", -len(word))
@@ -76,7 +77,7 @@ class ChatCompleter(Completer):
         base = Path(self._folder, folder)
         try:
             found = sorted(os.scandir(base), key=lambda it: it.name)
-        except OSError:
+        except (OSError, ValueError):  # also if no file can have this name
             return []
         names = [f"{it.name}/" if it.is_dir() else it.name for it in found]
         fitting = [it for it in names if it.startswith(name) and (name or it[0] != ".")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from typing import TextIO
 
 from ...recordings import Exchange, Latency, Step, Timeline
 from ..screen import size_of
@@ -34,10 +33,9 @@ _PREFIXED = {"answer", "failure"}
 _SIDES = {">": "application", "<": "CLI"}
 
 
-def width_of(stream: TextIO | None = None) -> int:
-    """Return how many columns a line may have."""
-    stream = sys.stdout if stream is None else stream
-    return size_of(stream)[0] if stream.isatty() else UNLIMITED
+def width_of() -> int:
+    """Return how many columns a line on stdout may have."""
+    return size_of(sys.stdout)[0] if sys.stdout.isatty() else UNLIMITED
 
 
 def duration(seconds: float | None) -> str:
@@ -61,17 +59,17 @@ def put(*lines: str) -> None:
 
 def wrapped(line: str, width: int) -> Iterator[str]:
     """Break a safe line between words, and inside those that are too long."""
-    current: str | None = None
-    for word in line.split(" "):
-        longer = word if current is None else f"{current} {word}"
+    current = ""
+    for number, word in enumerate(line.split(" ")):
+        longer = f"{current} {word}" if number else word
         if cells(longer) <= width:
             current = longer
             continue
-        if current is not None and current.strip():
+        if current.strip():
             yield current
         *parts, current = fold(word, width)
         yield from parts
-    yield current or ""
+    yield current
 
 
 def counted(number: int, one: str, several: str = "") -> str:
@@ -92,19 +90,19 @@ class LineView:
         self._paint = paint
         self._width = width
         self._endings = timeline.endings()
-        self._start = timeline.steps[0].t if timeline.steps else 0.0
+        self._steps = timeline.steps
         self._name = min(28, max(8, width // 3))
 
     def line(self, step: Step) -> str:
         """Return one line: when, which way, what it is, what it says, and how long it took."""
         took = self._took(self._endings.get(step.index, []), len(step.findings))
-        time = f"{step.t - self._start:8.3f}"
+        time = f"{step.t - self._steps[0].t:8.3f}"
         arrow = _ARROWS[step.dir][0 if self._paint.mark("dot") == "·" else 1]
         name = clip(safe(title_of(step)), self._name)
         if self._width < _LEAST_FOR_TIMES:
             took = ""
         left = self._width - len(time) - cells(arrow) - self._name - cells(took) - 5
-        says = one_line(step.summary, max(left, 0)) if left > 3 else ""
+        says = one_line(step.summary, left) if left > 3 else ""
         if self._width < UNLIMITED:
             says = says + " " * max(0, left - cells(says))
         elif took:
@@ -138,7 +136,7 @@ def latency_table(latencies: Iterable[Latency], paint: Paint, width: int) -> Ite
         times = f"{it.count}" + (f" ({it.unanswered} open)" if it.unanswered else "")
         found = [it.kind, safe(it.name), _SIDES[it.by], times, duration(it.median)]
         rows.append([*found, duration(it.longest)])
-    widths = [max(cells(row[column]) for row in rows) for column in range(len(rows[0]))]
+    widths = [max(map(cells, column)) for column in zip(*rows, strict=True)]
     widths[1] = max(8, min(widths[1], width - sum(widths) + widths[1] - 12))
     for number, row in enumerate(rows):
         cut = [clip(cell, size) for cell, size in zip(row, widths, strict=True)]
