@@ -178,6 +178,20 @@ async def test_a_question_is_answered_before_anything_else_and_what_was_typed_is
     assert places == sorted(places)
 
 
+async def test_an_answer_begins_empty_and_ends_with_enter(person: Person) -> None:
+    answers: list[str] = []
+
+    async def ask() -> None:
+        answers.append(await person.screen.type(""))
+
+    async with at_work(person), person.screen.asking(), anyio.create_task_group() as tasks:
+        tasks.start_soon(ask)
+        await person.until(lambda: person.screen._answers.app.is_running)
+        person.type("yes\r")
+        await person.until(lambda: answers != [])
+    assert answers == ["yes"]
+
+
 async def test_ctrl_c_at_a_question_is_no_answer(person: Person) -> None:
     async with at_work(person), person.screen.asking(), anyio.create_task_group() as tasks:
 

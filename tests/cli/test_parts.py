@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from claudewire.cli.activity import ActivityLog, notice_of, subject_of
-from claudewire.cli.errors import CommandError, describe_error, exit_for
+from claudewire.cli.errors import CommandError, as_options, describe_error, exit_for, message_of
 from claudewire.cli.exits import Exit
 from claudewire.cli.reports import Decided, Notice, RunReport, TextPiece, ToolEnded, ToolStarted
 from claudewire.cli.screen import Screen, is_pipe, size_of
@@ -85,6 +85,41 @@ def test_the_sum_leaves_out_what_is_not_known() -> None:
 )
 def test_each_error_has_its_status(error: Any, exit: Exit) -> None:
     assert exit_for(error) is exit
+
+
+@pytest.mark.parametrize(
+    ("advice", "words"),
+    [
+        ('Give cli=… or cli="simulated".', "Give --cli PATH or --cli simulated."),
+        ("list() gives all.", "`claudewire sessions list` shows all."),
+        ("archived() gives all.", "`claudewire sessions list --archived` shows all."),
+        ("Call resume(id, cwd=…).", "Call --cwd DIR."),
+        ("Go on elsewhere (fork=True).", "Go on elsewhere (--fork)."),
+        ("Say which: format=….", "Say which: --format."),
+        ("Try again.", "Try again."),
+    ],
+)
+def test_advice_is_put_into_the_words_of_the_command_line(advice: str, words: str) -> None:
+    assert as_options(advice) == words
+
+
+@pytest.mark.parametrize(
+    ("name", "flag"),
+    [
+        *((it, f"--{it}") for it in ("cli", "cwd", "dialect", "model", "output", "resume")),
+        ("max_turns", "--max-turns"),
+        ("permission_mode", "--mode"),
+        ("hooks", "hooks"),
+    ],
+)
+def test_an_option_has_the_name_that_it_has_on_the_command_line(name: str, flag: str) -> None:
+    assert message_of(OptionsError(f"{name} is wrong")) == f"{flag} is wrong"
+    assert message_of(OptionsError(f"{name}s are wrong")) == f"{name}s are wrong"
+    assert message_of(CLIError(f"{name} is wrong")) == f"{name} is wrong"
+
+
+def test_a_part_of_an_option_is_named_after_it() -> None:
+    assert message_of(OptionsError("output.a is wrong")) == "--output: a is wrong"
 
 
 def test_an_error_says_what_happened_and_what_to_do() -> None:

@@ -33,7 +33,7 @@ from claudewire.cli.reports import (
     ToolStarted,
 )
 from claudewire.cli.sessions import view
-from claudewire.cli.styles import Paint
+from claudewire.cli.styles import _MARKS, _STYLES, Paint
 from claudewire.cli.terminal_view import Drawing, TerminalView
 from claudewire.cli.views import JsonView, PlainView, QuietView, StreamJsonView, View
 from claudewire.cli.wire.lines import LineView, latency_table
@@ -413,6 +413,13 @@ PAINTS = {
     "unicode": Paint(attributes=False),
     "coloured": Paint(),
 }
+
+
+def test_all_styles_and_marks_are_as_they_were(kept: Kept) -> None:
+    paints = [Paint(), Paint(colour=False), Paint(attributes=False, unicode=False)]
+    lines = [f"{name} {[paint(name, 'x') for paint in paints]}" for name in _STYLES]
+    lines += [f"{name} {[paint.mark(name) for paint in paints]}" for name in _MARKS]
+    kept("styles.txt", "".join(f"{line}\n" for line in lines))
 
 
 @pytest.mark.parametrize("name", PAINTS)

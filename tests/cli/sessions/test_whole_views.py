@@ -80,6 +80,8 @@ CONTENT: list[Any] = [
     LONG,
     "<command-name>/help</command-name>",
     "<system-reminder>x",
+    "<local-command-stdout>x",
+    "<task-notification>x",
     [{"type": "text", "text": "a block"}, {"type": "image", "source": {}}],
     [{"type": "tool_result", "tool_use_id": "t", "content": "1\n2\n3\n4\n5"}],
     [{"type": "tool_result", "tool_use_id": "t", "content": "1\n2\n3\n4\n5\n6", "is_error": True}],
