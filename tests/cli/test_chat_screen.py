@@ -19,7 +19,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from tests.people.asking import SOON
 
 from claudewire.cli import chat_screen
-from claudewire.cli.chat_screen import ChatScreen
+from claudewire.cli.chat_screen import ChatScreen, Typed, _Question
 
 pytestmark = pytest.mark.anyio
 
@@ -229,3 +229,86 @@ async def test_ctrl_c_and_ctrl_d_at_the_prompt(person: Person) -> None:
         person.type("\r \r\x15\x04")
         await person.until(lambda: person.left)
     assert person.read == []
+
+
+# --- with a prompt that only notes what is done to it --------------------------------------------
+
+
+class NotedApp:
+    """Notes what is done to a prompt, in its order."""
+
+    def __init__(self, calls: list[Any], *, running: bool = True, answers_cpr: bool = False):
+        self.calls = calls
+        self.is_running = running
+        self.output = SimpleNamespace(
+            responds_to_cpr=answers_cpr,
+            write_raw=lambda text: calls.append(text),
+            flush=lambda: calls.append("flush"),
+        )
+        self.renderer = SimpleNamespace(
+            erase=lambda: calls.append("erase"),
+            reset=lambda: calls.append("reset"),
+            request_absolute_cursor_position=lambda: calls.append("where"),
+            wait_for_cpr_responses=self._wait,
+        )
+
+    async def _wait(self) -> None:
+        self.calls.append("wait")
+
+    def invalidate(self) -> None:
+        self.calls.append("draw")
+
+    def exit(self, exception: BaseException) -> None:
+        self.calls.append(type(exception))
+        raise RuntimeError("it has just ended")
+
+
+@pytest.mark.parametrize(("answers_cpr", "first"), [(False, []), (True, ["wait"])])
+async def test_what_is_written_above_a_prompt_lets_it_be_drawn_again(
+    person: Person, answers_cpr: bool, first: list[str]
+) -> None:
+    calls: list[Any] = []
+    screen: Any = person.screen
+    screen._main = SimpleNamespace(app=NotedApp(calls, answers_cpr=answers_cpr))
+    await screen.flush()
+    assert calls == []
+    screen.print(["a", "b"])
+    await screen.flush()
+    assert calls == [*first, "erase", "a\nb\n", "flush", "reset", "where", "draw"]
+
+
+async def test_a_prompt_that_has_just_ended_can_be_left(person: Person) -> None:
+    screen: Any = person.screen
+    for running in (True, False):
+        main, answers = [], []
+        screen._main = SimpleNamespace(app=NotedApp(main, running=running))
+        screen._answers = SimpleNamespace(app=NotedApp(answers, running=running))
+        screen._leave(screen._main)
+        screen.close()
+        assert main == ([Typed, EOFError] if running else [])
+        assert answers == ([EOFError] if running else [])
+
+
+async def test_ctrl_c_is_not_taken_by_the_system_while_something_is_typed(person: Person) -> None:
+    screen: Any = person.screen
+    given: list[dict[str, Any]] = []
+
+    class Prompts:
+        app = NotedApp([], running=False)
+
+        async def prompt_async(self, message: Any, **how: Any) -> str:
+            assert message == screen._message
+            given.append(how)
+            return "typed"
+
+    screen._main = screen._answers = Prompts()
+    screen._draft = "a draft"
+    assert await screen.read() == "typed"
+    assert await screen.read() == "typed"
+    assert given == [{"default": it, "handle_sigint": False} for it in ("a draft", "")]
+    given.clear()
+    question = screen._question = _Question("text", several=True)
+    await screen._answer(question)
+    assert given == [{"default": "text", "multiline": True, "handle_sigint": False}]
+    assert (question.answer, screen._question) == ("typed", None)
+    assert person.seen.count("> typed\n") == 3

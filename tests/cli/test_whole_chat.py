@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +15,9 @@ from tests.cli.conversations import Conversation, Step
 from tests.helpers.kept import Kept
 
 from claudewire.cli.chat_commands import COMMANDS
+from claudewire.cli.exits import Exit
 from claudewire.errors import CLIError
+from claudewire.session import SessionState
 from claudewire.simulator.faults import ExitWith
 from claudewire.testing import Chat
 
@@ -323,3 +327,219 @@ async def test_time_is_counted_from_what_was_sent_last(monkeypatch: pytest.Monke
     chat.scenario = think
     grown = [it for it in (await chat.run()).split("\n") if it.startswith("~   ")]
     assert ["0 s" in it for it in grown] == [False, True, True]  # a queued one has not begun
+
+
+# --- parts of a conversation by themselves --------------------------------------------------------
+
+
+def told_by(chat: Conversation) -> list[str]:
+    """Return what was printed since the last look."""
+    lines = [it.strip() for it in chat.screen.printed if it]
+    chat.screen.printed.clear()
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("cli", "version", "words"),
+    [
+        (None, None, "claude"),
+        (None, "2.1.325", "claude 2.1.325"),
+        ("simulated", None, "the simulated CLI"),
+        ("simulated", "2.0.0", "the simulated CLI 2.0.0"),
+    ],
+)
+async def test_it_says_whom_one_talks_to(
+    cli: str | None, version: str | None, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = Conversation(monkeypatch)
+    for info in [SimpleNamespace(claude_code_version=version), *([] if version else [None])]:
+        session: Any = SimpleNamespace(cli_info=info, options=SimpleNamespace(cli=cli))
+        chat.session._greet(session)
+        assert told_by(chat) == [f"- Talking to {words}. /help for help."]
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        ({}, "/help"),
+        ({"asked": "haiku"}, "haiku · /help"),
+        ({"asked": "haiku", "model": "opus", "mode": "plan"}, "opus · plan · /help"),
+        ({"mode": "a\x1b", "model": "b\x1b"}, "b\\x1b · a\\x1b · /help"),
+        ({"running": 2, "cost": 0.5}, "2 in the background · $0.5000 · /help"),
+        ({"turns": 1}, "Ctrl-C interrupts"),
+        ({"turns": 2, "cost": 0.0}, "1 queued · $0.0000 · Ctrl-C interrupts"),
+        ({"turns": 3}, "2 queued · Ctrl-C interrupts"),
+    ],
+)
+async def test_the_line_at_the_bottom_says_how_the_session_is_doing(
+    fields: dict[str, Any], line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = Conversation(monkeypatch)
+    known = {"model", "mode"} & fields.keys()
+    init = SimpleNamespace(model=fields.get("model"), permission_mode=fields.get("mode"))
+    session: Any = SimpleNamespace(
+        init_message=init if known else None,
+        ledger=SimpleNamespace(session=SimpleNamespace(cost_usd=fields.get("cost"))),
+        options=SimpleNamespace(model=fields.get("asked")),
+        tasks=SimpleNamespace(running=range(fields.get("running", 0))),
+    )
+    chat.session.session = session
+    turns: list[Any] = [None] * fields.get("turns", 0)
+    chat.session._turns = turns
+    assert chat.screen.status() == line
+
+
+@pytest.mark.parametrize(
+    ("waiting", "words"),
+    [(None, "Working"), ("FIRST_TOKEN", "Thinking"), ("something new", "Working")],
+)
+async def test_it_says_what_is_waited_for(
+    waiting: str | None, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = Conversation(monkeypatch)
+    found = waiting and SimpleNamespace(what=SimpleNamespace(name=waiting))
+    chat.session.session = session = SimpleNamespace(waiting=found)  # type: ignore[assignment]
+    assert session is not None
+    assert chat.session._doing() == ""
+    turns: list[Any] = [None]
+    chat.session._turns = turns
+    assert chat.session._doing() == words
+
+
+class Ended:
+    """A turn that has ended, with this reply or this error."""
+
+    key = "t1"
+    agent = None
+
+    def __init__(self, outcome: Any) -> None:
+        self._outcome = outcome
+
+    async def iter_blocks(self) -> Any:
+        block = {"kind": "text", "added": "Some words", "id": "b1", "agent": self.agent}
+        yield SimpleNamespace(**block)
+
+    def __await__(self) -> Any:
+        yield from anyio.lowlevel.checkpoint().__await__()
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome
+
+
+def reply(error: Any = None, cost: float | None = None) -> Any:
+    totals = SimpleNamespace(tokens=1234)
+    return SimpleNamespace(error=error, cost_usd=cost, totals=totals, text="Some words")
+
+
+FAILED, ADVISED = CLIError("It failed."), CLIError("It failed.", advice="Try again.")
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+@pytest.mark.parametrize(
+    ("outcome", "lines"),
+    [
+        (reply(), ["1,234 tokens · 0.0 s"]),
+        (reply(cost=0.5), ["1,234 tokens · $0.5000 · 0.0 s"]),
+        (reply(FAILED), ["- It failed.", "1,234 tokens · 0.0 s"]),
+        (reply(ADVISED), ["- It failed. Try again.", "1,234 tokens · 0.0 s"]),
+        (FAILED, ["- It failed."]),
+    ],
+)
+async def test_how_a_turn_has_ended_is_told_unless_the_person_ended_it(
+    outcome: Any, lines: list[str], stopped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("claudewire.cli.chat_session.monotonic", lambda: 5.0)
+    chat = Conversation(monkeypatch)
+    chat.session._stopped = {"t1"} if stopped else {"t2"}
+    turn: Any = Ended(outcome)
+    await chat.session._show_turn(turn)
+    told_too = [it for it in lines if not (stopped and it.startswith("- "))]
+    assert told_by(chat) == ["Some words", *told_too]
+    said = [] if outcome is FAILED else [("claude", "Some words")]
+    assert chat.session.transcript == said
+    assert chat.session._drawing._last == ("text" if said or stopped else "entry")
+
+
+async def test_what_a_subagent_says_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = Conversation(monkeypatch)
+    turn: Any = Ended(reply())
+    turn.agent = "a1"
+    await chat.session._show_blocks(turn)
+    assert chat.session._drawing.end_text() == []
+
+
+async def test_a_turn_by_itself_that_fails_is_only_the_end_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Broken(Ended):
+        async def iter_blocks(self) -> Any:
+            async for block in super().iter_blocks():
+                yield block
+            raise FAILED
+
+    async def unsolicited() -> Any:
+        yield Broken(None)
+        yield Broken(None)
+
+    chat = Conversation(monkeypatch)
+    session: Any = SimpleNamespace(unsolicited=unsolicited())
+    await chat.session._show_unsolicited(session)
+    words = "- Something in the background has ended, and it goes on by itself."
+    assert told_by(chat) == [words, "Some words", words, "Some words"]
+
+
+async def test_files_are_completed_in_the_folder_of_the_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Conversation(monkeypatch).screen.completer._folder == str(tmp_path)
+    assert Conversation(monkeypatch, cwd="/").screen.completer._folder == "/"
+
+
+@pytest.mark.parametrize(
+    ("state", "failure", "lines"),
+    [
+        ("FAILED", FAILED, ["error: It failed.", "(closed)"]),
+        ("FAILED", ADVISED, ["error: It failed.", "Try again.", "(closed)"]),
+        ("FAILED", None, ["(closed)"]),
+        ("CLOSED", FAILED, ["(closed)"]),
+    ],
+)
+async def test_when_the_cli_has_ended_it_is_left(
+    state: str, failure: Any, lines: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def events() -> Iterator[Any]:
+        yield nothing()
+
+    async def nothing() -> Any:
+        for event in ("one", "two"):
+            yield event
+
+    chat = Conversation(monkeypatch)
+    session: Any = SimpleNamespace(
+        events=events, state=getattr(SessionState, state), failure=failure
+    )
+    await chat.session._watch(session)
+    assert told_by(chat) == lines
+    assert chat.session._exit == (Exit.NO_CLI if len(lines) > 1 else Exit.DONE)
+
+
+async def test_the_third_ctrl_c_kills(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[Any] = []
+
+    async def close(**how: Any) -> None:
+        closed.append(how)
+
+    chat = Conversation(monkeypatch)
+    session: Any = SimpleNamespace(close=close)
+    chat.session.session = session
+    for turns, exit in (([None], Exit.INTERRUPTED), ([], Exit.DONE)):
+        some: list[Any] = turns
+        chat.session._turns = some
+        await chat.session._close()
+        assert chat.session._exit == exit
+    await chat.session._kill()
+    assert closed == [{}, {}, {"now": True}]
+    ending = "- Ending the session. Press Ctrl-C again to kill it."
+    assert told_by(chat) == [ending, "(closed)", ending, "(closed)", "(closed)"]
