@@ -280,7 +280,8 @@ async def test_what_is_written_above_a_prompt_lets_it_be_drawn_again(
 async def test_a_prompt_that_has_just_ended_can_be_left(person: Person) -> None:
     screen: Any = person.screen
     for running in (True, False):
-        main, answers = [], []
+        main: list[Any] = []
+        answers: list[Any] = []
         screen._main = SimpleNamespace(app=NotedApp(main, running=running))
         screen._answers = SimpleNamespace(app=NotedApp(answers, running=running))
         screen._leave(screen._main)

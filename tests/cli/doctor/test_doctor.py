@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import anyio
@@ -24,6 +24,7 @@ import msgspec
 import pytest
 from tests.cli.running import Done, Runner
 from tests.cli.wire.printed import SCHEMAS
+from tests.people.asking import use
 
 from claudewire import __version__
 from claudewire.cli.doctor import leftovers as leaving
@@ -35,6 +36,11 @@ from claudewire.cli.doctor.probe import Seen, probe, real_turn
 from claudewire.cli.doctor.report import Check
 from claudewire.cli.doctor.surroundings import Settings, Surroundings
 from claudewire.options import Options
+from claudewire.people import PermissionRequest
+from claudewire.simulator import SimulatedCLI
+from claudewire.testing import APIScript, APIToolUse
+from claudewire.transport import Launch, RecordingTransport
+from claudewire.wire import PermissionResultAllow
 
 SOON = 60
 DAY = 86400
@@ -677,6 +683,107 @@ def test_the_trial_answers_hooks_permissions_and_calls_of_tools(
     assert seen.error is None
     assert seen.called == "hello"
     assert seen.order[:2] == ["hook Bash", "permission Bash"]
+    told = " ".join(it.entry.text for it in seen.timeline().steps if it.kind == "answer")
+    assert "Only a trial: nothing is run." in told
+    assert '"text":"hello"' in told.replace(": ", ":")
+
+
+def test_only_a_command_is_denied_in_the_trial(place: Surroundings) -> None:
+    decide = probing._arguments(place, "", "", Seen())["on_permission"]
+    denied = decide(PermissionRequest(use("Bash", {"command": "ls"})))
+    assert denied.message == "Only a trial: nothing is run."
+    allowed = decide(PermissionRequest(use("mcp__doctor__repeat", {"word": "hello"})))
+    assert isinstance(allowed, PermissionResultAllow)
+
+
+def test_the_model_of_the_trial_tries_a_command_and_a_tool(
+    place: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+
+    class Model(AbstractAsyncContextManager["Model"]):
+        url = "http://model"
+        turns = (1, 2, 3)
+
+        def __init__(self, script: Any) -> None:
+            seen.append(script)
+
+        async def __aexit__(self, *_: object) -> None:
+            return None
+
+    async def watch(where: Surroundings, folder: str, url: str, noted: Seen) -> None:
+        assert await anyio.Path(folder).is_dir()
+        seen.append((where, Path(folder).name[:18], url))
+        noted.order, noted.called = ASKED, "hello"
+        noted.recording.write(b'{"claudewire": 1}\n')
+
+    monkeypatch.setattr("claudewire.testing.ScriptedAPI", Model)
+    monkeypatch.setattr(probing, "_watch", watch)
+    names = [(it.name, it.status) for it in tried(place)]
+    assert names == [
+        ("handshake", "info"),
+        *((it, "ok") for it in ("permission", "application hooks", "application tools")),
+    ]
+    script, watched = seen
+    assert watched == (place, "claudewire-doctor-", "http://model")
+    trial = {"command": "python3 -c 'print(1)'", "description": "A trial"}
+    tool = APIToolUse("mcp__doctor__repeat", {"word": "hello"})
+    wanted = APIScript(default="Done.").on("Try it.", APIToolUse("Bash", trial), tool, "Done.")
+    assert steps_of(script) == steps_of(wanted)
+
+
+def steps_of(script: APIScript) -> list[Any]:
+    steps: list[Any] = [script._default]
+    for rule in script._rules:
+        steps += [rule.match, *rule.replies]
+    return [it if isinstance(it, str) else vars(it) for it in steps]
+
+
+def test_a_simulated_cli_is_tried_and_recorded(
+    place: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter([1.0, 2.23456])
+    monkeypatch.setattr(probing, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    seen = Seen()
+    place = replace(place, cli="simulated")
+    anyio.run(probing._watch, place, str(tmp_path), "http://127.0.0.1:1", seen)
+    assert (seen.error, seen.started, seen.closed) == (None, None, 1.235)
+    assert {it.kind for it in seen.timeline().steps} >= {"request", "answer"}
+
+
+def test_the_start_of_a_process_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([1.0, 1.12345678])
+    monkeypatch.setattr(probing, "time", SimpleNamespace(monotonic=lambda: next(times)))
+
+    async def start(launch: Launch) -> SimulatedCLI:
+        return SimulatedCLI()
+
+    async def connected(seen: Seen) -> None:
+        connect: Any = probing._recorded(Options(cli="/bin/claude"), seen)
+        transport = await connect(Launch(("claude",), {}))
+        assert isinstance(transport, RecordingTransport)
+        await transport.aclose()
+
+    monkeypatch.setattr(probing, "spawn", start)
+    seen = Seen()
+    anyio.run(connected, seen)
+    assert seen.started == 0.123457
+
+
+def test_a_defect_is_not_taken_for_a_problem_of_the_cli(
+    place: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise KeyError("a defect")
+
+    monkeypatch.setattr(probing, "Session", broken)
+    with pytest.raises(KeyError):
+        turned(place)
+    with pytest.raises(KeyError):
+        anyio.run(probing._watch, place, str(tmp_path), "http://127.0.0.1:1", Seen())
+    monkeypatch.setitem(sys.modules, "claudewire.testing", ModuleType("empty"))
+    with pytest.raises(ImportError):
+        tried(place)
 
 
 def test_a_cli_that_dies_is_a_problem_with_its_last_words(
@@ -705,9 +812,14 @@ def test_without_h11_the_trial_is_skipped(
     place: Surroundings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "claudewire.testing", None)
-    (check,) = tried(place)
-    assert check.status == "skipped"
-    assert "claudewire[api]" in check.advice
+    assert tried(place) == [
+        Check(
+            name="handshake",
+            status="skipped",
+            message="the scripted API needs h11",
+            advice="pip install 'claudewire[api]', and the handshake is tried as well.",
+        )
+    ]
 
 
 ASKED = ["hook Bash", "permission Bash", "hook mcp__doctor__repeat"]

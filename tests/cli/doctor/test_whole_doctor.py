@@ -243,6 +243,7 @@ RECORDED: dict[str, list[Any]] = {
     "nothing": [],
     "only asked": [(0, ">", asked("1", "initialize"))],
     "no initialize": [(0, ">", prompt("x")), (2, "<", said(text("y"))), (4, "<", result("y"))],
+    "no words": [(0, ">", prompt("x")), (4, "<", result("y"))],
     "ready": [(0, ">", asked("1", "initialize")), ANSWERED],
     "twice": [
         (0, ">", asked("1", "initialize")),
@@ -274,6 +275,7 @@ ORDERS: list[tuple[list[str], str, int]] = [
     (["hook Bash", "permission Bash", "hook mcp__doctor__repeat"], "hello", 3),
     (["permission Bash", "hook Bash"], "hell", 3),
     (["permission Read", "hook Read", "permission Bash"], "", 1),
+    (["hook Read", "hook Bash", "permission Bash"], "hello", 2),
     (["hook Bash"], "hello", 2),
     ([], "", 1),
     (["hook Bash"], "hello", 0),

@@ -49,7 +49,7 @@ class Seen:
 
     Attributes:
         order: who was called, in this order.
-        called: with what the tool was called.
+        called: with what the tool was called; None if it was not.
         api: how often the scripted API was asked.
         recording: all that went over the wire.
         started: how many seconds the start of the process took.
@@ -59,7 +59,7 @@ class Seen:
 
     def __init__(self) -> None:
         self.order: list[str] = []
-        self.called: str = ""
+        self.called: str | None = None
         self.api: int = 0
         self.recording: io.BytesIO = io.BytesIO()
         self.started: float | None = None
@@ -205,14 +205,18 @@ def _times(timeline: Timeline, seen: Seen) -> Iterator[tuple[str, float]]:
     heard = [it.t for it in timeline.steps if it.dir == "<"]
     if heard:
         yield "until it said something", heard[0]
-    latencies = {it.name: it for it in reversed(timeline.exchanges) if it.seconds is not None}
+    latencies = {
+        it.name: (it.seconds, it.first)
+        for it in reversed(timeline.exchanges)
+        if it.seconds is not None
+    }
     if "initialize" in latencies:
-        yield "the answer to initialize", latencies["initialize"].seconds or 0.0
+        yield "the answer to initialize", latencies["initialize"][0]
     if "turn" in latencies:
-        turn = latencies["turn"]
-        if turn.first is not None:
-            yield "from the prompt to the first words", turn.first
-        yield "the whole turn", turn.seconds or 0.0
+        seconds, first = latencies["turn"]
+        if first is not None:
+            yield "from the prompt to the first words", first
+        yield "the whole turn", seconds
     if seen.closed is not None:
         yield "the end of the process", seen.closed
 
