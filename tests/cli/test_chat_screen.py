@@ -131,6 +131,16 @@ async def test_lines_are_written_above_the_prompt_and_without_one_at_once(person
     assert person.seen.count("before") == 1
 
 
+async def test_a_screen_on_which_nothing_is_printed_does_nothing(person: Person) -> None:
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(person.screen.run)
+            person.screen.print(["a line"])
+            await anyio.wait_all_tasks_blocked()  # never, if something goes round and round
+            assert person.seen.endswith("a line\n")
+            tasks.cancel_scope.cancel()
+
+
 async def test_a_question_is_answered_before_anything_else_and_what_was_typed_is_kept(
     person: Person,
 ) -> None:

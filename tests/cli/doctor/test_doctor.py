@@ -600,6 +600,9 @@ def test_only_old_folders_of_this_user_are_named(
         if found
         else nothing
     )
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "platform", "win32")
+        assert leftovers(tmp_path / "proc") == nothing
     monkeypatch.setattr(os, "getuid", lambda: -1)
     assert leftovers(tmp_path / "proc") == nothing
 
@@ -625,6 +628,9 @@ def test_a_process_whose_parent_cannot_be_read_is_left_alone(tmp_path: Path) -> 
     for text in ("", "20 (a) S", "20 (1 1 1) S 7 1"):
         write(proc / "20" / "stat", text)
         assert leftovers(proc, tmp_path).status == "ok"
+    write(proc / "20" / "stat", "20 (a) S 1")
+    (proc / "20" / "cmdline").write_bytes(b"cla\xffude\0")
+    assert leftovers(proc, tmp_path).details == ["process 20: cla\ufffdude"]
 
 
 # --- the trial -----------------------------------------------------------------------------------
@@ -983,6 +989,52 @@ def test_doctor_exits_with_1_if_there_is_a_problem(
     done = doctor("--cli", "simulated", "--no-start")
     assert done.status == 1
     assert "1 problem, " in done.out.splitlines()[-1]
+
+
+VERSION = "echo 2.1.325"
+
+
+@pytest.mark.parametrize(
+    ("script", "state", "words", "tried", "status"),
+    [
+        (VERSION, "{}", "", ["probe"], 0),
+        (VERSION, "{}", "--no-start", [], 0),
+        (VERSION, "{}", "--real-turn", ["probe", "real_turn"], 0),
+        (VERSION, "{}", "--real-turn --no-start", ["real_turn"], 0),
+        (VERSION, "{", "--real-turn", ["probe", "real_turn"], 1),
+        ("exit 1", "{}", "--real-turn", [], 1),
+        (None, "{}", "--real-turn", [], 7),
+    ],
+)
+def test_only_a_cli_that_can_be_started_is_tried(
+    doctor: Callable[..., Done],
+    tmp_path: Path,
+    script: str | None,
+    state: str,
+    words: str,
+    tried: list[str],
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    called: list[str] = []
+
+    async def probe(place: Surroundings) -> list[Check]:
+        called.append("probe")
+        assert place.cwd == tmp_path / "here"
+        return []
+
+    async def real_turn(place: Surroundings) -> Check:
+        called.append("real_turn")
+        assert place.cwd == tmp_path / "here"
+        return Check(name="real turn", status="ok", message="OK")
+
+    monkeypatch.setattr("claudewire.cli.doctor.command.probe", probe)
+    monkeypatch.setattr("claudewire.cli.doctor.command.real_turn", real_turn)
+    write(tmp_path / "home" / ".claude.json", state)
+    (tmp_path / "here").mkdir()
+    cli = program(tmp_path / "claude", script) if script else str(tmp_path / "nowhere")
+    done = doctor("--cli", cli, "--cwd", "here", *words.split())
+    assert (called, done.status) == (tried, status)
 
 
 def test_doctor_json_fits_its_schema(doctor: Callable[..., Done]) -> None:

@@ -201,6 +201,7 @@ CHECKS = [
     Check(name="login", status="warning", message="none", details=["d" * 200], advice="Log in."),
     Check(name="handshake", status="problem", message="It\nfails", facts={"a": 1}),
     Check(name="turn", status="skipped", message="not asked for"),
+    Check(name="odd", status="problem", message="a\x1b", details=["b\x1b"], advice="c\x1b" * 9),
 ]
 
 
@@ -231,7 +232,8 @@ def test_how_checks_are_shown_on_a_terminal_is_as_it_was(
         for check in CHECKS:
             view.show(check)
         ready = Check(name="handshake", status="ok", message="ready")
-        for checks in ([ready], [ready, CHECKS[2]], [ready, *CHECKS[2:4]], CHECKS[:2]):
+        slow = Check(name="handshake", status="warning", message="slow")
+        for checks in ([ready], [slow], [ready, CHECKS[2]], [ready, *CHECKS[2:4]], CHECKS[:2]):
             problems = any(it.status == "problem" for it in checks)
             view.end(DoctorReport(ok=not problems, checks=checks))
         text += screen.getvalue()

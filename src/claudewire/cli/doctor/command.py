@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import anyio
@@ -13,7 +13,7 @@ import click
 from ..exits import Exit
 from ..styles import Paint
 from ..text import safe
-from ..wire.lines import UNLIMITED, counted, put, width_of, wrapped
+from ..wire.lines import counted, put, width_of, wrapped
 from ..wire.reports import print_json
 from .leftovers import leftovers
 from .probe import probe, real_turn
@@ -27,6 +27,8 @@ _ASCII = {"ok": "+", "info": "-", "warning": "!", "problem": "x", "skipped": "-"
 _STYLES = {"ok": "ok", "info": "dim", "warning": "ask", "problem": "bad", "skipped": "dim"}
 _SHOWN = {"warning", "problem"}
 """Whose details are always shown."""
+_INDENT = 22
+"""Columns before what is found: for a mark and a name."""
 
 
 @click.command()
@@ -95,18 +97,21 @@ class _View:
         """Show one check."""
         mark = self._paint(_STYLES[check.status], self._marks[check.status])
         name = self._paint("strong", f"{check.name:<18}")
-        first, *more = self._folded(check.message, 22)
-        self._print(f" {mark} {name} {first}", *(f"{'':22}{line}" for line in more))
+        first, *more = self._folded(check.message)
+        put(f" {mark} {name} {first}".rstrip(), *self._indented(more))
         if check.status in _SHOWN or self._verbose:
             for detail in check.details:
-                self._print(*(f"{'':22}{line}" for line in self._folded(detail, 22, "dim")))
+                put(*self._indented(self._folded(detail), "dim"))
         if check.advice:
-            self._print(*(f"{'':22}{line}" for line in self._folded(check.advice, 22, "code")))
+            put(*self._indented(self._folded(check.advice), "code"))
 
-    def _folded(self, text: str, indent: int, style: str = "") -> list[str]:
-        room = max(self._width - indent - 1, 20) if self._width < UNLIMITED else UNLIMITED
-        lines = [part for line in safe(text).split("\n") for part in wrapped(line, room)]
-        return [self._paint(style, line) for line in lines]
+    def _folded(self, text: str) -> list[str]:
+        room = max(self._width - _INDENT - 1, 20)
+        return [part for line in safe(text).split("\n") for part in wrapped(line, room)]
+
+    def _indented(self, lines: Iterable[str], style: str = "") -> Iterator[str]:
+        for line in lines:
+            yield (" " * _INDENT + self._paint(style, line)).rstrip()
 
     def end(self, report: DoctorReport) -> None:
         """Say how it is, all in all."""
@@ -117,7 +122,4 @@ class _View:
             words = "Sessions work here" + (f"; {counted(warnings, 'warning')}" * bool(warnings))
         if not any(it.name == "handshake" and it.status == "ok" for it in report.checks):
             words = words.replace("Sessions work here", "No problem was found")
-        self._print("", self._paint("ok" if report.ok else "bad", words))
-
-    def _print(self, *lines: str) -> None:
-        put(*(line.rstrip() for line in lines))
+        put("", self._paint("ok" if report.ok else "bad", words))

@@ -271,7 +271,7 @@ def _message(error: Exception) -> str:
 
 def _stderr(error: Exception) -> list[str]:
     evidence = getattr(error, "evidence", None)
-    text = str(getattr(evidence, "stderr", "") or "")
+    text = str(getattr(evidence, "stderr", ""))
     return [f"stderr: {line}" for line in text.strip().splitlines()[-5:]]
 
 
