@@ -23,7 +23,7 @@ from claudewire.cli.chat_commands import COMMANDS as CHAT_COMMANDS
 from claudewire.cli.chat_commands import _cost
 from claudewire.cli.chat_screen import ChatCompleter, ChatScreen, _Question, history_file
 from claudewire.cli.chat_session import ChatSession
-from claudewire.cli.reports import Decided, RunReport, TextPiece
+from claudewire.cli.reports import Decided, RunReport, TextPiece, ToolEnded
 from claudewire.cli.styles import Paint
 from claudewire.cli.terminal_view import Drawing
 from claudewire.tracking import Totals
@@ -238,6 +238,14 @@ def test_what_turns_goes_on_with_each_look() -> None:
     chat: Any = SimpleNamespace(_drawing=drawing, _doing=lambda: "Working")
     looks = [tuple(ChatSession._growing(chat)) for _ in range(3)]
     assert len(set(looks)) == 3
+
+
+def test_a_question_that_nobody_was_asked_is_told_as_any_tool() -> None:
+    ended = ToolEnded(
+        id="1", name="ExitPlanMode", ok=False, denied=True, seconds=0, summary="no", text=""
+    )
+    lines = Drawing(Paint(attributes=False), lambda: 60).activity(ended, 0)
+    assert lines == ["  ✗ ExitPlanMode · denied: no · 0.0 s"]
 
 
 def test_text_that_comes_after_the_window_has_changed_has_its_new_width() -> None:

@@ -56,7 +56,7 @@ class Drawing:
         self._width = width
         self._clock = clock
         self._markdown: MarkdownStream | None = None
-        self._block = ""
+        self._block: str | None = None
         self._last = ""
         """What was shown last: nothing, `text` or an `entry`; text has blank lines around it."""
         self._answered = False
@@ -84,7 +84,7 @@ class Drawing:
 
     def end_text(self) -> list[str]:
         """Return what is left of the answer so far."""
-        stream, self._markdown, self._block = self._markdown, None, ""
+        stream, self._markdown, self._block = self._markdown, None, None
         return [] if stream is None else stream.end()
 
     def fresh(self) -> None:

@@ -607,6 +607,14 @@ def test_only_old_folders_of_this_user_are_named(
     assert leftovers(tmp_path / "proc") == nothing
 
 
+def test_folders_are_named_in_order(tmp_path: Path) -> None:
+    for name in "dbeacf":
+        (tmp_path / f"claudewire-{name}").mkdir()
+        os.utime(tmp_path / f"claudewire-{name}", (0, 0))
+    folders = leftovers(tmp_path, tmp_path).facts["folders"]
+    assert folders == [str(tmp_path / f"claudewire-{name}") for name in "abcdef"]
+
+
 def test_processes_of_this_system_are_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
