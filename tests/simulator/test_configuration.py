@@ -197,6 +197,7 @@ async def test_what_cannot_be_read_is_said(
         ("--settings", "{x}", "Invalid JSON provided to --settings"),
         ("--settings", "missing.json", "Settings file not found: {cwd}/missing.json"),
         ("--mcp-config", "broken.json", f"{SERVERS}MCP config is not a valid JSON"),
+        ("--mcp-config", "bytes.json", f"{SERVERS}MCP config is not a valid JSON"),
         ("--mcp-config", "none.json", f"{SERVERS}MCP config file not found: {{cwd}}/none.json"),
         ("--mcp-config", '{"x": 1}', f"{SERVERS}mcpServers: {EXPECTED} undefined"),
         ("--mcp-config", '{"mcpServers": []}', f"{SERVERS}mcpServers: {EXPECTED} array"),
@@ -214,8 +215,28 @@ def test_what_the_real_cli_refuses_is_refused(
     tmp_path: Path, flag: str, value: str, error: str
 ) -> None:
     write(tmp_path / "broken.json", "{")
+    (tmp_path / "bytes.json").write_bytes(b'{"mcpServers": {"\xff": {}}}')
     done = run_text(echo, "-p", "hi", flag, value, cwd=tmp_path)
     assert done == Outcome(1, "", f"Error: {error.format(cwd=tmp_path)}\n")
+
+
+@pytest.mark.parametrize(
+    ("argv", "outcome"),
+    [
+        (["-p", "caf\udce9"], Outcome(0, "caf\ufffd\n")),
+        (["--caf\udce9"], Outcome(1, "", "error: unknown option '--caf\ufffd'\n")),
+        (["-p", "hi", "--settings", '{"model": "\udce9"}'], Outcome(0, "hi\n")),
+        (["-p", "hi", "--mcp-config", '{"mcpServers": {}, "\udce9": 1}'], Outcome(0, "hi\n")),
+        (["-p", "hi", "--agents", '{"\udce9": {"prompt": "x"}}'], None),
+        (["mcp", "get", "\udce9"], None),
+    ],
+)
+def test_what_is_not_utf_8_in_a_word_is_replaced(
+    tmp_path: Path, argv: list[str], outcome: Outcome | None
+) -> None:
+    done = run_text(echo, *argv, cwd=tmp_path)
+    assert outcome in (None, done)
+    assert ("\ufffd" in done.stderr) == (done.status == 1)
 
 
 def test_agents_that_are_no_json_are_refused(tmp_path: Path) -> None:
@@ -227,14 +248,50 @@ def test_agents_that_are_no_json_are_refused(tmp_path: Path) -> None:
 
 def test_files_that_are_odd_are_no_error(tmp_path: Path) -> None:
     write(tmp_path / ".claude/settings.json", {"permissions": [], "hooks": {"Stop": [1, {}]}})
+    (tmp_path / ".claude/settings.local.json").write_bytes(b'{"model": "\xff"}')
     write(tmp_path / ".claude/agents/a.md", "---\nnever closed")
     (tmp_path / ".claude/commands").mkdir()
     (tmp_path / ".claude/commands/b.md").write_bytes(b"\xff")
+    (tmp_path / ".claude/commands/c.md").symlink_to("nowhere")
     found = read_configuration(Flags(), str(tmp_path), None)
     assert found.rules("allow") == []
     assert list(found.hooks("Stop")) == []
     assert found.agents["a"].description == "never closed"
-    assert "b.md cannot be read" in found.problems[0]
+    names = ("commands/b.md", "commands/c.md", "settings.local.json")
+    unread = [it.partition(" cannot be read: ")[0] for it in found.problems]
+    assert unread == [f"Error: {tmp_path}/.claude/{name}" for name in names]
+
+
+HEAD = """---
+name:  'X it'
+description: "X, or 'X'"
+argument-hint: [X [y] X]
+ indented: no
+model: haiku
+---
+
+# Do it
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (HEAD, ("X it", "X, or 'X", "# Do it", "X [y] X", "haiku")),
+        ("  ---  \nname: b\n --- \nx", ("b", "x", "x", "", None)),
+        ("\n# # X\n more", ("a", "X", "# # X\n more", "", None)),
+        ("---\nname: b", ("a", "name: b", "name: b", "", None)),
+        ("---\n---\n", ("a", "", "", "", None)),
+        ("", ("a", "", "", "", None)),
+    ],
+)
+def test_what_is_read_of_a_file_with_instructions(
+    tmp_path: Path, text: str, told: tuple[str | None, ...]
+) -> None:
+    write(tmp_path / ".claude/agents/a.md", text)
+    (it,) = read_configuration(Flags(), str(tmp_path), None).agents.values()
+    assert (it.name, it.description, it.text, it.hint, it.model) == told
+    assert (it.source, it.is_plugin) == ("project", False)
 
 
 # --- hooks ----------------------------------------------------------------------------------------

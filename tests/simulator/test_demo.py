@@ -266,6 +266,14 @@ def test_a_link_within_is_followed(folder: Path) -> None:
     assert read_file(str(folder), "link.md").startswith("# Tea")
 
 
+def test_the_working_directory_may_be_a_link(folder: Path) -> None:
+    os.symlink(folder, folder.parent / "link")
+    cwd = str(folder.parent / "link")
+    assert list_files(cwd) == ["README.md", "src/tea.py"]
+    assert search(cwd, "make") == ["README.md:3: How to make tea."]
+    assert read_file(cwd, str(folder / "src/tea.py")).startswith("def tea")
+
+
 def test_absolute_paths_within_are_fine(folder: Path) -> None:
     path = str(folder / "README.md")
     assert edit_file(

@@ -26,6 +26,8 @@ from claudewire.wire import (
     Answer,
     CanUseTool,
     Connection,
+    Elicitation,
+    ElicitationResult,
     EndOfStream,
     InitMessage,
     Interrupt,
@@ -317,6 +319,37 @@ async def test_a_reader_that_waits_is_woken_by_what_another_task_sends() -> None
         await anyio.wait_all_tasks_blocked()
         await talk.say(UserMessage.of("hello"))
     await talk.until_result(0)
+
+
+async def test_a_reader_that_waits_learns_when_the_cli_goes_on_by_itself() -> None:
+    async def asks_and_sleeps(chat: Chat) -> None:
+        await chat.elicit("calc", "Which?", {})
+        await chat.sleep(0.001)
+
+    talk = Talk(SimulatedCLI(asks_and_sleeps))
+    await talk.say(UserMessage.of("hello"))
+    id, _ = await talk.request(Elicitation)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(talk.until_result)
+        await anyio.wait_all_tasks_blocked()
+        await talk.say(Answer(id, ElicitationResult("cancel")))
+
+
+async def test_a_scenario_does_not_go_on_when_the_cli_was_killed() -> None:
+    played = []
+
+    async def scenario(chat: Chat) -> None:
+        played.append("before")
+        await chat.pause()
+        played.append("after")
+
+    cli, claude = SimulatedCLI(scenario), Connection(Role.CLIENT)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(cli.receive)
+        await anyio.wait_all_tasks_blocked()
+        await cli.send(claude.send(UserMessage.of("hello")))
+        await cli.aclose()
+    assert played == ["before"]
 
 
 # --- flags ----------------------------------------------------------------------------------------

@@ -421,8 +421,7 @@ def parse(
 
 
 def _refusal(text: str) -> EarlyExit:
-    # A word that is not UTF-8 arrives as lone surrogates, which cannot be written.
-    return EarlyExit(1, stderr=text.encode("utf-8", "replace").decode() + "\n")
+    return EarlyExit(1, stderr=f"{text}\n")
 
 
 class _Ended(Exception):
