@@ -104,6 +104,47 @@ def test_a_byte_order_mark_is_one_only_at_the_start_of_the_input() -> None:
     assert made.take()[-1] == Exit(1)
 
 
+def test_prompts_wait_until_all_that_holds_them_has_let_go() -> None:
+    made = Simulation(sleeps).engine(ARGV, cwd="/x", env={}, clock=Clock())
+    assert isinstance(made, Engine)
+    made.start()
+    made.hold()
+    made.feed(line(PROMPT))
+    made.hold()
+    made.feed(line(PROMPT))
+    made.release()
+    made.feed(b"")
+    assert made.take() == []
+    made.release()
+    assert [it["subtype"] for it in written(made.take())] == ["init"]
+    assert len(made.prompts) == 1
+
+
+@pytest.mark.parametrize(
+    ("step", "held_back"),
+    [
+        (lambda chat: chat.pause(), True),
+        (lambda chat: chat.sleep(5), False),
+        (lambda chat: run_blocking(chat.engine, lambda: None), False),
+    ],
+    ids=["pause", "sleep", "work"],
+)
+def test_what_may_be_the_last_message_is_held_back_while_the_model_goes_on(
+    step: Callable[[Chat], Any], held_back: bool
+) -> None:
+    async def speaks(chat: Chat) -> None:
+        chat.model.text("One.")
+        await step(chat)
+
+    made = Simulation(speaks, dialect="envelope").engine(ARGV, cwd="/x", env={}, clock=Clock())
+    assert isinstance(made, Engine)
+    made.start()
+    made.feed(line(PROMPT))
+    told = written(made.take())
+    said = [it for it in told if it["type"] == "assistant" and "message" in it]
+    assert bool(said) is not held_back
+
+
 # --- time -----------------------------------------------------------------------------------------
 
 

@@ -669,6 +669,22 @@ async def test_one_that_keeps_no_sessions_takes_up_any() -> None:
     assert turn[-1].session_id == TWO
 
 
+@pytest.mark.parametrize(
+    ("argv", "id"),
+    [
+        (["--continue"], None),
+        ([f"--resume={TWO}", "--fork-session"], None),
+        ([f"--resume={TWO}", "--fork-session", f"--session-id={ONE}"], ONE),
+        ([f"--session-id={ONE}"], ONE),
+    ],
+)
+async def test_one_that_keeps_no_sessions_begins_one(argv: list[str], id: str | None) -> None:
+    turn = await Talk(SimulatedCLI(echo, argv=argv)).turn("hello")
+    assert said(turn) == ["You said hello."]
+    assert turn[-1].session_id != TWO
+    assert id in (None, turn[-1].session_id)
+
+
 # --- as a program ---------------------------------------------------------------------------------
 
 

@@ -200,6 +200,30 @@ def test_a_turn_is_stopped_at_once_after_its_tool_has_ended(cwd: Path, step: str
     assert second["result"] == "now"
 
 
+@pytest.mark.parametrize("priority", [None, "now"])
+def test_what_comes_while_a_tool_runs_has_to_wait_for_its_end(
+    cwd: Path, priority: str | None
+) -> None:
+    async def work(chat: Chat) -> None:
+        if chat.text == "Go.":
+            await chat.use("Read", {}, run=lambda given: waits(chat))
+        await chat.say(f"You say {chat.text}")
+
+    async def waits(chat: Chat) -> str:
+        await Wait("job:go on")
+        return "read"
+
+    player = played(work, cwd, "Go.")
+    player.turn("Go on.", priority=priority)
+    assert results(player) == []
+    player.engine.decide("job:go on", None)
+    player.catch_up()
+    told = [(it["result"], it["terminal_reason"]) for it in results(player)]
+    last = ("You say Go on.", "completed")
+    assert told == ([last] if priority is None else [("", "aborted_tools"), last])
+    assert ("You say Go." in player.text) is (priority is None)
+
+
 def test_a_tool_that_takes_no_time_is_not_interrupted(cwd: Path) -> None:
     async def work(chat: Chat) -> None:
         await chat.use("Read", {})
@@ -420,6 +444,20 @@ def test_what_is_asked_of_a_server_has_what_was_not_said(cwd: Path) -> None:
         {"uri": "a:b", "text": "x"},
         {"uri": "c:d", "mimeType": "m"},
     ]
+
+
+def test_the_name_of_a_tool_may_have_what_divides_names(cwd: Path) -> None:
+    async def work(chat: Chat) -> None:
+        await chat.call("calc", "add__two", {})
+
+    player = Player(work, cwd)
+    player.turn("Go.")
+    asked, called = (it["request"] for it in heard(player, "control_request"))
+    assert (asked["display_name"], asked["mcp_server"]["name"]) == ("Add__Two", "calc")
+    assert (called["server_name"], called["message"]["params"]["name"]) == ("calc", "add__two")
+    (said,) = heard(player, "assistant")
+    names = {"display_name": "Add__Two", "server_display_name": "calc", "tool_name": "add__two"}
+    assert said["tool_use_meta"] == [{"id": said["message"]["content"][0]["id"], **names}]
 
 
 # --- permissions ----------------------------------------------------------------------------------

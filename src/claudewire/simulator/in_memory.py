@@ -245,7 +245,8 @@ class SimulatedCLI:
         self._wake()  # even without an action there may be a new deadline
 
     def _read_input(self) -> None:
-        while self._unread and self._reading and self._engine is not None:
+        assert self._engine is not None  # it would have exited
+        while self._unread and self._reading:
             data = self._unread.pop(0)
             if not self._engine.input_ended:
                 self._engine.feed(data)
