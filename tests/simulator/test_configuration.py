@@ -17,7 +17,7 @@ from tests.helpers.talk import Talk, allow, bodies, only, program, said, told
 from tests.helpers.text_mode import Outcome, run_text
 
 from claudewire.simulator import ARGV, Chat, Scenario, SimulatedCLI
-from claudewire.simulator.configuration import read_configuration
+from claudewire.simulator.configuration import Plugin, is_configured, read_configuration
 from claudewire.simulator.flags import Flags
 from claudewire.simulator.servers import ServerError, _Program, _Web, connect_external
 from claudewire.wire import (
@@ -196,7 +196,9 @@ async def test_what_cannot_be_read_is_said(
     [
         ("--settings", "{x}", "Invalid JSON provided to --settings"),
         ("--settings", "missing.json", "Settings file not found: {cwd}/missing.json"),
+        ("--settings", "missing}", "Settings file not found: {cwd}/missing}}"),
         ("--mcp-config", "broken.json", f"{SERVERS}MCP config is not a valid JSON"),
+        ("--mcp-config", "bytes.json", f"{SERVERS}MCP config is not a valid JSON"),
         ("--mcp-config", "none.json", f"{SERVERS}MCP config file not found: {{cwd}}/none.json"),
         ("--mcp-config", '{"x": 1}', f"{SERVERS}mcpServers: {EXPECTED} undefined"),
         ("--mcp-config", '{"mcpServers": []}', f"{SERVERS}mcpServers: {EXPECTED} array"),
@@ -214,8 +216,28 @@ def test_what_the_real_cli_refuses_is_refused(
     tmp_path: Path, flag: str, value: str, error: str
 ) -> None:
     write(tmp_path / "broken.json", "{")
+    (tmp_path / "bytes.json").write_bytes(b'{"mcpServers": {"\xff": {}}}')
     done = run_text(echo, "-p", "hi", flag, value, cwd=tmp_path)
     assert done == Outcome(1, "", f"Error: {error.format(cwd=tmp_path)}\n")
+
+
+@pytest.mark.parametrize(
+    ("argv", "outcome"),
+    [
+        (["-p", "caf\udce9"], Outcome(0, "caf\ufffd\n")),
+        (["--caf\udce9"], Outcome(1, "", "error: unknown option '--caf\ufffd'\n")),
+        (["-p", "hi", "--settings", '{"model": "\udce9"}'], Outcome(0, "hi\n")),
+        (["-p", "hi", "--mcp-config", '{"mcpServers": {}, "\udce9": 1}'], Outcome(0, "hi\n")),
+        (["-p", "hi", "--agents", '{"\udce9": {"prompt": "x"}}'], None),
+        (["mcp", "get", "\udce9"], None),
+    ],
+)
+def test_what_is_not_utf_8_in_a_word_is_replaced(
+    tmp_path: Path, argv: list[str], outcome: Outcome | None
+) -> None:
+    done = run_text(echo, *argv, cwd=tmp_path)
+    assert outcome in (None, done)
+    assert ("\ufffd" in done.stderr) == (done.status == 1)
 
 
 def test_agents_that_are_no_json_are_refused(tmp_path: Path) -> None:
@@ -227,14 +249,152 @@ def test_agents_that_are_no_json_are_refused(tmp_path: Path) -> None:
 
 def test_files_that_are_odd_are_no_error(tmp_path: Path) -> None:
     write(tmp_path / ".claude/settings.json", {"permissions": [], "hooks": {"Stop": [1, {}]}})
+    (tmp_path / ".claude/settings.local.json").write_bytes(b'{"model": "\xff"}')
     write(tmp_path / ".claude/agents/a.md", "---\nnever closed")
     (tmp_path / ".claude/commands").mkdir()
     (tmp_path / ".claude/commands/b.md").write_bytes(b"\xff")
+    (tmp_path / ".claude/commands/c.md").symlink_to("nowhere")
     found = read_configuration(Flags(), str(tmp_path), None)
     assert found.rules("allow") == []
     assert list(found.hooks("Stop")) == []
     assert found.agents["a"].description == "never closed"
-    assert "b.md cannot be read" in found.problems[0]
+    names = ("commands/b.md", "commands/c.md", "settings.local.json")
+    unread = [it.partition(" cannot be read: ")[0] for it in found.problems]
+    assert unread == [f"Error: {tmp_path}/.claude/{name}" for name in names]
+
+
+ODD = {
+    "permissions": {"allow": ["Bash", 5, None], "deny": "Read", "defaultMode": 5},
+    "model": 5,
+    "outputStyle": ["x"],
+    "env": {"NUMBER": 5},
+    "hooks": {
+        "Stop": [{"matcher": 5, "hooks": [{"type": "command"}, 5]}, {"hooks": {}}, 5],
+        "Start": {"hooks": [{"type": "prompt"}]},
+        "End": [{"matcher": "x", "hooks": [{"type": "prompt"}, {}]}],
+    },
+}
+
+
+def test_settings_of_the_wrong_type_count_as_if_they_were_not_there(tmp_path: Path) -> None:
+    write(tmp_path / ".claude/settings.json", ODD)
+    found = read_configuration(Flags(), str(tmp_path), None)
+    assert (found.rules("allow"), found.rules("deny"), found.rules("ask")) == (["Bash"], [], [])
+    assert (found.mode, found.model, found.style) == (None, None, "default")
+    assert found.env == {"NUMBER": "5"}
+    assert list(found.hooks("Stop")) == [(None, {"type": "command"}), (None, {})]
+    assert list(found.hooks("Start")) == []
+    assert list(found.hooks("End")) == [("x", {"type": "prompt"}), ("x", {})]
+    assert list(found.unsimulated()) == ["hooks of the type None", "hooks of the type prompt"]
+
+
+def test_of_settings_that_name_the_same_the_later_win_and_lists_have_each_item_once(
+    tmp_path: Path,
+) -> None:
+    one = {"a": 1, "b": [1, 2], "c": {"d": 1, "e": [1]}, "f": [1], "g": {"h": 1}}
+    other = {"a": 2, "b": [2, 3], "c": {"d": 2, "e": [1, 2]}, "f": {"x": 1}, "g": [1]}
+    write(tmp_path / ".claude/settings.json", one)
+    write(tmp_path / ".claude/settings.local.json", other)
+    found = read_configuration(Flags(), str(tmp_path), None)
+    merged = {"a": 2, "b": [1, 2, 3], "c": {"d": 2, "e": [1, 2]}, "f": {"x": 1}, "g": [1]}
+    assert found.effective == merged
+    assert found.sources == [("projectSettings", one), ("localSettings", other)]
+
+
+PLACES = (
+    "config/.claude.json",
+    *(f"config/{it}" for it in ("settings.json", "agents/a.md", "commands/a.md", "skills/a.md")),
+    *(f"work/.claude/{it}" for it in ("settings.json", "agents/a.md", "commands/a.md", "skills/a")),
+    "work/.claude/settings.local.json",
+)
+
+
+@pytest.mark.parametrize("place", [*PLACES, "config/other.json", "work/.mcp.json", ""])
+def test_each_place_is_looked_at(tmp_path: Path, place: str) -> None:
+    if place:
+        write(tmp_path / place, {})
+    where = (str(tmp_path / "work"), str(tmp_path / "config"))
+    assert is_configured(Flags(), *where) is (place in PLACES)
+    assert read_configuration(Flags(), *where).sources == []
+    from_user = Flags(setting_sources=("user",))
+    ours = place.startswith("config") or place.endswith("local.json")
+    assert is_configured(from_user, *where) is (place in PLACES and ours)
+    assert is_configured(Flags(), where[0], None) is (place in PLACES and place.startswith("work"))
+
+
+@pytest.mark.parametrize(
+    ("name", "folders", "told"),
+    [
+        ("settings.json", ["a"], "1 permissions.additionalDirectories entry from .claude/settings"),
+        ("settings.json", ["a", "b"], "2 permissions.additionalDirectories entries from .claude/s"),
+        ("settings.local.json", ["a"], "1 permissions.additionalDirectories entry from local set"),
+    ],
+)
+def test_folders_of_a_project_that_nobody_trusts_are_named(
+    tmp_path: Path, name: str, folders: list[str], told: str
+) -> None:
+    write(tmp_path / ".claude" / name, {"permissions": {"additionalDirectories": folders}})
+    found = read_configuration(Flags(), str(tmp_path), "/config")
+    (problem,) = found.problems
+    assert problem.startswith(f"Ignoring {told}")
+    trusted = f'projects["{tmp_path}"].hasTrustDialogAccepted: true in /config/.claude.json.'
+    assert problem.endswith(trusted)
+    assert found.folders == []
+
+
+def test_what_a_plugin_says_of_itself_may_be_odd(tmp_path: Path) -> None:
+    write(tmp_path / "p/.claude-plugin/plugin.json", {"name": 5, "version": 1})
+    write(tmp_path / "p/.mcp.json", {"mcpServers": {"odd": 5, "good": {"command": "x"}}})
+    found = read_configuration(Flags(plugin_dir=("p",)), str(tmp_path), None)
+    assert found.plugins == [Plugin("p", str(tmp_path / "p"), None)]
+    assert found.servers == {"plugin:p:odd": {}, "plugin:p:good": {"command": "x"}}
+    assert found.problems == []
+
+
+def test_only_files_with_instructions_are_read(tmp_path: Path) -> None:
+    own = tmp_path / ".claude"
+    for name in ("a.txt", "b.md", "c/d.md", "c/SKILL.md"):
+        write(own / "commands" / name, "---\nname: other\n---\nDo it.")
+    for name in ("e/SKILL.md", "e/NOTES.md", "SKILL.md", "f/g/SKILL.md"):
+        write(own / "skills" / name, "Do it.")
+    (own / "settings.json").mkdir()
+    found = read_configuration(Flags(), str(tmp_path), None)
+    assert sorted(found.commands) == ["b", "c:SKILL", "c:d"]
+    assert sorted(found.skills) == ["e", "f/g"]
+    (problem,) = found.problems
+    assert problem.startswith(f"Error: {own}/settings.json cannot be read: ")
+
+
+HEAD = """---
+name:  'X it'
+description: "X, or 'X'"
+argument-hint: [X [y] X]
+ indented: no
+model: haiku
+---
+
+# Do it
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (HEAD, ("X it", "X, or 'X", "# Do it", "X [y] X", "haiku")),
+        ("  ---  \nname: b\n --- \nx", ("b", "x", "x", "", None)),
+        ("\n# # X\n more", ("a", "X", "# # X\n more", "", None)),
+        ("---\nname: b", ("a", "name: b", "name: b", "", None)),
+        ("---\n---\n", ("a", "", "", "", None)),
+        ("", ("a", "", "", "", None)),
+    ],
+)
+def test_what_is_read_of_a_file_with_instructions(
+    tmp_path: Path, text: str, told: tuple[str | None, ...]
+) -> None:
+    write(tmp_path / ".claude/agents/a.md", text)
+    (it,) = read_configuration(Flags(), str(tmp_path), None).agents.values()
+    assert (it.name, it.description, it.text, it.hint, it.model) == told
+    assert (it.source, it.is_plugin) == ("project", False)
 
 
 # --- hooks ----------------------------------------------------------------------------------------

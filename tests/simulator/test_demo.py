@@ -24,6 +24,7 @@ from claudewire.simulator.demo import edit_file, list_files, read_file, search, 
 from claudewire.wire import (
     CanUseTool,
     McpMessage,
+    McpResponse,
     PermissionResultAllow,
     PermissionResultDeny,
     ResultMessage,
@@ -89,6 +90,17 @@ async def test_it_uses_a_tool_of_the_host(folder: Path, prompt: str, answer: str
     assert await talk.end() == 0
 
 
+async def test_the_name_of_a_tool_may_have_what_divides_names(folder: Path) -> None:
+    def serve(body: McpMessage) -> McpResponse:
+        content = [{"type": "text", "text": body.message.get("params", {}).get("name", "")}]
+        return McpResponse({"result": {"tools": [{"name": "add__two"}], "content": content}})
+
+    talk = Talk(SimulatedCLI(cwd=folder), {CanUseTool: allow, McpMessage: serve})
+    await talk.initialize(sdk_mcp_servers=["calc"])
+    assert said(await talk.turn("use add__two"))[-1] == "add__two"
+    assert "I am a simulation" in said(await talk.turn("use two"))[-1]
+
+
 @pytest.mark.parametrize(
     "prompt",
     [
@@ -121,6 +133,22 @@ async def test_it_reads_a_file(folder: Path, prompt: str) -> None:
     turn = await ask(folder, prompt)
     assert told(turn) == ["# Tea\n\nHow to make tea.\n"]
     assert said(turn)[-1].startswith("README.md has 3 lines. It begins:\n- # Tea")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("one", "a.txt has 1 line. It begins:\n- one"),
+        ("", "a.txt has 0 lines. It begins:\n"),
+        (
+            "1\n2\n\n3\n \n4\n5\n6\n",
+            "a.txt has 8 lines. It begins:\n- 1\n- 2\n- 3\n- 4\n- 5",
+        ),
+    ],
+)
+async def test_it_says_how_a_file_begins(folder: Path, text: str, answer: str) -> None:
+    (folder / "a.txt").write_text(text, encoding="utf-8")
+    assert said(await ask(folder, "read a.txt"))[-1] == answer
 
 
 async def test_a_file_that_is_not_there_is_an_error_that_it_reports(folder: Path) -> None:
@@ -216,6 +244,23 @@ async def test_it_asks_which_file_is_meant(folder: Path) -> None:
     assert "src/tea.py has 2 lines" in said(turn)[-1]
 
 
+async def test_it_offers_four_files_at_most(folder: Path) -> None:
+    for name in "abc":
+        (folder / name).touch()
+    (asked,) = bodies(await ask(folder, "read a file"), CanUseTool)
+    assert asked.input["questions"] == [
+        {
+            "question": "Which file do you mean?",
+            "header": "File",
+            "options": [
+                {"label": name, "description": f"Read {name}"}
+                for name in ("README.md", "a", "b", "c")
+            ],
+            "multiSelect": False,
+        }
+    ]
+
+
 async def test_it_leaves_it_when_nobody_answers(folder: Path) -> None:
     for decide in (deny, allow):
         turn = await ask(folder, "read a file", decide)
@@ -264,6 +309,14 @@ def test_a_link_does_not_lead_outside(folder: Path) -> None:
 def test_a_link_within_is_followed(folder: Path) -> None:
     os.symlink(folder / "README.md", folder / "link.md")
     assert read_file(str(folder), "link.md").startswith("# Tea")
+
+
+def test_the_working_directory_may_be_a_link(folder: Path) -> None:
+    os.symlink(folder, folder.parent / "link")
+    cwd = str(folder.parent / "link")
+    assert list_files(cwd) == ["README.md", "src/tea.py"]
+    assert search(cwd, "make") == ["README.md:3: How to make tea."]
+    assert read_file(cwd, str(folder / "src/tea.py")).startswith("def tea")
 
 
 def test_absolute_paths_within_are_fine(folder: Path) -> None:

@@ -150,7 +150,7 @@ async def test_half_a_line_is_lost(tmp_path: Path) -> None:
     assert status == 0
 
 
-@pytest.mark.parametrize("status", [3, -signal.SIGSEGV])
+@pytest.mark.parametrize("status", [0, 3, -signal.SIGSEGV])
 async def test_the_cli_dies_in_mid_line(tmp_path: Path, status: int) -> None:
     peer, died_with = await conversation(tmp_path, HalfLine(status, at=2))
     assert peer.types == ["init", "?"]
@@ -681,6 +681,16 @@ async def test_faults_that_cut_bytes_come_last(tmp_path: Path) -> None:
     assert {len(piece) for piece in peer.pieces[:-1]} == {1}
     assert (peer.types, status) == (["init", "?", "assistant"], 4)
     assert b"field_from_the_future" in peer.lines[0]
+
+
+async def test_what_a_fault_does_at_the_start_is_seen_by_those_after_it(tmp_path: Path) -> None:
+    garbage = Garbage([b'{"type":"x"}'], at=0)
+    before, _ = await conversation(tmp_path, UnknownField(), garbage)
+    after, _ = await conversation(tmp_path, garbage, UnknownField())
+    for peer, place in ((before, 1), (after, 0)):
+        assert peer.types == ["x", *PLAIN]
+        added = [b"field_from_the_future" in line for line in peer.lines]
+        assert added == [at == place for at in range(4)]
 
 
 async def test_a_fault_of_ones_own_is_small(tmp_path: Path) -> None:

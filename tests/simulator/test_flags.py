@@ -299,10 +299,6 @@ def test_a_schema_that_is_not_json_is_refused() -> None:
     assert refused("--json-schema", "x").startswith("Error: --json-schema is not valid JSON: ")
 
 
-def test_a_word_that_is_not_utf_8_is_refused_in_writing() -> None:
-    assert refused("--caf\udce9") == "error: unknown option '--caf?'\n"
-
-
 @pytest.mark.parametrize(
     "line", ["-v", "--version", "-V", "--verbose --version", "-pv", "--bogus -v", "-p hello -v"]
 )

@@ -26,6 +26,8 @@ from claudewire.wire import (
     Answer,
     CanUseTool,
     Connection,
+    Elicitation,
+    ElicitationResult,
     EndOfStream,
     InitMessage,
     Interrupt,
@@ -317,6 +319,37 @@ async def test_a_reader_that_waits_is_woken_by_what_another_task_sends() -> None
         await anyio.wait_all_tasks_blocked()
         await talk.say(UserMessage.of("hello"))
     await talk.until_result(0)
+
+
+async def test_a_reader_that_waits_learns_when_the_cli_goes_on_by_itself() -> None:
+    async def asks_and_sleeps(chat: Chat) -> None:
+        await chat.elicit("calc", "Which?", {})
+        await chat.sleep(0.001)
+
+    talk = Talk(SimulatedCLI(asks_and_sleeps))
+    await talk.say(UserMessage.of("hello"))
+    id, _ = await talk.request(Elicitation)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(talk.until_result)
+        await anyio.wait_all_tasks_blocked()
+        await talk.say(Answer(id, ElicitationResult("cancel")))
+
+
+async def test_a_scenario_does_not_go_on_when_the_cli_was_killed() -> None:
+    played = []
+
+    async def scenario(chat: Chat) -> None:
+        played.append("before")
+        await chat.pause()
+        played.append("after")
+
+    cli, claude = SimulatedCLI(scenario), Connection(Role.CLIENT)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(cli.receive)
+        await anyio.wait_all_tasks_blocked()
+        await cli.send(claude.send(UserMessage.of("hello")))
+        await cli.aclose()
+    assert played == ["before"]
 
 
 # --- flags ----------------------------------------------------------------------------------------
@@ -634,6 +667,22 @@ async def test_one_that_keeps_no_sessions_takes_up_any() -> None:
     cli = SimulatedCLI(echo, argv=[f"--resume={TWO}"])
     turn = await Talk(cli).turn("hello")
     assert turn[-1].session_id == TWO
+
+
+@pytest.mark.parametrize(
+    ("argv", "id"),
+    [
+        (["--continue"], None),
+        ([f"--resume={TWO}", "--fork-session"], None),
+        ([f"--resume={TWO}", "--fork-session", f"--session-id={ONE}"], ONE),
+        ([f"--session-id={ONE}"], ONE),
+    ],
+)
+async def test_one_that_keeps_no_sessions_begins_one(argv: list[str], id: str | None) -> None:
+    turn = await Talk(SimulatedCLI(echo, argv=argv)).turn("hello")
+    assert said(turn) == ["You said hello."]
+    assert turn[-1].session_id != TWO
+    assert id in (None, turn[-1].session_id)
 
 
 # --- as a program ---------------------------------------------------------------------------------

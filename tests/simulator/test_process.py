@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import pty
@@ -13,13 +14,16 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
-from claudewire.simulator import ARGV, actions, process
+from claudewire.simulator import ARGV, LATEST, actions, process
+from claudewire.simulator.__main__ import _import_msgspec, main
 from claudewire.simulator.engine import Engine
 from claudewire.simulator.process import Host, Terminated, misbehave, run
 from claudewire.simulator.simulation import Simulation
@@ -351,6 +355,83 @@ def test_a_stream_that_is_closed_from_the_start_is_not_taken_for_another(
     assert done.stdout == (b"" if closed == ">&-" else b"You say: hi\n")
     assert (b"theme" in done.stderr) == (closed != "2>&-")
     assert logged(log)["<"] == b"You say: hi\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "env", "handed_on"),
+    [
+        (["-p", "hi"], "", True),
+        (["--version"], "", False),
+        (["-v"], "", False),
+        (["-V"], "", False),
+        (["-v"], "2.0.76", True),
+        (["-v", "hi"], "", True),
+        ([], "", True),
+    ],
+)
+def test_the_program_hands_its_words_on_unless_it_only_says_its_version(
+    argv: list[str],
+    env: str,
+    handed_on: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    seen: list[Any] = []
+
+    def note(words: list[str]) -> None:
+        seen.append((words, gc.isenabled(), gc.get_freeze_count() > 10_000))
+
+    monkeypatch.setattr(process, "run", note)
+    monkeypatch.setattr(sys, "argv", ["claude", *argv])
+    monkeypatch.setenv("CLAUDEWIRE_SIM_VERSION", env)
+    try:
+        main()
+    finally:
+        gc.enable()
+        gc.unfreeze()
+    assert seen == ([(argv, True, True)] if handed_on else [])
+    assert capsys.readouterr().out == ("" if handed_on else f"{LATEST.version} (Claude Code)\n")
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+def test_what_is_slow_to_import_is_neither_imported_nor_forbidden(
+    loaded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, module = "typing_extensions", ModuleType("typing_extensions")
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    if loaded:
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.delitem(sys.modules, "msgspec")
+    imports = Imports()
+    monkeypatch.setattr(sys, "meta_path", [imports])
+    _import_msgspec()
+    assert imports.seen == ([] if loaded else [("msgspec", None)])
+    assert sys.modules.get(name, "absent") is (module if loaded else "absent")
+
+
+class Imports(Loader):
+    """Imports nothing, and notes what then stands for the slow module."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, object]] = []
+
+    def find_spec(self, name: str, path: object, target: object = None) -> ModuleSpec:
+        self.seen.append((name, sys.modules.get("typing_extensions", "absent")))
+        return ModuleSpec(name, self)
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
+def test_a_folder_that_is_gone_ends_the_program(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def gone() -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(os, "getcwd", gone)
+    assert exit_of(["-p", "hi"]) == 1
+    assert capfd.readouterr().err.encode() == process.NO_FOLDER
 
 
 def test_a_folder_that_is_gone_is_an_error(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from claudewire.simulator.flags import Flags
+from claudewire.simulator.session import SimulatedSession
 from claudewire.simulator.stored import (
     NotResumable,
     SessionStore,
@@ -269,6 +271,32 @@ def test_only_the_turn_that_may_be_lost_is_lost() -> None:
     for at, drops in (("a3", "u1"), ("x", "u2"), ("a2", "u2")):
         with pytest.raises(NotResumable, match=f"resuming at {at} would discard entries"):
             take_up(TALK, at=at, drops=drops)
+
+
+@pytest.mark.parametrize(
+    ("costs", "cost", "spent"),
+    [
+        ({"modelUsage": {"m": {"inputTokens": 3}}, "totalCostUSD": 5}, 5.0, [("m", 3, 0, 0.0)]),
+        (
+            {"modelUsage": {"m": {"outputTokens": 4, "costUSD": 0.5}}, "totalCostUSD": 0.5},
+            0.5,
+            [("m", 0, 4, 0.5)],
+        ),
+        ({"modelUsage": {}, "totalCostUSD": "5"}, 0.0, []),
+        ({"modelUsage": 5, "totalCostUSD": 5}, 0.0, []),
+        ({"modelUsage": {}}, 0.0, []),
+        ({"totalCostUSD": 5}, 0.0, []),
+    ],
+)
+def test_costs_are_taken_up_if_they_are_noted_as_this_cli_does(
+    store: SessionStore, costs: dict[str, Any], cost: float, spent: list[Any]
+) -> None:
+    append(store, ONE, entry("hello"), {"type": "cost-state", **costs})
+    session = SimulatedSession(Flags(resume=ONE), store=store)
+    assert (session.resumed, session.cost) == (True, cost)
+    assert [
+        (name, it.input_tokens, it.output_tokens, it.cost_usd) for name, it in session.spent.items()
+    ] == spent
 
 
 def test_parents_that_lead_in_a_circle_end_the_branch() -> None:

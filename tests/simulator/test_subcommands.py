@@ -80,6 +80,41 @@ def test_a_server_can_be_given_as_json(claude: Shell) -> None:
 
 
 @pytest.mark.parametrize(
+    "words", [[], ["x"], ["x", "{"], ["x", "5"], ["x", "[]"], ["x", "{}", "y"]]
+)
+def test_json_that_describes_no_server_is_refused(claude: Shell, words: list[str]) -> None:
+    refused = Outcome(1, "", "Invalid configuration: Invalid input\n")
+    assert claude("mcp", "add-json", *words) == refused
+
+
+@pytest.mark.parametrize("kept", [b"{", b"[]", b"\xff", b"5"])
+def test_a_file_that_cannot_be_read_has_no_servers(claude: Shell, kept: bytes) -> None:
+    file = claude.folder / "config/.claude.json"
+    file.parent.mkdir()
+    file.write_bytes(kept)
+    nothing = 'No MCP server named "". No MCP servers are configured.\n'
+    for verb in ("get", "remove"):
+        assert claude("mcp", verb) == Outcome(1, "", nothing)
+    assert claude("mcp", "list").stdout.startswith("No MCP servers configured.")
+
+
+def test_what_servers_are_is_told_also_if_little_is_known_of_them(claude: Shell) -> None:
+    file = claude.folder / "config/.claude.json"
+    file.parent.mkdir()
+    servers = {"web": {"url": "http://127.0.0.1:9"}, "own": {"command": "/none", "args": [5]}}
+    file.write_text(json.dumps({"mcpServers": {**servers, "odd": {}}}), encoding="utf-8")
+    failed = "- ✗ Failed to connect\n"
+    assert claude("mcp", "list").stdout == (
+        "Checking MCP server health…\n\n"
+        f"web: http://127.0.0.1:9 (HTTP) {failed}own: /none 5 {failed}odd: None {failed}"
+    )
+    assert "\n  Command: /none\n  Args: 5\n  Environment:\n\n" in claude("mcp", "get", "own").stdout
+    names = "Configured servers: web, own, odd\n"
+    missing = claude("mcp", "get", "no")
+    assert missing == Outcome(1, "", f'No MCP server named "no". {names}')
+
+
+@pytest.mark.parametrize(
     ("words", "error"),
     [
         (["add"], "missing required argument 'name'"),

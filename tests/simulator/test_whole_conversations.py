@@ -940,10 +940,14 @@ GIVEN: list[dict[str, Any]] = [
 ]
 
 
+ODD = [5, {}, {"question": 5}, {"question": "Which?"}]
+
+
 def test_what_the_model_is_told_of_answers_is_as_it_was(kept: Kept) -> None:
     lines = []
     for version in ("2.0.76", LATEST):
-        for given in [*({"questions": QUESTIONS, **it} for it in GIVEN), {"answers": {"a": "b"}}]:
+        every = [{"questions": QUESTIONS, **it} for it in GIVEN]
+        for given in [*every, {"questions": ODD, **GIVEN[2]}, {"answers": {"a": "b"}}]:
             try:
                 told = told_of_answers(PERSONAS[version], given)
             except ValueError as error:

@@ -105,6 +105,10 @@ hello there
 --agentss
 --xyz
 --e
+--be
+--mtu
+--fef
+--bba
 -verbose
 """
 

@@ -48,6 +48,7 @@ USES: list[tuple[str, dict[str, Any]]] = [
     ("Bash", {"command": "make"}),
     ("Bash", {"command": "make all"}),
     ("Bash", {"command": "maker"}),
+    ("Bash", {"command": "make (all)"}),
     ("Bash", {}),
     ("Edit", {"file_path": "src/a.py"}),
     ("Write", {"path": "b.py", "file_path": ""}),
@@ -59,6 +60,7 @@ USES: list[tuple[str, dict[str, Any]]] = [
     ("Nothing", {}),
 ]
 RULES = """
+Bash(make (all))
 Bash
 Bash()
 Bash(make)
@@ -309,6 +311,8 @@ TEXT = [
     {"type": "image"},
     5,
     {"type": "text"},
+    {"type": "text", "text": 5},
+    {"type": "other", "text": "other"},
     {"type": "text", "text": "b"},
 ]
 ENTRIES: list[dict[str, Any]] = [

@@ -33,6 +33,7 @@ from claudewire.testing.api import (
     serve,
     structured_output,
 )
+from claudewire.testing.api.requests import classify
 
 pytestmark = pytest.mark.anyio
 
@@ -134,6 +135,10 @@ async def connected(api: ScriptedAPI) -> AsyncIterator[Client]:
         port = int(api.url.rpartition(":")[2])
         async with await anyio.connect_tcp("127.0.0.1", port) as stream:
             yield Client(stream)
+
+
+def compressed(body: object) -> str:
+    return json.dumps(body, separators=(",", ":"))
 
 
 def text(response: Response) -> str:
@@ -390,7 +395,7 @@ async def test_tokens_are_counted() -> None:
     async with ScriptedAPI() as api, connected(api) as client:
         response = await client.post(conversation("hi"), "/v1/messages/count_tokens?beta=true")
 
-    assert response.json["input_tokens"] > 0
+    assert response.json == {"input_tokens": len(compressed(conversation("hi"))) // 4}
     assert [request.kind for request in api.requests] == ["count"]
     assert api.turns == []
 
@@ -543,6 +548,126 @@ async def test_side_calls_are_answered_apart() -> None:
 
     assert [request.kind for request in api.requests] == ["side", "side", "turn", "turn", "turn"]
     assert len(api.side_calls) == 2
+
+
+LONG = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "kind"),
+    [
+        ("POST", "/v1/messages", {"max_tokens": 64, "tools": [1]}, "side"),
+        ("POST", "/v1/messages", {"max_tokens": 65, "tools": [1]}, "turn"),
+        ("POST", "/v1/messages", {"max_tokens": "1", "tools": [1]}, "turn"),
+        ("POST", "/v1/messages", {"tools": [1]}, "turn"),
+        ("POST", "/v1/messages", {"messages": LONG}, "turn"),
+        ("POST", "/v1/messages", {"messages": LONG, "max_tokens": 1}, "side"),
+        ("POST", "/v1/messages", {"messages": LONG[:1]}, "side"),
+        ("POST", "/v1/messages", {"messages": LONG[:1] * 2}, "side"),
+        ("POST", "/v1/messages", {"messages": LONG[:1], "thinking": {}}, "turn"),
+        ("POST", "/v1/messages", {"messages": LONG[:1], "context_management": {}}, "turn"),
+        ("POST", "/v1/messages?x=/v1/other", {"tools": [1]}, "turn"),
+        ("POST", "/v1/messages/count_tokens", {}, "count"),
+        ("POST", "/v1/messages/other", {"tools": [1]}, "other"),
+        ("POST", "/v1/messages", [1], "other"),
+        ("GET", "/v1/messages", {"tools": [1]}, "other"),
+    ],
+)
+def test_what_a_request_is_for_is_seen_from_its_body(
+    method: str, path: str, body: Any, kind: str
+) -> None:
+    assert classify(method, path, body) == kind
+
+
+def user(*blocks: object) -> dict[str, object]:
+    return {"role": "user", "content": list(blocks)}
+
+
+RESULT = {"type": "tool_result", "content": "done"}
+REMINDER = {"type": "text", "text": "  <system-reminder>Hm."}
+
+
+@pytest.mark.parametrize(
+    ("messages", "prompts", "results"),
+    [
+        ([], [], []),
+        ("hi", [], []),
+        ([5, user({"type": "text", "text": "a"}, 5)], ["a"], []),
+        ([user({"type": "text", "text": "a"}, {"type": "text", "text": "b"})], ["b"], []),
+        ([user({"type": "text", "text": "a"}, REMINDER)], ["a"], []),
+        ([user(REMINDER)], [], []),
+        ([user({"type": "text", "text": " "}, {"type": "text", "text": 5})], [], []),
+        ([user({"type": "other", "text": "a"}, {"type": "text"})], [], []),
+        ([{"role": "user", "content": "a"}, {"role": "system", "content": "b"}], ["a"], []),
+        ([{"role": "user", "content": 5}, {"role": "user"}], [], []),
+        ([user({"type": "text", "text": "a"}), user(RESULT, REMINDER)], ["a"], [RESULT]),
+        ([user(RESULT), user({"type": "text", "text": "a"})], ["a"], []),
+    ],
+)
+def test_what_the_user_says_is_told_from_what_else_is_sent(
+    messages: Any, prompts: list[str], results: list[object]
+) -> None:
+    request = APIRequest(method="POST", path=MESSAGES, body={"messages": messages})
+    assert (request.prompts, request.tool_results) == (prompts, results)
+    assert request.prompt == (prompts[-1] if prompts else "")
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (
+            {"model": "m", "stream": True, "tools": [{"name": "a"}, 5, {}]},
+            ("m", True, ["a", "None"]),
+        ),
+        ({"stream": 1, "tools": {"name": "a"}}, ("None", False, [])),
+        ([], ("None", False, [])),
+        (None, ("None", False, [])),
+    ],
+)
+def test_what_is_missing_in_a_request_has_a_value_all_the_same(
+    body: Any, told: tuple[object, ...]
+) -> None:
+    request = APIRequest(method="POST", path=MESSAGES, body=body)
+    assert (request.model, request.streamed, request.tools) == told
+
+
+@pytest.mark.parametrize(
+    ("metadata", "conversation"),
+    [({"user_id": "a"}, "a"), ({"user_id": 5}, "5"), ({}, ""), ("a", ""), (None, "")],
+)
+def test_a_conversation_has_the_id_that_the_client_gives_it(
+    metadata: object, conversation: str
+) -> None:
+    request = APIRequest(method="POST", path=MESSAGES, body={"metadata": metadata})
+    assert request.conversation == conversation
+
+
+@pytest.mark.parametrize(("size", "shown"), [(200, 200), (201, 200)])
+def test_a_prompt_without_a_reply_is_quoted_up_to_a_length(size: int, shown: int) -> None:
+    request = APIRequest(method="POST", path=MESSAGES, body=conversation("x" * size))
+    answers = [APIScript().answer(request), APIScript().on("x").answer(request)]
+    assert [it.parts for it in answers if isinstance(it, APIReply)] == [
+        (f"I have no script for: {'x' * shown}",),
+        (f"My script has ended for: {'x' * shown}",),
+    ]
+
+
+def test_each_reply_is_given_as_often_as_it_says() -> None:
+    request = APIRequest(method="POST", path=MESSAGES, body=conversation("go"))
+    a, b, c, failed = APIReply("a", times=2), APIReply("b"), APIReply("c", times=3), APIStatus(500)
+    script = APIScript(a, b, c, failed, default="never")
+    given = [script.answer(request) for _ in range(9)]
+    assert given == [a, a, b, c, c, c, failed, failed, failed]
+    script = APIScript(a, default=b)
+    assert [script.answer(request) for _ in range(4)] == [a, a, b, b]
+
+
+@pytest.mark.parametrize(
+    ("fields", "fails"),
+    [({}, False), ({"stall_after": 0}, True), ({"cut_after": 0}, True), ({"end_after": 0}, True)],
+)
+def test_a_reply_fails_if_its_transmission_ends_early(fields: dict[str, int], fails: bool) -> None:
+    assert APIReply("a", **fields).fails is fails  # type: ignore[arg-type]
 
 
 # --- what it records -----------------------------------------------------------------------------

@@ -271,7 +271,7 @@ class Chat:
         if content == "" and block.name == "Bash":
             content = "(Bash completed with no output)"
         whole = _error(output) if is_error else self._whole(block, decision, output)
-        kept = _kept(block, decision, self.session.can_ask)
+        kept = _kept(block, decision)
         self.tool_result(block.id, content, is_error, whole, decision.meta, kept)
         self.tool, self.tool_runs = None, False
         if block.name != STRUCTURED_OUTPUT:  # which ends the turn
@@ -439,7 +439,7 @@ class Chat:
         _list_tasks(self.engine)
         agent.start()
         told, decision = agent.launched(), Decision(True, block.input)
-        kept = _kept(block, decision, self.session.can_ask)
+        kept = _kept(block, decision)
         content = [{"type": "text", "text": told}]
         self.tool_result(block.id, content, False, agent.launch(), decision.meta, kept)
         task = self.engine.spawn(child._work_alone(agent, work))
@@ -470,7 +470,6 @@ class Chat:
     def _as_user_prompt(self, prompt: str) -> None:
         """Send the SDK and the transcript the prompt of a subagent."""
         message = self._as_user(TextBlock(prompt))
-        self.rounds -= 1
         self.model.transcript.told(replace(message, message=MessageParam("user", prompt)))
 
     def _hand_back(self, agent: Subagent, block: ToolUseBlock, child: Chat) -> None:
@@ -479,7 +478,7 @@ class Chat:
         content = [{"type": "text", "text": agent.told(report, usage)}]
         decision = Decision(True, block.input)
         whole = agent.whole(report, usage) if self.session.persona.narrates else None
-        kept = _kept(block, decision, self.session.can_ask)
+        kept = _kept(block, decision)
         self.tool_result(block.id, content, False, whole, decision.meta, kept)
         self.tool, self.tool_runs = None, False
         self.model.check_limits()
@@ -533,8 +532,8 @@ class Chat:
             self.last_text = ""
 
     def _keep_output(self, given: dict[str, Any]) -> str:
-        tool_use_id = self.tool.id if self.tool is not None else None
-        self.model.transcript.attach("structured_output", data=given, toolUseID=tool_use_id)
+        assert self.tool is not None  # it runs this
+        self.model.transcript.attach("structured_output", data=given, toolUseID=self.tool.id)
         return "Structured output provided successfully"
 
     # --- ways to end a turn ----------------------------------------------------------------------
@@ -592,7 +591,7 @@ def _error(output: Any) -> str:
     return text.removeprefix(start).removesuffix(end) if start in text else f"Error: {text}"
 
 
-def _kept(block: ToolUseBlock, decision: Decision, asks: bool) -> dict[str, Any]:
+def _kept(block: ToolUseBlock, decision: Decision) -> dict[str, Any]:
     """What a transcript tells of the use of a tool, besides its result."""
     kept: dict[str, Any] = {}
     if not decision.known:

@@ -201,7 +201,6 @@ def _places(flags: Flags, cwd: str, config_dir: str | None) -> Iterator[str]:
         root = _root(source, cwd, config_dir)
         if root is not None:
             yield from (os.path.join(root, name) for name in ("settings.json", *_FOLDERS))
-    yield os.path.join(cwd, ".mcp.json")
     yield os.path.join(cwd, ".claude", "settings.local.json")
 
 

@@ -199,7 +199,7 @@ class Engine(ABC):
         self.exited: bool = False
         self._fed = self._dead = False
         self.prompts: deque[UserMessage | None] = deque()
-        self._held: deque[UserMessage] | None = None
+        self._held: deque[UserMessage] = deque()
         self._holds = 0
         self._actions: deque[Action] = deque()
         self._tasks: list[Task] = []
@@ -443,10 +443,9 @@ class Engine(ABC):
 
     def discard(self, task: Task) -> None:
         """End a coroutine that runs beside the turn."""
-        if task in self._tasks:
-            self._tasks.remove(task)
-            task.coroutine.close()
-            self._exit_when_done()
+        self._tasks.remove(task)
+        task.coroutine.close()
+        self._exit_when_done()
 
     @property
     def _pauses(self) -> bool:
@@ -477,17 +476,12 @@ class Engine(ABC):
     def hold(self) -> None:
         """Hold prompts back until there were as many calls of `release`."""
         self._holds += 1
-        if self._held is None:
-            self._held = deque()
 
     def release(self) -> None:
         """Handle the prompts that came since `hold`."""
         self._holds -= 1
-        if self._holds:
-            return
-        held, self._held = self._held, None
-        for message in held or ():
-            self.receive_prompt(message)
+        while self._held and not self._holds:
+            self.receive_prompt(self._held.popleft())
 
     def take_queued(self) -> list[UserMessage]:
         """Take the queued prompts, for the running turn to answer."""
@@ -539,7 +533,7 @@ class Engine(ABC):
 
     def receive_prompt(self, message: UserMessage) -> None:
         """Start a turn for a message of the user, or queue it, or only remember it."""
-        if self._held is not None:
+        if self._holds:
             self._held.append(message)
         elif message.should_query is False and self.session.persona.notes != "turn":
             self._note(message)

@@ -421,8 +421,7 @@ def parse(
 
 
 def _refusal(text: str) -> EarlyExit:
-    # A word that is not UTF-8 arrives as lone surrogates, which cannot be written.
-    return EarlyExit(1, stderr=text.encode("utf-8", "replace").decode() + "\n")
+    return EarlyExit(1, stderr=f"{text}\n")
 
 
 class _Ended(Exception):
@@ -638,10 +637,10 @@ def suggestion(word: str) -> str:
         distance, longest = _edits(word[2:], option.name[2:]), max(len(word), len(option.name)) - 2
         if distance <= _MAX_EDITS and (longest - distance) / longest > _MIN_SIMILARITY:
             edits[option.name] = distance
-    fewest = min(edits.values(), default=0)
-    similar = sorted(name for name, distance in edits.items() if distance == fewest)
-    if not similar:
+    if not edits:
         return ""
+    fewest = min(edits.values())
+    similar = sorted(name for name, distance in edits.items() if distance == fewest)
     return f"(Did you mean {'one of ' if similar[1:] else ''}{', '.join(similar)}?)\n"
 
 

@@ -209,10 +209,16 @@ class SimulatedCLI:
                     await self._changed.wait()
             if self._changed.is_set():  # by a thread
                 self._changed = anyio.Event()
-            if self._engine is not None and self._status is None:
-                self._take_finished()
-                self._engine.wake()
-                self._carry_out()
+            if self._status is None:
+                self._go_on()
+
+    def _go_on(self) -> None:
+        """Do what has become due."""
+        assert self._engine is not None  # it would have exited
+        while self._finished:
+            self._engine.finish(*self._finished.popleft())
+        self._engine.wake()
+        self._carry_out()
 
     def _next_event(self) -> float:
         """In how many seconds the CLI acts by itself."""
@@ -226,13 +232,12 @@ class SimulatedCLI:
 
     def _is_due(self) -> bool:
         """Whether an action has become possible."""
-        if self._status is not None:
-            return not self._has_stdout()
-        return bool(self._to_do) and not self._is_stuck()
+        return self._status is None and bool(self._to_do) and not self._is_stuck()
 
     def _feed(self, data: bytes) -> None:
         """Give the CLI input, now or when it reads again."""
-        if self._engine is not None and self._engine.overslept:
+        assert self._engine is not None  # it would have exited
+        if self._engine.overslept:
             self._engine.wake()  # that comes before this input
         self._unread.append(data)
         self._read_input()
@@ -240,7 +245,8 @@ class SimulatedCLI:
         self._wake()  # even without an action there may be a new deadline
 
     def _read_input(self) -> None:
-        while self._unread and self._reading and self._engine is not None:
+        assert self._engine is not None  # it would have exited
+        while self._unread and self._reading:
             data = self._unread.pop(0)
             if not self._engine.input_ended:
                 self._engine.feed(data)
@@ -293,10 +299,6 @@ class SimulatedCLI:
     def _has_finished(self) -> bool:
         """Whether a function has returned, perhaps while nobody waited for a change."""
         return bool(self._finished) and self._status is None
-
-    def _take_finished(self) -> None:
-        while self._finished and self._engine is not None:
-            self._engine.finish(*self._finished.popleft())
 
     def _write(self, action: actions.Write | actions.WriteError) -> None:
         chunks = self._stderr if isinstance(action, actions.WriteError) else self._stdout

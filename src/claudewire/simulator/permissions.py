@@ -209,7 +209,7 @@ def _is_about(tool: str, name: str) -> bool:
 
 
 def _matches(rule: str, name: str, input: dict[str, Any]) -> bool:
-    tool, _, content = rule.rstrip(")").partition("(")
+    tool, _, content = rule.removesuffix(")").partition("(")
     if not _is_about(tool, name):
         return False
     subject = _subject(input)
@@ -325,7 +325,7 @@ def _explanation(session: SimulatedSession, name: str, input: dict[str, Any]) ->
 
 async def _answered(engine: Engine, body: CanUseTool) -> Any:
     """Ask the SDK and, at the same time, its hooks: the first answer counts."""
-    if engine.input_ended or "PermissionRequest" not in (engine.session.setup.hooks or ()):
+    if "PermissionRequest" not in (engine.session.setup.hooks or ()):
         return await engine.ask(body)
     id = engine.put(body)
     hooks = engine.spawn(_ask_hooks(engine, id, body))

@@ -166,7 +166,7 @@ async def _set_servers(engine: Engine, body: wire.McpSetServers) -> Any:
         else:
             known[name] = ServerState("dynamic", config)
             await connect_program(engine, name)
-    errors = {name: known[name].error or "" for name in added if known[name].status == "failed"}
+    errors = {name: f"{known[name].error}" for name in added if known[name].status == "failed"}
     return wire.McpSetServersResult(added, removed, errors)
 
 

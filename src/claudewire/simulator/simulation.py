@@ -303,6 +303,8 @@ class Simulation(NamedTuple):
     ) -> SimulatedProcess | EarlyExit:
         """Create a process; an `EarlyExit` if the command line is not accepted."""
         plays = persona(self.version)
+        # A word that is not UTF-8 arrives with lone surrogates, which no message can carry.
+        argv = [re.sub("[\ud800-\udfff]", "\ufffd", word) for word in argv]
         if argv and argv[0] in COMMANDS and (done := _subcommand(argv, cwd, env, plays)):
             return done
         may_be_session = self.dialect in (AUTO, SESSION.name)

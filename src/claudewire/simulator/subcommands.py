@@ -131,6 +131,8 @@ def _add_json(place: _Place, words: list[str]) -> EarlyExit:
         name, text = rest
         config = json.loads(text)
     except ValueError:
+        name, config = "", None
+    if not isinstance(config, dict):
         return EarlyExit(1, stderr="Invalid configuration: Invalid input\n")
     kind = config.get("type", "stdio")
     shown = f"Added {kind} MCP server {name} to {scope} config\n"

@@ -80,7 +80,7 @@ class _Cursor:
     def __init__(self, steps: Iterator[Step]) -> None:
         self._steps = steps
         self._step: Step | None = None
-        self._given = 0
+        self._given: int
 
     def next(self) -> Step | None:
         if self._step is None or self._given == self._step.times:
