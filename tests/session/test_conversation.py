@@ -593,6 +593,21 @@ def test_a_guess_is_taken_back_when_the_result_names_another_prompt(books: Books
     assert first.messages[-1] is ended
 
 
+def test_output_that_names_the_running_prompt_is_its_own_again(books: Books) -> None:
+    """An `init` that named nothing may have begun another turn, and has not."""
+    books.conversation.names_prompts = True
+    turn = books.sent()
+    began, init, aside = saying.lifecycle(turn.uuid, "started"), saying.init(), saying.text()
+    books.say(began, init, aside)
+    assert turn.messages == (began,)
+    named, after = saying.text(user_message_uuid=turn.uuid), saying.text()
+    books.say(named, after)
+    assert turn.messages == (began, named, after)
+    ended = saying.result(user_message_uuids=[turn.uuid])
+    books.say(ended)
+    assert turn.messages == (began, named, after, init, aside, ended)
+
+
 @pytest.mark.parametrize("how", ["cancelled", "discarded", "refused"])
 def test_a_prompt_that_the_cli_drops_ends_its_turn(books: Books, how: str) -> None:
     turn, word = books.sent(), saying.lifecycle(None, how)

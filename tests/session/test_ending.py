@@ -364,10 +364,13 @@ async def test_an_error_that_nothing_follows_fails_the_turn(before: list[Any]) -
 @pytest.mark.parametrize(
     ("error", "text", "code"),
     [
-        ({"error": "It broke."}, "It broke.", None),
-        ({"message": "It broke."}, "It broke.", None),
-        ({"error": {"type": "broken", "message": "It broke."}}, "It broke.", "broken"),
+        ({"error": "It broke.", "content": "not this"}, "It broke.", None),
+        ({"message": "It broke.", "error": "nor this"}, "It broke.", None),
+        ({"content": "It broke."}, "It broke.", None),
+        ({"error": {"type": "broken", "message": "It broke."}}, "It broke. (broken)", "broken"),
+        ({"error": {"code": "odd", "type": "no", "message": "It"}}, "It (odd)", "odd"),
         ({"error": {"code": 7}}, "{'code': 7}", None),
+        ({"error": {"code": 7, "message": "It broke."}}, "It broke.", None),
         ({}, "it does not say which", None),
     ],
 )
@@ -381,7 +384,7 @@ async def test_a_system_error_that_nothing_follows_fails_the_turn(
         await write(peer, {"type": "system", "subtype": "error", **error})
         with pytest.raises(TurnError) as caught:
             await turn
-        assert text in caught.value.message
+        assert caught.value.message == f"The CLI reported an error: {text}"
         assert caught.value.code == code
         await session.close()
 

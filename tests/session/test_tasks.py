@@ -64,3 +64,5 @@ async def test_while_one_waits_another_task_is_kept_for_those_that_do_not() -> N
         with anyio.fail_after(60):
             await asyncio.wait([task for task in (waits,) if task is not None])
         tasks.close()
+        with anyio.fail_after(60):
+            await asyncio.wait([task for task in others if task is not None])
