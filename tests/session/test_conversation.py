@@ -593,6 +593,34 @@ def test_a_guess_is_taken_back_when_the_result_names_another_prompt(books: Books
     assert first.messages[-1] is ended
 
 
+def test_a_guess_that_is_confirmed_is_not_taken_back(books: Books) -> None:
+    """Also where output is sorted all at once."""
+    turn = books.sent()
+    books.say(saying.text())
+    named = [saying.delta(user_message_uuid=turn.uuid)]
+    assert books.conversation.add([saying.delta()]) == []
+    assert books.conversation.add(named) is None  # one after the other, then
+    books.say(*named)
+    assert books.conversation.add(named) == []
+    books.say(saying.wake_up_result())
+    assert turn.state == "running"
+
+
+def test_a_prompt_that_the_cli_has_left_may_be_over_before_there_is_any_result(
+    books: Books,
+) -> None:
+    first = books.sent()
+    books.say(saying.lifecycle(first.uuid, "started"))
+    second = books.sent(priority="next")
+    names = {"user_message_uuid": second.uuid, "user_message_uuids": [second.uuid]}
+    books.say(saying.text(**names), saying.lifecycle(second.uuid, "cancelled"))
+    assert (first.state, second.state) == (TurnState.RUNNING, TurnState.CANCELLED)
+    books.say(saying.lifecycle(first.uuid, "completed"))
+    assert first.state == "running"
+    assert books.conversation.ending is not None
+    assert books.conversation.ending.left_open == (first,)
+
+
 def test_output_that_names_the_running_prompt_is_its_own_again(books: Books) -> None:
     """An `init` that named nothing may have begun another turn, and has not."""
     books.conversation.names_prompts = True

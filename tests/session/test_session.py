@@ -137,7 +137,7 @@ async def test_the_cli_says_what_it_is() -> None:
             assert session.cli_info is not None
             assert session.cli_info.models
             assert (session.init_message, session.session_id, session.pid) == (None, None, None)
-            assert "without an id" in repr(session)
+            assert repr(session) == f"<Session without an id ready pid={session.pid}>"
             reply = await session.send("hello")
             assert session.init_message is not None
             assert session.session_id == reply.session_id

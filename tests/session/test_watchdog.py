@@ -379,6 +379,30 @@ def test_what_arrives_at_the_last_moment_is_no_silence(
     clock.run(test)
 
 
+def test_a_session_that_is_closed_at_the_last_moment_has_not_stalled(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test() -> None:
+        peer = Peer()
+        session = await watched(peer, clock)
+        events = session.events()
+        session.send("hello")
+        link = session._core.link
+        assert link is not None
+        start_soon = link.start_soon
+
+        def start_and_close(function: Any) -> None:
+            start_soon(function)
+            session._core.close(now=True)
+
+        monkeypatch.setattr(link, "start_soon", start_and_close)
+        await anyio.sleep(101)
+        assert session.state == "closed"
+        assert not stalls(events)
+
+    clock.run(test)
+
+
 def test_a_person_who_thinks_is_no_stall_but_what_follows_may_be(clock: Clock) -> None:
     decided = anyio.Event()
 
