@@ -42,7 +42,7 @@ from claudewire.session import (
 from claudewire.session.events import Subscriptions
 from claudewire.simulator.faults import EOFWithoutExit, ExitWith, KilledBy, MissingAnswers
 from claudewire.testing import SimulatedCLI
-from claudewire.transport import Transport
+from claudewire.transport import Launch, Transport
 from claudewire.wire import (
     Answer,
     AssistantMessage,
@@ -129,6 +129,27 @@ def test_a_process_asks_in_a_loop_that_anyio_did_not_start(how: str) -> None:
             assert (await session.send("may you?")).text == "allow"
 
     asyncio.run(asyncio.wait_for(main(), SOON))
+
+
+async def test_a_session_that_is_closed_while_its_cli_is_being_started_says_so() -> None:
+    async def connect(launch: Launch) -> Transport:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    session = Session(options(cli=SOME_CLI), transport=connect)
+
+    async def start() -> None:
+        with pytest.raises(SessionClosed, match="closed while the CLI was being started"):
+            await session.start()
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(start)
+            await soon(lambda: session._core.opening is not None)
+            await session.close()
+    assert session.failure is not None
+    assert session.failure.message == "The session was closed while the CLI was being started"
+    assert session.state == "closed"
 
 
 async def test_the_cli_says_what_it_is() -> None:

@@ -429,6 +429,34 @@ def test_a_person_who_thinks_is_no_stall_but_what_follows_may_be(clock: Clock) -
     clock.run(test)
 
 
+def test_what_the_cli_no_longer_asks_is_not_waited_for_though_its_handler_goes_on(
+    clock: Clock,
+) -> None:
+    async def test() -> None:
+        decided = anyio.Event()
+
+        async def stubborn(request: PermissionRequest) -> PermissionResult:
+            with anyio.CancelScope(shield=True):
+                await decided.wait()
+            return request.allow()
+
+        peer = Peer()
+        session = await watched(peer, clock, on_permission=stubborn)
+        events = session.events()
+        session.send("hello")
+        await peer.say(saying.tool_use())
+        id = await peer.ask(CanUseTool("Bash", {"command": "make"}, tool_use_id="toolu_1"))
+        await anyio.sleep(1000)
+        assert not stalls(events)
+        await peer.say(Cancel(id=id))
+        stall = await next_stall(events)
+        assert (stall.waiting_for, stall.seconds) == (WaitingFor.TOOL, 300)
+        decided.set()
+        await session.close()
+
+    clock.run(test)
+
+
 def test_a_person_may_be_given_a_patience_too(clock: Clock) -> None:
     async def decide(request: PermissionRequest) -> PermissionResult:
         await anyio.sleep_forever()
