@@ -522,8 +522,10 @@ def test_a_turn_that_silently_ended_does_not_hang(books: Books) -> None:
     turn = books.send(priority="next")
     books.conversation.take()
     said, ended = saying.text(user_message_uuid=turn.uuid), saying.result()
+    assert books.conversation.ending is not None  # a prompt does not wait for it for ever
     books.say(said)
     assert books.conversation.current is turn
+    assert books.conversation.ending is None
     books.say(ended)
     assert turn.messages == (said, ended)
     assert [it.is_over for it in books.unsolicited] == [True]

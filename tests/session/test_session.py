@@ -13,7 +13,7 @@ import anyio.lowlevel
 import pytest
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
-from tests.helpers.peer import SOON, Peer
+from tests.helpers.peer import SOON, Peer, Through
 from tests.helpers.programs import ASKS
 from tests.helpers.sessions import (
     SOME_CLI,
@@ -549,14 +549,38 @@ async def test_nothing_can_be_said_while_it_closes() -> None:
     assert session.state == "closed"
 
 
+class Killable(Through):
+    """Notes that it was killed."""
+
+    was_killed = False
+
+    def kill_now(self) -> None:
+        self.was_killed = True
+
+
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_a_session_that_is_forgotten_is_warned_of() -> None:
+def test_a_session_that_is_forgotten_is_warned_of_and_its_cli_killed() -> None:
+    transport = Killable(SimulatedCLI(echo))
+
     async def forget() -> None:
-        await simulated(echo).start()
+        await Session(options(), transport=transport).start()
         gc.collect()
+        assert transport.was_killed  # and not when the event loop ends
 
     with pytest.warns(ResourceWarning, match="never closed"):
         anyio.run(forget)
+
+
+async def test_a_session_that_was_closed_is_forgotten_in_silence() -> None:
+    transport = Killable(SimulatedCLI(echo))
+    with anyio.fail_after(SOON):
+        async with Session(options(), transport=transport) as session:
+            assert (await session.send("hello")).ok
+    assert session._core.link is not None
+    assert "" not in session._core.link.evidence().sent  # the end of the stream is no line
+    del session
+    gc.collect()
+    assert not transport.was_killed
 
 
 def test_a_session_that_could_not_be_made_is_no_trouble() -> None:
