@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Literal
 
 import anyio
@@ -108,6 +110,18 @@ async def test_sessions_that_share_a_budget_use_it_together() -> None:
         with pytest.raises(BudgetExceeded):
             await claudewire.run("hi", options(budgets=[total]), transport=SimulatedCLI(talk))
     assert total.is_used_up
+
+
+async def test_a_budget_keeps_no_session_that_has_ended() -> None:
+    total = SharedBudget(turns=2)
+    with anyio.fail_after(SOON):
+        async with limited(total) as claude:
+            assert (await claude.send("hi")).ok
+    core = weakref.ref(claude._core)
+    del claude
+    await anyio.wait_all_tasks_blocked()
+    gc.collect()
+    assert core() is None
 
 
 async def test_sessions_at_once_begin_no_more_turns_than_they_may() -> None:

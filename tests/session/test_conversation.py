@@ -522,8 +522,10 @@ def test_a_turn_that_silently_ended_does_not_hang(books: Books) -> None:
     turn = books.send(priority="next")
     books.conversation.take()
     said, ended = saying.text(user_message_uuid=turn.uuid), saying.result()
+    assert books.conversation.ending is not None  # a prompt does not wait for it for ever
     books.say(said)
     assert books.conversation.current is turn
+    assert books.conversation.ending is None
     books.say(ended)
     assert turn.messages == (said, ended)
     assert [it.is_over for it in books.unsolicited] == [True]
@@ -591,6 +593,49 @@ def test_a_guess_is_taken_back_when_the_result_names_another_prompt(books: Books
     books.say(saying.text("mine", user_message_uuid=first.uuid), ended)
     assert init in first.messages  # nobody else's
     assert first.messages[-1] is ended
+
+
+def test_a_guess_that_is_confirmed_is_not_taken_back(books: Books) -> None:
+    """Also where output is sorted all at once."""
+    turn = books.sent()
+    books.say(saying.text())
+    named = [saying.delta(user_message_uuid=turn.uuid)]
+    assert books.conversation.add([saying.delta()]) == []
+    assert books.conversation.add(named) is None  # one after the other, then
+    books.say(*named)
+    assert books.conversation.add(named) == []
+    books.say(saying.wake_up_result())
+    assert turn.state == "running"
+
+
+def test_a_prompt_that_the_cli_has_left_may_be_over_before_there_is_any_result(
+    books: Books,
+) -> None:
+    first = books.sent()
+    books.say(saying.lifecycle(first.uuid, "started"))
+    second = books.sent(priority="next")
+    names = {"user_message_uuid": second.uuid, "user_message_uuids": [second.uuid]}
+    books.say(saying.text(**names), saying.lifecycle(second.uuid, "cancelled"))
+    assert (first.state, second.state) == (TurnState.RUNNING, TurnState.CANCELLED)
+    books.say(saying.lifecycle(first.uuid, "completed"))
+    assert first.state == "running"
+    assert books.conversation.ending is not None
+    assert books.conversation.ending.left_open == (first,)
+
+
+def test_output_that_names_the_running_prompt_is_its_own_again(books: Books) -> None:
+    """An `init` that named nothing may have begun another turn, and has not."""
+    books.conversation.names_prompts = True
+    turn = books.sent()
+    began, init, aside = saying.lifecycle(turn.uuid, "started"), saying.init(), saying.text()
+    books.say(began, init, aside)
+    assert turn.messages == (began,)
+    named, after = saying.text(user_message_uuid=turn.uuid), saying.text()
+    books.say(named, after)
+    assert turn.messages == (began, named, after)
+    ended = saying.result(user_message_uuids=[turn.uuid])
+    books.say(ended)
+    assert turn.messages == (began, named, after, init, aside, ended)
 
 
 @pytest.mark.parametrize("how", ["cancelled", "discarded", "refused"])

@@ -198,6 +198,19 @@ async def test_a_cli_that_cannot_be_told_its_tools_is_told_what_to_refuse(
     assert any(word.startswith("--agents=") for word in words)
 
 
+class WithoutModels(RefusingHost):
+    flag = "--model"
+
+
+async def test_a_cli_that_refuses_any_other_flag_is_not_started_again() -> None:
+    host = WithoutModels("2.0.14")
+    given = options(cli=SOME_CLI, model="opus", agents=AGENTS, append_system_prompt="Be brief.")
+    with anyio.fail_after(SOON), pytest.raises(CLIError, match="--model") as caught:
+        await Session(given, transport=host).start()
+    assert caught.value.cause is Cause.BAD_FLAG
+    assert len(host.launches) == 1
+
+
 async def test_a_prompt_in_a_file_is_said_in_words_to_a_cli_that_refuses_the_file() -> None:
     host = RefusingHost("2.0.14")
     session = Session(options(cli=SOME_CLI, append_system_prompt="Be brief."), transport=host)

@@ -9,10 +9,11 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
 from tests.helpers.peer import Peer
-from tests.helpers.sessions import allow, opened, session_with, soon
+from tests.helpers.sessions import allow, never, opened, session_with, soon
 
 from claudewire.errors import Cause, CLIError, RequestError, TurnError
 from claudewire.session import Session, SessionState
@@ -20,6 +21,7 @@ from claudewire.session.ending import AFTER_IDLE, AFTER_INTERRUPT
 from claudewire.wire import (
     Answer,
     AssistantMessage,
+    Cancel,
     CanUseTool,
     ErrorInfo,
     ErrorMessage,
@@ -29,6 +31,7 @@ from claudewire.wire import (
     Interrupt,
     McpMessage,
     Message,
+    PermissionResultDeny,
     Request,
     ResultMessage,
     SystemErrorMessage,
@@ -44,6 +47,9 @@ INIT = {"type": "system", "subtype": "init", "session_id": "s-1"}
 WORKING = {"type": "assistant", "message": {"role": "assistant", "content": "working"}}
 ERROR = {"type": "error", "error": {"code": "BUSY", "message": "Too much to do"}}
 PERMISSION = CanUseTool("Bash", {"command": "date"}, "toolu_1")
+TOO_LATE = PermissionResultDeny(
+    "the turn was over before a decision was made", tool_use_id="toolu_1"
+)
 
 
 def said(words: str, stop_reason: str | None = "end_turn", **fields: Any) -> dict[str, Any]:
@@ -364,10 +370,13 @@ async def test_an_error_that_nothing_follows_fails_the_turn(before: list[Any]) -
 @pytest.mark.parametrize(
     ("error", "text", "code"),
     [
-        ({"error": "It broke."}, "It broke.", None),
-        ({"message": "It broke."}, "It broke.", None),
-        ({"error": {"type": "broken", "message": "It broke."}}, "It broke.", "broken"),
+        ({"error": "It broke.", "content": "not this"}, "It broke.", None),
+        ({"message": "It broke.", "error": "nor this"}, "It broke.", None),
+        ({"content": "It broke."}, "It broke.", None),
+        ({"error": {"type": "broken", "message": "It broke."}}, "It broke. (broken)", "broken"),
+        ({"error": {"code": "odd", "type": "no", "message": "It"}}, "It (odd)", "odd"),
         ({"error": {"code": 7}}, "{'code': 7}", None),
+        ({"error": {"code": 7, "message": "It broke."}}, "It broke.", None),
         ({}, "it does not say which", None),
     ],
 )
@@ -381,7 +390,7 @@ async def test_a_system_error_that_nothing_follows_fails_the_turn(
         await write(peer, {"type": "system", "subtype": "error", **error})
         with pytest.raises(TurnError) as caught:
             await turn
-        assert text in caught.value.message
+        assert caught.value.message == f"The CLI reported an error: {text}"
         assert caught.value.code == code
         await session.close()
 
@@ -690,6 +699,24 @@ async def test_what_goes_on_in_the_background_keeps_no_turn_open(says: str) -> N
         with pytest.raises(TurnError, match="idle without a result"):
             await turn
         await session.close()
+
+
+async def test_of_many_that_ask_when_their_turn_is_over_those_that_gave_up_get_no_answer() -> None:
+    """They are refused in several rounds of the event loop."""
+    peer = Peer()
+    session = await opened(peer, on_permission=never)
+    with anyio.fail_after(LONG):
+        turn = session.send("hello")
+        ids = [await peer.ask(PERMISSION) for _ in range(12)]
+        agent = await peer.ask(replace(PERMISSION, agent_id="agent-1"))
+        await soon(lambda: session._core.link is not None and session._core.link.serving == 13)
+        await peer.say(saying.result("done"), Cancel(id=ids[-1]))
+        assert (await turn).text == "done"
+        answers = [await peer.hear(Answer) for _ in ids[:-1]]
+        assert [it.id for it in answers] == ids[:-1]
+        assert {it.body for it in answers} == {TOO_LATE}
+        assert agent in peer.connection.asked
+        await works(session, peer)
 
 
 async def still_works(session: Session, peer: Peer) -> None:

@@ -226,17 +226,19 @@ async def test_turns_that_ended_well_meanwhile_were_not_cancelled() -> None:
 
 
 @simulated_time
-async def test_an_interrupt_that_is_not_acknowledged_is_an_error() -> None:
+@pytest.mark.parametrize("is_running", [True, False])
+async def test_an_interrupt_that_is_not_acknowledged_is_an_error(is_running: bool) -> None:
     peer = Peer()
     session = await opened(peer)
     with anyio.fail_after(SOON):
-        turn = session.send("hello")
-        await peer.say(saying.text())
+        if is_running:
+            session.send("hello")
+            await peer.say(saying.text())
         with pytest.raises(RequestTimeout, match=r"within 0\.02 s"):
             await session.interrupt(timeout=0.02)
         request = await peer.hear_request(Interrupt)
         assert (await peer.hear(Cancel)).id == request.id
-        assert not turn.is_over
+        assert [it.is_over for it in session.turns] == [False] * is_running
         await session.close()
 
 

@@ -309,6 +309,8 @@ async def test_a_server_is_switched_off_in_the_way_that_the_version_knows() -> N
         {"mcp_servers": [ToolServer("one"), ToolServer("one")]},
         {"mcp_servers": [ToolServer("claudewire")], "tools": [add]},
         {"tools": [ToolServer("one")], "mcp_servers": {"one": STDIO}},
+        {"tools": [ToolServer("one"), ToolServer("one")]},
+        {"tools": [ToolServer("one")], "mcp_servers": [ToolServer("one")]},
     ],
 )
 @pytest.mark.filterwarnings("ignore:The CLI at the other end of a transport")
@@ -413,6 +415,21 @@ async def test_a_name_is_taken_also_while_its_server_is_off() -> None:
         await session.toggle_server("one", False)
         with pytest.raises(ValueError, match="called one already"):
             await session.add_server({"command": "other"}, "one")
+
+
+async def test_a_server_that_was_off_when_it_was_removed_can_be_added_again() -> None:
+    told: list[Any] = []
+
+    async def switch(cli: CLI) -> None:
+        for _ in range(4):
+            told.append([*await cli.change()])
+
+    async with talking(switch) as (session, _):
+        await session.add_server({"command": "one"}, "one")
+        await session.toggle_server("one", False)
+        await session.remove_server("one")
+        await session.add_server({"command": "one"}, "one")
+    assert told == [["one"], [], [], ["one"]]
 
 
 async def test_a_cli_loses_a_server_of_ours_that_is_off_and_gets_it_back() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any, cast
 
 import anyio.to_thread
@@ -240,6 +240,7 @@ async def test_an_event_loop_in_another_thread_cannot_use_the_session() -> None:
             lambda: claude.ask("Hi"),
             turn.cancel,
             turn.interrupt,
+            turn._leave,
             claude.wait_idle,
             lambda: read(claude.unsolicited),
             lambda: read(claude.events()),
@@ -255,6 +256,26 @@ async def test_an_event_loop_in_another_thread_cannot_use_the_session() -> None:
             await anyio.to_thread.run_sync(claude.send, "Hi")
         assert claude.state == "busy"
     await anyio.to_thread.run_sync(asyncio.run, claude.close())  # it is over, wherever that is
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_turn_that_is_over_can_be_used_in_an_event_loop_of_another_thread() -> None:
+    def run(call: Coroutine[Any, Any, object]) -> Awaitable[object]:
+        return anyio.to_thread.run_sync(asyncio.run, call)
+
+    async def read(turn: AsyncIterator[object]) -> list[object]:
+        return [it async for it in turn]
+
+    async with claudewire.open(transport=SimulatedCLI(echo)) as claude:
+        turn = claude.send("Hi")
+        reply = await turn
+        assert await run(turn.reply()) is reply
+        assert await run(read(aiter(turn.reader()))) == [*turn.messages]
+        assert await run(read(aiter(turn))) == [*turn.messages]
+        assert await run(turn.cancel()) is False
+        receipt = await turn.interrupt()
+        assert await run(turn.interrupt()) == receipt
+        await run(turn._leave())
 
 
 async def test_a_session_that_is_starting_cannot_be_used_from_another_thread() -> None:

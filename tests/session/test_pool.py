@@ -7,6 +7,7 @@ import contextvars
 import gc
 import uuid
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import anyio
@@ -20,7 +21,6 @@ from claudewire.errors import CLIError, OptionsError, SessionClosed
 from claudewire.people import PermissionRequest, PermissionResult
 from claudewire.session import Pool, PoolStats, Session, SessionState
 from claudewire.session import pool as module
-from claudewire.session.pool import SubPool
 from claudewire.testing import Chat, SimulatedCLI
 from claudewire.transport import Launch, Transport
 
@@ -49,9 +49,12 @@ class Clis:
         self.allowed = allowed
         self.starting = self.most = 0
         self.broken: list[Exception] = []
+        self.times: list[float] = []
+        """When each was asked for."""
 
     async def __call__(self, launch: Launch) -> Transport:
         self.starting += 1
+        self.times.append(anyio.current_time())
         self.most = max(self.most, self.starting)
         try:
             while not self.allowed:
@@ -437,12 +440,51 @@ async def test_a_waiting_caller_is_not_told_of_a_failure_while_another_cli_start
                 clis.allowed = 100
 
 
-async def test_the_delays_grow_up_to_a_limit() -> None:
-    sub_pool = SubPool(options())
-    for delay in [0.001, 0.002, 0.004, 0.004]:
-        before = anyio.current_time()
-        sub_pool._back_off(CLIError("No luck."))
-        assert before + delay <= sub_pool.retry_at <= anyio.current_time() + delay
+@simulated_time
+async def test_the_delays_grow_up_to_a_limit_until_a_session_is_opened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "FIRST_DELAY", 1.0)
+    monkeypatch.setattr(module, "MAX_DELAY", 60.0)
+    clis = Clis()
+
+    def delays() -> list[float]:
+        times, clis.times = clis.times, []
+        return [after - before for before, after in pairwise(times)]
+
+    with anyio.fail_after(1000 * SOON):
+        async with pool_of(clis, size=1) as pool:
+            clis.broken = [CLIError("No luck.") for _ in range(8)]
+            await anyio.sleep(300)
+            assert delays() == [1, 2, 4, 8, 16, 32, 60, 60]
+            assert pool.stats == PoolStats(warm=1, starting=0, taken=0, hits=0, misses=0)
+            clis.broken = [CLIError("No luck.") for _ in range(2)]
+            async with pool.open():
+                await anyio.sleep(300)
+            assert delays() == [1, 2]
+            assert pool.stats.warm == 1
+            # Also with other options, beside those that are ready.
+            clis.broken = [CLIError("No luck.") for _ in range(3)]
+            with pytest.raises(CLIError):
+                await pool.ready(model="opus")
+            await anyio.sleep(300)
+            assert delays() == [1, 2, 4]
+            assert pool.stats.warm == 2
+
+
+@simulated_time
+async def test_who_waits_is_served_before_the_next_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FIRST_DELAY", 50.0)
+    monkeypatch.setattr(module, "MAX_DELAY", 60.0)
+    clis = Clis()
+    clis.broken = [CLIError("No luck.")]
+    with anyio.fail_after(1000 * SOON):
+        async with pool_of(clis, size=1, max_starting=1) as pool:
+            await anyio.sleep(3)
+            assert (pool.stats.starting, len(clis.times)) == (0, 1)
+            async with pool.open() as claude:
+                assert (await claude.send("hello")).ok
+            assert clis.times[1] - clis.times[0] == 3
 
 
 async def test_a_cancelled_caller_leaves_its_cli_to_others() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Awaitable
 from inspect import iscoroutinefunction
@@ -315,3 +316,16 @@ async def test_a_session_that_closes_is_not_started_again() -> None:
             await peer.say(saying.status())
             peer.exit(0)
     assert session.state == "closed"
+
+
+async def test_a_session_that_is_gone_is_not_started_again() -> None:
+    """What watches it outlives it."""
+    session, clis = session_with(echo, echo)
+    with anyio.fail_after(SOON):
+        async with session:
+            core = session._core
+        del session
+        gc.collect()
+        await core.restart()
+    assert core.state == "closed"
+    assert len(clis.launches) == 1

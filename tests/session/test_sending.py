@@ -27,6 +27,7 @@ from claudewire.content import Image
 from claudewire.errors import (
     CLIError,
     LocalProtocolError,
+    RequestTimeout,
     SessionClosed,
     TurnCancelled,
 )
@@ -686,6 +687,20 @@ async def test_a_task_that_was_stopped_is_over_though_the_cli_says_no_more(
                 await peer.answer(request)
         (task,) = session.tasks
         assert (task.status, session.tasks.idle) == ("stopped", True)
+        await session.close()
+
+
+@simulated_time
+async def test_a_task_that_the_cli_does_not_stop_in_time_goes_on() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(2 * SOON):
+        await peer.say(saying.task_started("t1"))
+        await soon(lambda: not session.tasks.idle)
+        with pytest.raises(RequestTimeout, match="stop_task"):
+            await session.wait_idle(tasks="cancel")
+        (task,) = session.tasks
+        assert (task.status, session.tasks.idle) == ("running", False)
         await session.close()
 
 

@@ -13,7 +13,7 @@ import anyio.lowlevel
 import pytest
 from tests.helpers import messages as saying
 from tests.helpers.clock import simulated_time
-from tests.helpers.peer import SOON, Peer
+from tests.helpers.peer import SOON, Peer, Through
 from tests.helpers.programs import ASKS
 from tests.helpers.sessions import (
     SOME_CLI,
@@ -42,7 +42,7 @@ from claudewire.session import (
 from claudewire.session.events import Subscriptions
 from claudewire.simulator.faults import EOFWithoutExit, ExitWith, KilledBy, MissingAnswers
 from claudewire.testing import SimulatedCLI
-from claudewire.transport import Transport
+from claudewire.transport import Launch, Transport
 from claudewire.wire import (
     Answer,
     AssistantMessage,
@@ -131,13 +131,34 @@ def test_a_process_asks_in_a_loop_that_anyio_did_not_start(how: str) -> None:
     asyncio.run(asyncio.wait_for(main(), SOON))
 
 
+async def test_a_session_that_is_closed_while_its_cli_is_being_started_says_so() -> None:
+    async def connect(launch: Launch) -> Transport:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    session = Session(options(cli=SOME_CLI), transport=connect)
+
+    async def start() -> None:
+        with pytest.raises(SessionClosed, match="closed while the CLI was being started"):
+            await session.start()
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(start)
+            await soon(lambda: session._core.opening is not None)
+            await session.close()
+    assert session.failure is not None
+    assert session.failure.message == "The session was closed while the CLI was being started"
+    assert session.state == "closed"
+
+
 async def test_the_cli_says_what_it_is() -> None:
     with anyio.fail_after(SOON):
         async with simulated(echo) as session:
             assert session.cli_info is not None
             assert session.cli_info.models
             assert (session.init_message, session.session_id, session.pid) == (None, None, None)
-            assert "without an id" in repr(session)
+            assert repr(session) == f"<Session without an id ready pid={session.pid}>"
             reply = await session.send("hello")
             assert session.init_message is not None
             assert session.session_id == reply.session_id
@@ -528,14 +549,38 @@ async def test_nothing_can_be_said_while_it_closes() -> None:
     assert session.state == "closed"
 
 
+class Killable(Through):
+    """Notes that it was killed."""
+
+    was_killed = False
+
+    def kill_now(self) -> None:
+        self.was_killed = True
+
+
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_a_session_that_is_forgotten_is_warned_of() -> None:
+def test_a_session_that_is_forgotten_is_warned_of_and_its_cli_killed() -> None:
+    transport = Killable(SimulatedCLI(echo))
+
     async def forget() -> None:
-        await simulated(echo).start()
+        await Session(options(), transport=transport).start()
         gc.collect()
+        assert transport.was_killed  # and not when the event loop ends
 
     with pytest.warns(ResourceWarning, match="never closed"):
         anyio.run(forget)
+
+
+async def test_a_session_that_was_closed_is_forgotten_in_silence() -> None:
+    transport = Killable(SimulatedCLI(echo))
+    with anyio.fail_after(SOON):
+        async with Session(options(), transport=transport) as session:
+            assert (await session.send("hello")).ok
+    assert session._core.link is not None
+    assert "" not in session._core.link.evidence().sent  # the end of the stream is no line
+    del session
+    gc.collect()
+    assert not transport.was_killed
 
 
 def test_a_session_that_could_not_be_made_is_no_trouble() -> None:

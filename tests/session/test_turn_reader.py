@@ -91,10 +91,15 @@ def still_needed(messages: list[Message]) -> list[Message]:
     ]
 
 
-async def test_whenever_a_reader_comes_each_speaker_has_the_pieces_of_what_is_not_complete() -> (
-    None
-):
-    mine = (await messages_of_a_turn())[:-1]
+def is_an_end(message: Message) -> bool:
+    return isinstance(message, StreamEvent) and isinstance(message.event, MessageStop)
+
+
+@pytest.mark.parametrize("has_ends", [True, False])
+async def test_whenever_a_reader_comes_each_speaker_has_the_pieces_of_what_is_not_complete(
+    has_ends: bool,
+) -> None:
+    mine = [it for it in (await messages_of_a_turn())[:-1] if has_ends or not is_an_end(it)]
     others = [
         replace(message, parent_tool_use_id="toolu_1")
         for message in mine

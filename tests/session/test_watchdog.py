@@ -379,6 +379,30 @@ def test_what_arrives_at_the_last_moment_is_no_silence(
     clock.run(test)
 
 
+def test_a_session_that_is_closed_at_the_last_moment_has_not_stalled(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test() -> None:
+        peer = Peer()
+        session = await watched(peer, clock)
+        events = session.events()
+        session.send("hello")
+        link = session._core.link
+        assert link is not None
+        start_soon = link.start_soon
+
+        def start_and_close(function: Any) -> None:
+            start_soon(function)
+            session._core.close(now=True)
+
+        monkeypatch.setattr(link, "start_soon", start_and_close)
+        await anyio.sleep(101)
+        assert session.state == "closed"
+        assert not stalls(events)
+
+    clock.run(test)
+
+
 def test_a_person_who_thinks_is_no_stall_but_what_follows_may_be(clock: Clock) -> None:
     decided = anyio.Event()
 
@@ -400,6 +424,34 @@ def test_a_person_who_thinks_is_no_stall_but_what_follows_may_be(clock: Clock) -
         # Nothing comes from the CLI from now on, and still it is noticed.
         stall = await next_stall(events, WaitingFor.TOOL)
         assert stall.seconds == 300
+        await session.close()
+
+    clock.run(test)
+
+
+def test_what_the_cli_no_longer_asks_is_not_waited_for_though_its_handler_goes_on(
+    clock: Clock,
+) -> None:
+    async def test() -> None:
+        decided = anyio.Event()
+
+        async def stubborn(request: PermissionRequest) -> PermissionResult:
+            with anyio.CancelScope(shield=True):
+                await decided.wait()
+            return request.allow()
+
+        peer = Peer()
+        session = await watched(peer, clock, on_permission=stubborn)
+        events = session.events()
+        session.send("hello")
+        await peer.say(saying.tool_use())
+        id = await peer.ask(CanUseTool("Bash", {"command": "make"}, tool_use_id="toolu_1"))
+        await anyio.sleep(1000)
+        assert not stalls(events)
+        await peer.say(Cancel(id=id))
+        stall = await next_stall(events)
+        assert (stall.waiting_for, stall.seconds) == (WaitingFor.TOOL, 300)
+        decided.set()
         await session.close()
 
     clock.run(test)

@@ -121,8 +121,7 @@ class Conversation:
         self._result_is_missing = False
         """Set when a turn has ended without its result, which may still come."""
         self._last_result: ResultMessage | None = None
-        self._spoken_before: int = 0
-        """How often there had been output at the last result."""
+        self._spoken_before: int  # how often there had been output at the last result
         self._is_idle = False
         """Set when the CLI has said so, and has not gone on since."""
         self.told: set[str | None] = set()

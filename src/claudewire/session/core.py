@@ -559,7 +559,8 @@ class Core:
         if ending is self._watched:
             return
         self._watched = ending
-        if ending is not None and self.link is not None:
+        if ending is not None:
+            assert self.link is not None
             self.link.start_soon(partial(self._end_if_silent, ending))
 
     async def _end_if_silent(self, ending: Ending) -> None:

@@ -95,9 +95,9 @@ async def _open(core: Core, handlers: RequestHandlers, options: Options) -> Init
 def _refused(error: CLIError, options: Options) -> Collection[str]:
     """The options to write in another way for a CLI that has exited because of a flag of theirs."""
     flags = ("--append-system-prompt-file", "--tools")
-    if error.cause is Cause.BAD_FLAG and any(f"option {flag}" in str(error) for flag in flags):
-        return _read_otherwise(options, EARLIEST)
-    return ()
+    is_theirs = any(f"option {flag}" in str(error) for flag in flags)
+    is_refused = error.cause is Cause.BAD_FLAG and is_theirs
+    return _read_otherwise(options, EARLIEST) if is_refused else ()
 
 
 def _read_otherwise(options: Options, version: tuple[int, ...]) -> Collection[str]:

@@ -71,7 +71,7 @@ class TaskSet:
         elif spare is not None and spare.scope is scope:
             if spare.begin(coroutine):
                 return  # it is used again
-            self._spare = None if self.is_cancelled else spare_task(NAME)
+            self._spare = spare_task(NAME)
         else:
             spare = None
         task = task_starter(NAME)(_run_in(scope, coroutine)) if spare is None else spare.task
@@ -82,7 +82,7 @@ class TaskSet:
         """Note that one of them has ended."""
         self._count -= 1
         self._detached.pop(key, None)
-        if not self._count and self._none_left is not None:
+        if self._none_left is not None:
             self._none_left.notify()
 
     def start_soon(self, function: Callable[..., Coroutine[Any, Any, None]], *given: Any) -> None:
