@@ -13,12 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from claudewire.store import AssistantEntry, BlockingSessions, StoreError, UserEntry
+from claudewire.store import (
+    AssistantEntry,
+    BlockingSessions,
+    SessionInfo,
+    StoreError,
+    UserEntry,
+)
 from claudewire.store import files as files_module
 from claudewire.store import index as index_module
 from claudewire.store.files import config_folder, find_sessions
 from claudewire.store.follow import Follower
 from claudewire.store.index import default_index
+from claudewire.store.trash import Trash
 
 from .made import MAIN, PLAIN, Writer, conversation
 
@@ -343,6 +350,30 @@ def test_a_session_of_another_system_is_imported_into_the_folder_of_its_director
 ) -> None:
     info = opened(config).import_(bundled(tmp_path / "in.zip", cwd=cwd))
     assert info.folder == folder
+
+
+def test_nothing_is_written_through_a_project_that_leads_elsewhere(
+    config: Path, tmp_path: Path
+) -> None:
+    sessions = opened(config)
+    trashed = sessions.delete(MAIN)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for name in ("-srv-shop", "-project"):
+        folder = config / "projects" / name
+        if folder.exists():
+            folder.rmdir()
+        folder.symlink_to(outside)
+    with pytest.raises(StoreError, match="-srv-shop leads out of"):
+        sessions.import_(bundled(tmp_path / "in.zip", cwd="/srv/shop"))
+    with pytest.raises(StoreError, match="-project leads out of"):
+        sessions.restore(MAIN)
+    (outside / f"{MAIN}.jsonl").write_bytes(b"")
+    info = SessionInfo(MAIN, "-project", str(config / "projects" / "-project" / f"{MAIN}.jsonl"))
+    with pytest.raises(StoreError, match=f"{MAIN}.jsonl leads out of"):
+        Trash(config / "trash", config / "projects").put(info)
+    assert os.listdir(outside) == [f"{MAIN}.jsonl"]
+    assert os.listdir(trashed.path)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -23,6 +26,7 @@ from claudewire.store import (
     mirroring,
     project_folder,
     store_mirrored,
+    stores,
 )
 from claudewire.wire import TranscriptMirrorMessage
 
@@ -91,7 +95,54 @@ async def test_a_store_keeps_what_it_is_given_once_and_in_order(store: SessionSt
     await store.append(KEY, [{"type": "user", "uuid": "b", "again": 1}, {"type": "mode"}])
     await store.append(KEY, [])
     assert await store.load(KEY) == [*first, {"type": "mode"}]
+    odd = [{"uuid": 5}, {"uuid": 5}, {"uuid": None}, {"uuid": None}]
+    await store.append(KEY, [*odd, {"uuid": "c"}, {"uuid": "c", "again": 1}])
+    assert await store.load(KEY) == [*first, {"type": "mode"}, *odd, {"uuid": "c"}]
     assert await store.load({**KEY, "session_id": "other"}) is None
+
+
+async def test_a_session_to_which_nothing_was_added_is_not_there(
+    store: SqliteStore | DirectoryStore,
+) -> None:
+    await store.append(KEY, [])
+    assert await store.list_sessions("-project") == []
+
+
+async def test_sessions_in_a_store_are_listed_the_last_changed_first(
+    store: SqliteStore | DirectoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["b", "a", "d", "c", "b"]
+    for number, name in enumerate(names):
+        now = 1_700_000_000.123_456 + number
+        monkeypatch.setattr(stores, "time", SimpleNamespace(time=lambda now=now: now))
+        await store.append({"project_key": "p/q", "session_id": name}, [{"type": "x"}])
+        if isinstance(store, DirectoryStore):
+            os.utime(tmp_path / "store" / "p%2Fq" / f"{name}.jsonl", (now, now))
+    part: StoreKey = {"project_key": "p/q", "session_id": "a", "subpath": "s"}
+    await store.append(part, [{"type": "x"}])
+    assert await store.list_sessions("p/q") == [
+        {"session_id": name, "mtime": 1_700_000_000_123 + 1000 * number}
+        for name, number in (("b", 4), ("c", 3), ("d", 2), ("a", 1))
+    ]
+    assert await store.list_sessions("p") == []
+
+
+async def test_an_empty_subpath_is_that_of_the_session(
+    tmp_path: Path,
+) -> None:
+    for kind in (SqliteStore, DirectoryStore):
+        place = tmp_path / kind.__name__
+        store: Any = kind(place, fold=fold)
+        key: StoreKey = {**KEY, "subpath": ""}
+        await store.append(key, [{"type": "x"}])
+        await store.append({**KEY, "subpath": "a"}, [{"type": "y"}])
+        assert await store.load(KEY) == [{"type": "x"}]
+        assert len(await store.list_session_summaries("-project")) == 1
+        await store.delete(key)
+        assert await store.list_subkeys(KEY) == []
+        assert await store.list_session_summaries("-project") == []
+    # Nothing is left of it, but the folder of the project.
+    assert [it.name for it in (tmp_path / "DirectoryStore").rglob("*")] == ["-project"]
 
 
 async def test_keys_of_any_form_stay_apart(store: SqliteStore | DirectoryStore) -> None:
@@ -103,6 +154,8 @@ async def test_keys_of_any_form_stay_apart(store: SqliteStore | DirectoryStore) 
     for number, key in enumerate(odd):
         await store.append(key, [{"type": "x", "n": number}])
     assert [await store.load(key) for key in odd] == [[{"type": "x", "n": n}] for n in range(3)]
+    listed = [await store.list_sessions(it) for it in ("../a", "..", "ä b")]
+    assert [[it["session_id"] for it in found] for found in listed] == [[".."], ["a/.."], []]
     assert await store.list_subkeys({"project_key": "ä b", "session_id": "x.jsonl"}) == ["../../y"]
     for key in odd:
         await store.delete(key)
@@ -110,8 +163,9 @@ async def test_keys_of_any_form_stay_apart(store: SqliteStore | DirectoryStore) 
 
 
 async def test_a_key_without_a_session_is_refused(store: SessionStore) -> None:
-    with pytest.raises(StoreError, match="needs a project_key and a session_id"):
-        await store.append({"project_key": "p", "session_id": ""}, [{"type": "x"}])
+    for key in (("p", ""), ("", "s")):
+        with pytest.raises(StoreError, match="needs a project_key and a session_id"):
+            await store.append({"project_key": key[0], "session_id": key[1]}, [{"type": "x"}])
 
 
 async def test_a_part_of_a_session_is_deleted_alone(tmp_path: Path) -> None:
@@ -131,7 +185,52 @@ async def test_a_store_survives_the_process(tmp_path: Path) -> None:
     first = SqliteStore(tmp_path / "s.db")
     await first.append(KEY, [{"type": "x"}])
     first.close()
+    with pytest.raises(StoreError, match=r"cannot be read or written to: .*closed"):
+        await first.load(KEY)
     assert await SqliteStore(tmp_path / "s.db").load(KEY) == [{"type": "x"}]
+
+
+async def test_a_store_is_in_the_directory_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    for name in ("~/deep/s.db", "relative.db"):
+        store = SqliteStore(name)
+        await store.append(KEY, [{"type": "x"}])
+        store.close()
+    assert (tmp_path / "home" / "deep" / "s.db").exists()
+    assert (tmp_path / "relative.db").exists()
+    store = SqliteStore(":memory:")
+    await store.append(KEY, [{"type": "x"}])
+    store.close()
+    assert not (tmp_path / ":memory:").exists()
+
+
+async def test_a_store_is_read_while_another_process_writes_and_written_to_after_a_while(
+    tmp_path: Path,
+) -> None:
+    store = SqliteStore(tmp_path / "s.db")
+    await store.append(KEY, [{"type": "x"}])
+    other = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    assert await store.load(KEY) == [{"type": "x"}]
+    other.close()
+    waits = store._database.execute("PRAGMA busy_timeout").fetchone()
+    assert waits == (stores.BUSY * 1000,) == (10_000,)
+
+
+async def test_half_a_line_in_a_directory_is_ended_only_to_add_another(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    await store.append(KEY, [{"uuid": "a"}])
+    path = tmp_path / "-project" / f"{MAIN}.jsonl"
+    with path.open("ab") as file:
+        file.write(b'{"uuid":')
+    await store.append(KEY, [{"uuid": "a"}])
+    assert path.read_bytes() == b'{"uuid":"a"}\n{"uuid":'
+    await store.append(KEY, [{"uuid": "b"}])
+    assert path.read_bytes() == b'{"uuid":"a"}\n{"uuid":\n{"uuid":"b"}\n'
+    assert await store.load(KEY) == [{"uuid": "a"}, {"uuid": "b"}]
 
 
 async def test_entries_that_cannot_be_written_leave_the_store_as_it_was() -> None:

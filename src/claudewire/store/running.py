@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from ..launch import lock_holders
+from ..wire import prepared
 from .facts import SessionStatus
 
 __all__ = ["Running", "running_sessions", "who_runs"]
@@ -42,7 +43,7 @@ def running_sessions(config: Path) -> dict[str, Running]:
     found: dict[str, Running] = {}
     for path in _files(config / "sessions"):
         try:
-            it = msgspec.json.decode(path.read_bytes(), type=_Process, strict=False)
+            it = msgspec.json.decode(path.read_bytes(), type=prepared(_Process), strict=False)
         except (OSError, msgspec.MsgspecError):
             continue
         if _is_same_process(it.pid, it.proc_start):
