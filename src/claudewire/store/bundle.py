@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from ..errors import Redactor
-from ..wire import Lines, Oversize, prepared
+from ..wire import Lines, Oversize
 from .entries import BadLine, read_entry
 from .files import (
     SUFFIX,
@@ -63,6 +63,9 @@ class _Manifest(Struct):
     folder: str
     cwd: str | None = None
     format: int = 1
+
+
+_read = msgspec.json.Decoder(_Manifest).decode
 
 
 class Bundle(Struct, frozen=True):
@@ -163,7 +166,7 @@ def _read_zip(path: Path) -> Bundle:
         unpacked = sum(it.file_size for it in archive.infolist())
         if unpacked > max(HARMLESS, RATIO * path.stat().st_size):
             raise not_imported(path, f"it would become {unpacked} bytes, more than any session")
-        manifest = msgspec.json.decode(archive.read(MANIFEST), type=prepared(_Manifest))
+        manifest = _read(archive.read(MANIFEST))
         everything = archive.namelist()
         archive.getinfo(MAIN)
     _check(manifest.id, path)

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from ..wire import Block, ToolUseBlock, prepared
+from ..wire import Block, ToolUseBlock
 from .entries import AssistantEntry, BadLine, Entry, UnknownEntry, UserEntry
 from .facts import SessionInfo
 from .files import StoreError, agent_files, entries_of, lines_of, loose_agents, open_inside
@@ -81,6 +81,9 @@ class _Meta(Struct, rename="camel"):
     agent_type: str | None = None
     description: str | None = None
     tool_use_id: str | None = None
+
+
+_read_meta = msgspec.json.Decoder(_Meta).decode
 
 
 class BlockingTranscript:
@@ -340,6 +343,6 @@ def _depth(agent: AgentInfo, agents: dict[str, AgentInfo]) -> int:
 def _meta(path: Path, root: Path) -> _Meta:
     try:
         with open_inside(path, root) as file:
-            return msgspec.json.decode(file.read(), type=prepared(_Meta))
+            return _read_meta(file.read())
     except (OSError, StoreError, msgspec.MsgspecError):
         return _Meta()
