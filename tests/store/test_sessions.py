@@ -715,8 +715,9 @@ def searched(
         monkeypatch.setattr(index_module, "_TEXTS", WITHOUT_FTS)
     conversation(config)
     other = Writer(config, PLAIN, "/shop")
-    other.user("The queue has a dead spot, no letter", timestamp="2026-01-05T00:00:00Z")
+    other.user("The queue has a dead spot, no letter", timestamp="2026-01-05T00:00:00")
     other.call("mcp__store__query", sql="select zebra")
+    Writer(config, "nowhere", "/some/place").user("Is it here?", cwd=None)
     return BlockingSessions(config)
 
 
@@ -740,6 +741,12 @@ def searched(
         ("dead since:2026-11-01", {"u3"}),
         ("dead until:2026-11-01", {"u1 shop"}),
         ("dead until:300w", set()),
+        ("dead since:2026-01-05T00:00+00:00", {"u3", "u1 shop"}),
+        ("dead since:2026-01-05T00:00:01+00:00", {"u3"}),
+        ("dead until:2026-01-05T00:00+00:00", set()),
+        ("dead until:2026-01-05T00:00:01+00:00", {"u1 shop"}),
+        ("here project:-place", {"u1 nowhere"}),
+        ("zebra tool:BASH", {"u4"}),
         ("zebra tool:Bash", {"u4"}),
         ("tool:mcp__store__query", {"u2 shop"}),
         ("queue.py", {"u6"}),
@@ -748,7 +755,7 @@ def searched(
 )
 def test_a_search_finds(searched: BlockingSessions, query: str, found: set[str]) -> None:
     hits = searched.search(query)
-    shop = {MAIN: "", PLAIN: " shop"}
+    shop = {MAIN: "", PLAIN: " shop", "nowhere": " nowhere"}
     assert {f"{hit.uuid}{shop[hit.session.id]}" for hit in hits} == found
 
 
