@@ -223,7 +223,7 @@ def _read_lines(path: Path) -> Bundle:
             if not id and entry.session_id is not None and is_session_id(entry.session_id):
                 id = entry.session_id
             cwd = cwd or entry.cwd
-            if id and cwd is not None:
+            if id and cwd:
                 break
     _check(id, path)
     return Bundle(id, "imported", cwd, lambda: _copied(path), lambda: iter(()))
