@@ -16,6 +16,7 @@ import pytest
 
 from claudewire import sync
 from claudewire.store import (
+    BlockingSessions,
     DirectoryStore,
     SessionInfo,
     Sessions,
@@ -23,8 +24,10 @@ from claudewire.store import (
     SqliteStore,
     StoreError,
     StoreKey,
+    fetch_session,
     mirroring,
     project_folder,
+    push_session,
     store_mirrored,
     stores,
 )
@@ -83,6 +86,10 @@ def with_agent(config: Path, cwd: str = "/project") -> Writer:
 
 def lines_in(info: SessionInfo) -> list[Any]:
     return [json.loads(line) for line in Path(info.path).read_bytes().splitlines()]
+
+
+def transcripts(config: Path) -> list[str]:
+    return [it.name for it in config.rglob("*.jsonl")]
 
 
 def replaced(info: SessionInfo, content: bytes) -> None:
@@ -441,3 +448,160 @@ async def test_a_store_whose_disk_cannot_be_written_to_is_an_error_of_ours(tmp_p
     key: StoreKey = {"project_key": "p", "session_id": "s"}
     with pytest.raises(StoreError, match="cannot be read or written to"):
         await store.append(key, [{"uuid": "u1"}])
+
+
+async def test_a_mirror_copies_each_line_once_in_pieces_and_what_follows_later(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirroring, "AT_ONCE", 2)
+    given: list[list[str]] = []
+
+    class Noting(Plain):
+        async def append(self, key: Any, entries: list[Any]) -> None:
+            await super().append(key, entries)
+            given.append([it["uuid"] for it in entries])
+
+    writer, store = Writer(config), Noting()
+    for _ in range(3):
+        writer.user("Hi")
+    mirror = mirroring.Mirror(BlockingSessions(config), MAIN, store, project_key="p")
+    assert [await mirror.copy() for _ in range(2)] == [3, 0]
+    assert given == [["u1", "u2"], ["u3"]]
+    writer.raw(b'\n{"type":"user","uuid":"half"')
+    assert await mirror.copy() == 0
+    writer.raw(b"}\n")
+    for _ in range(3):
+        writer.user("More")
+    store.fails = 1
+    with pytest.raises(ConnectionError):
+        await mirror.copy()
+    assert await mirror.copy() == 4
+    assert given[2:] == [["half", "u4"], ["u5", "u6"]]
+    assert list(store.kept) == [f"p/{MAIN}"]
+    writer.user("Last")
+    agent = Writer(config, f"{MAIN}/subagents/deep/agent-a")
+    agent.user("Look", uuid="a1")
+    assert await mirror.copy() == 2
+    assert given[4:] == [["u7"], ["a1"]]
+    assert list(store.kept) == [f"p/{MAIN}", f"p/{MAIN}/subagents/deep/agent-a"]
+
+
+async def test_a_mirror_that_fails_in_the_middle_of_what_is_new_goes_on_there(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirroring, "AT_ONCE", 2)
+    writer, store = Writer(config), Plain()
+    writer.user("First")
+    mirror = mirroring.Mirror(BlockingSessions(config), MAIN, store)
+    await mirror.copy()
+    for _ in range(4):
+        writer.user("Hi")
+    append, calls = store.append, 0
+
+    async def refuse_the_second(key: Any, entries: list[Any]) -> None:
+        nonlocal calls
+        calls += 1
+        store.fails = calls == 2
+        await append(key, entries)
+
+    monkeypatch.setattr(store, "append", refuse_the_second)
+    with pytest.raises(ConnectionError):
+        await mirror.copy()
+    assert await mirror.copy() == 2
+    assert [it["uuid"] for it in store.kept[f"-project/{MAIN}"]] == [f"u{n}" for n in range(1, 6)]
+
+
+async def test_a_store_may_have_what_the_disk_has_and_nothing_else(config: Path) -> None:
+    writer = Writer(config)
+    lines = [{"type": "user", "uuid": uuid} for uuid in ("a", "b", "a", "c")]
+    for line in lines:
+        writer.raw(line)
+    a, b, _, c = lines
+    outcomes: list[object] = []
+    for there in ([], [a], [a, b], [a, b, c], [b], [a, c], [a, b, c, a], [a, b, a]):
+        store = Plain()
+        store.kept[f"-project/{MAIN}"] = [*there]
+        try:
+            outcomes.append(await push_session(BlockingSessions(config), MAIN[:-1], store))
+        except StoreError:
+            outcomes.append("other")
+    # What a store has more than the disk was written elsewhere, after what is here.
+    assert outcomes == [4, 2, 1, 0, "other", "other", 0, "other"]
+
+
+async def test_a_session_that_is_here_is_completed_from_a_store(
+    config: Path, tmp_path: Path
+) -> None:
+    a, b, c = ({"type": "user", "uuid": uuid} for uuid in "abc")
+    store = Plain()
+    folder = project_folder(tmp_path)
+    outcomes: dict[str, object] = {}
+    path = config / "projects" / folder / f"{MAIN}.jsonl"
+    path.parent.mkdir(parents=True)
+    for here, there in (
+        ([], [a, b]),
+        ([a], [a, b, c]),
+        ([a, a, b], [a, b, c]),
+        ([a, b, c], [a, b]),
+        ([b], [a, b]),
+        ([a, c], [a, b]),
+    ):
+        lines = b"".join(json.dumps(it).encode() + b"\n" for it in here)
+        path.write_bytes(lines + b"half")
+        store.kept[f"p/{MAIN}"] = [*there]
+        name = f"{[it['uuid'] for it in here]} {[it['uuid'] for it in there]}"
+        try:
+            await fetch_session(
+                BlockingSessions(config), store, MAIN, cwd=tmp_path, project_key="p"
+            )
+            outcomes[name] = path.read_bytes().removeprefix(lines)
+        except StoreError:
+            outcomes[name] = "another way"
+    added = {it["uuid"]: json.dumps(it, separators=(",", ":")).encode() + b"\n" for it in (a, b, c)}
+    assert outcomes == {
+        "[] ['a', 'b']": b"half\n" + added["a"] + added["b"],
+        "['a'] ['a', 'b', 'c']": b"half\n" + added["b"] + added["c"],
+        "['a', 'a', 'b'] ['a', 'b', 'c']": b"half\n" + added["c"],
+        "['a', 'b', 'c'] ['a', 'b']": b"half",
+        "['b'] ['a', 'b']": "another way",
+        "['a', 'c'] ['a', 'b']": "another way",
+    }
+
+
+async def test_what_is_fetched_stays_in_its_folder(config: Path, tmp_path: Path) -> None:
+    class Odd(Plain):
+        async def list_subkeys(self, key: Any) -> list[str]:
+            return ["subagents/agent-a", "../../../out"]
+
+    store = Odd()
+    key = f"{project_folder(tmp_path)}/{MAIN}"
+    store.kept[key] = [{"type": "user", "uuid": "u"}]
+    store.kept[f"{key}/subagents/agent-a"] = [{"type": "user", "uuid": "v"}]
+    with pytest.raises(StoreError, match="leads out of"):
+        await fetch_session(BlockingSessions(config), store, MAIN, cwd=tmp_path)
+    assert transcripts(config) == ["agent-a.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("path", "key"),
+    [
+        ("/p/f/s.jsonl", {"project_key": "f", "session_id": "s"}),
+        (
+            "/p/f/s/subagents/agent-a.jsonl",
+            {"project_key": "f", "session_id": "s", "subpath": "subagents/agent-a"},
+        ),
+        ("/p/f/s/a.jsonl", {"project_key": "f", "session_id": "s", "subpath": "a"}),
+        ("/p/s.jsonl", None),
+        ("/p/f/s.json", None),
+        ("/q/f/s.jsonl", None),
+        ("/p", None),
+    ],
+)
+def test_a_key_follows_from_the_place_of_a_transcript(path: str, key: StoreKey | None) -> None:
+    if key is None:
+        with pytest.raises(StoreError, match="is no transcript in /p"):
+            mirroring.key_of(Path(path), Path("/p"))
+        return
+    assert mirroring.key_of(Path(path), Path("/p")) == key
+    named: StoreKey = {**key, "project_key": "mine"}
+    assert mirroring.key_of(Path(path), Path("/p"), "mine") == named
