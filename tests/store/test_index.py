@@ -99,6 +99,20 @@ def test_an_index_in_memory_is_used_by_several_threads(config: Path, tmp_path: P
     sessions.close()
 
 
+def test_what_cannot_be_opened_as_an_index_stays_where_it_is(
+    config: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    conversation(config)
+    (tmp_path / "folder").mkdir()
+    with BlockingSessions(config, index=tmp_path / "folder") as sessions:
+        assert prompts(sessions) == 2
+    assert caplog.messages == [
+        f"The index {tmp_path}/folder cannot be kept: unable to open database file"
+    ]
+    with pytest.raises(ValueError, match="null byte"):
+        BlockingSessions(config, index="a\0b/index.db").list()
+
+
 def test_a_damaged_index_is_removed_with_what_belongs_to_it(
     config: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -117,6 +131,39 @@ def test_a_damaged_index_is_removed_with_what_belongs_to_it(
         assert prompts(sessions) == 2
     assert removed == ["index.db", "index.db-wal", "index.db-shm"]
     assert caplog.messages == [f"The index {path} is made anew: file is not a database"]
+
+
+@pytest.mark.parametrize("damage", ["version", "bytes"])
+def test_what_is_not_used_any_more_is_closed(
+    config: Path, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    conversation(config)
+    path = config.parent / "deep" / "deeper" / "index.db"
+    with BlockingSessions(config, index=path) as before:
+        before.list()
+    if damage == "bytes":
+        path.write_bytes(b"nothing of the kind" * 100)
+    else:
+        with sqlite3.connect(path) as database:
+            database.execute("PRAGMA user_version = 11")
+            database.execute("DELETE FROM calls")
+        database.close()
+    made: list[sqlite3.Connection] = []
+    connected = index_module._connected
+
+    def noting(name: str) -> sqlite3.Connection:
+        made.append(connected(name))
+        return made[-1]
+
+    monkeypatch.setattr(index_module, "_connected", noting)
+    with BlockingSessions(config, index=path) as sessions:
+        assert sessions.totals()["claude-opus-5-5"].calls == 3
+        assert len(made) == 2
+        made[1].execute("SELECT 1")
+        with pytest.raises(sqlite3.ProgrammingError):
+            made[0].execute("SELECT 1")
+    with pytest.raises(sqlite3.ProgrammingError):
+        made[1].execute("SELECT 1")
 
 
 def test_tables_that_cannot_be_made_for_another_reason_are_an_error(
