@@ -180,7 +180,7 @@ def test_an_index_whose_values_are_damaged_is_made_anew(config: Path) -> None:
 
 
 def test_a_damaged_index_that_cannot_be_removed_is_kept_in_memory(
-    config: Path, monkeypatch: pytest.MonkeyPatch
+    config: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = config.parent / "index.db"
     path.write_bytes(b"nothing of the kind" * 100)
@@ -191,6 +191,24 @@ def test_a_damaged_index_that_cannot_be_removed_is_kept_in_memory(
     monkeypatch.setattr(Path, "unlink", refuse)
     assert [info.id for info in opened(config).list()] == [MAIN]
     assert path.read_bytes().startswith(b"nothing of the kind")
+    assert caplog.messages == [
+        f"The index {path} is made anew: file is not a database",
+        f"The index {path} cannot be kept: [Errno 13] Read-only file system",
+    ]
+
+
+def test_an_index_in_memory_has_no_file_that_could_be_removed(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "None").touch()
+    index = index_module.Index(None, config / "projects")
+    index.sessions()
+    index._connection().execute("UPDATE sessions SET info = x'c1'")
+    conversation(config, PLAIN)
+    assert {info.id for info in index.sessions()} == {MAIN, PLAIN}
+    index.close()
+    assert (tmp_path / "None").exists()
 
 
 def test_a_user_without_a_home_has_an_index_in_memory_and_must_say_where_sessions_are(

@@ -275,7 +275,8 @@ class BlockingTranscript:
     def _who_started(self, agents: Iterable[AgentInfo]) -> dict[str, dict[str, str]]:
         """Find the calls that started the subagents, where nothing else says it."""
         agents = list(agents)
-        paths = {self.info.path: None, **{it.path: it.id for it in agents}}
+        files = {it.path: it.id for it in agents if it.path != self.info.path}
+        paths: dict[str, str | None] = {self.info.path: None, **files}
         started: dict[str, dict[str, str]] = {}
         by_call = {it.tool_use_id: it.id for it in agents if it.tool_use_id is not None}
         by_prompt = {self._first_text(it): it.id for it in agents if it.path == self.info.path}
@@ -284,7 +285,7 @@ class BlockingTranscript:
                 for agent, call in _starts(entry, by_call, by_prompt):
                     facts = started.setdefault(agent, {})
                     facts |= {"tool_use_id": call} if call else {}
-                    if parent is not None and path != self.info.path and parent != agent:
+                    if parent is not None and parent != agent:
                         facts["parent"] = parent
         return started
 
