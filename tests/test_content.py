@@ -72,8 +72,9 @@ def test_a_image_in_the_home_directory(tmp_path: Path, monkeypatch: pytest.Monke
     assert Image.of("~/a.png") == Image.of(PNG)
 
 
-def test_a_image_at_an_address_is_fetched_by_the_api() -> None:
-    assert Image.of("https://example.org/a.png").source == URLSource("https://example.org/a.png")
+@pytest.mark.parametrize("url", ["https://example.org/a.png", "http://a/b", "HTTPS://A/B.PNG"])
+def test_a_image_at_an_address_is_fetched_by_the_api(url: str) -> None:
+    assert Image.of(url).source == URLSource(url)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,11 @@ def test_a_image_at_an_address_is_fetched_by_the_api() -> None:
         ("empty.png", "'empty.png' is empty"),
         (b"", "The data is empty"),
         (b"BM bitmap", "The data must be a PNG, JPEG, GIF or WebP image; it is something else"),
-        (PDF, "must be a PNG, .*; it is application/pdf"),
+        (PDF, "must be a PNG, .*; it is application/pdf$"),
+        (b"RIFF\x24\0\0\0WAVEfmt ", "image; it is something else$"),
+        (b"XXXX\x24\0\0\0WEBPVP8 ", "image; it is something else$"),
+        ("file.txt/a.png", "'file.txt/a.png' cannot be read: .*Not a directory"),
+        ("data:image/png;base64", "A data: URL must have the form"),
         ("data:image/png,abc", "A data: URL must have the form data:image/png;base64,"),
         ("data:image/png;base64,a", "A data: URL must have the form"),
         ("nul\0.png", "cannot be read"),
@@ -96,6 +101,7 @@ def test_what_is_no_image_is_refused_in_words(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.png").touch()
+    (tmp_path / "file.txt").touch()
     with pytest.raises(OptionsError, match=words):
         Image.of(what)
 
@@ -117,6 +123,24 @@ def test_what_cannot_arrive_is_not_read(tmp_path: Path, monkeypatch: pytest.Monk
         Document.of(b"x" * 101)
 
 
+def test_so_much_can_arrive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    most = 24_000_000  # bytes, of which three become four
+    assert len(Image.of(PNG.ljust(most)).block().source.data) == 32_000_000  # type: ignore[union-attr]
+    with pytest.raises(OptionsError) as caught:
+        Image.of(PNG.ljust(most + 1))
+    assert str(caught.value) == (
+        "The data is too large: 32.0 MB in a request to the API, which accepts 32 MB"
+    )
+    monkeypatch.setattr(content, "MOST_BYTES", 100)
+    path = tmp_path / "notes"
+    path.write_bytes(b"x" * 100)
+    assert Document.of(path).source == Document.of(b"x" * 100).source
+    path.write_bytes(b"x" * 101)
+    for what in (path, b"x" * 101):
+        with pytest.raises(OptionsError, match="is too large"):
+            Document.of(what)
+
+
 # --- documents -----------------------------------------------------------------------------------
 
 
@@ -132,6 +156,11 @@ def test_a_pdf(tmp_path: Path) -> None:
     assert Document.of("https://example.org/a.pdf") == Document(
         URLSource("https://example.org/a.pdf")
     )
+    given: dict[str, Any] = {"title": "T", "context": "C", "citations": True}
+    for made in (Document.of(path, **given), Document.of(PDF, **given)):
+        assert made == Document(source, "T", "C", True)
+    assert Document.of("http://a/b", **given) == Document(URLSource("http://a/b"), "T", "C", True)
+    assert Document.of(PDF, media_type="application/pdf") == Document(source)
 
 
 def test_a_text_is_a_document(tmp_path: Path) -> None:
@@ -153,7 +182,10 @@ def test_a_text_is_a_document(tmp_path: Path) -> None:
         (PNG, {}, r"must be a PDF or plain text; it is image/png\nUse Image.of for an image"),
         (b"\xff\xfe\x00", {}, "The data is neither a PDF nor text in UTF-8"),
         (b"a\0b", {}, "it contains NUL characters"),
-        (b"text", {"media_type": "application/pdf"}, "it is something else, not application/pdf"),
+        (b"text", {"media_type": "application/pdf"}, "it is something else, not application/pdf$"),
+        (b"text", {"media_type": "image/png"}, "it is something else, not image/png$"),
+        (PNG, {"media_type": "text/plain"}, "image/png, not text/plain\nUse Image.of for an image"),
+        (PNG, {"media_type": "application/pdf"}, "it is image/png, not application/pdf\nUse"),
         (PDF, {"media_type": "text/plain"}, "it is application/pdf, not text/plain"),
         (b"", {}, "The data is empty"),
         ("none.txt", {}, "There is no file"),
@@ -225,9 +257,12 @@ def test_a_block_as_the_api_has_it_goes_as_it_is() -> None:
         ([Path("a.png")], r"not \w*Path\nUse Image.of or Document.of"),
         (Path("a.png"), r"not \w*Path\nUse Image.of"),
         (PNG, "not bytes\nUse Image.of"),
+        (bytearray(PNG), "not bytearray\nUse Image.of"),
+        (memoryview(PNG), "not memoryview\nUse Image.of"),
+        ([{"type": 5}], "not dict$"),
         ([None], "not NoneType$"),
-        ([{"text": "x"}], "not dict"),
-        (7, "documents, not int"),
+        ([{"text": "x"}], "not dict$"),
+        (7, "documents, not int$"),
     ],
 )
 def test_what_cannot_be_said_is_refused_in_words(prompt: Any, words: str) -> None:
@@ -242,7 +277,10 @@ def test_every_text_can_be_said(text: str) -> None:
 
 
 def test_repr_is_short() -> None:
-    assert repr(Image.of(PNG)) == "Image(image/png, 28 bytes)"
+    for size in (28, 29, 30, 12_345):
+        assert repr(Image.of(PNG.ljust(size))) == f"Image(image/png, {size:,} bytes)"
     assert repr(Image.of("https://x/a.png")) == "Image('https://x/a.png')"
     assert repr(Document.of(b"Notes")) == "Document(text/plain, 5 characters)"
-    assert "title='N')" in repr(Document.of(PDF, title="N"))
+    assert repr(Document.of(PDF, title="N")) == (
+        f"Document(application/pdf, {len(PDF)} bytes, title='N')"
+    )

@@ -171,8 +171,8 @@ def unprepared(tree: ast.Module) -> Iterator[str]:
         match node:
             case ast.Call(ast.Attribute(attr="convert"), [_, kind, *_]):
                 pass
-            case ast.Call(ast.Attribute(attr="decode"), keywords=[*_, ast.keyword("type", kind)]):
-                pass
+            case ast.Call(ast.Attribute(attr="decode"), keywords=keywords):
+                kind = next((it.value for it in keywords if it.arg == "type"), ast.Constant(None))
             case _:
                 continue
         if not ast.unparse(kind).startswith("prepared("):
@@ -243,6 +243,7 @@ def test_a_type_is_prepared_before_several_threads_may_use_it_for_the_first_time
         ("msgspec.convert(value, Kind)", ["Kind"]),
         ("msgspec.convert(value, dict[str, _Kind], strict=False)", ["_Kind"]),
         ("msgspec.json.decode(text, type=list[Kind])", ["Kind"]),
+        ("msgspec.json.decode(text, type=Kind, strict=False)", ["Kind"]),
         ("msgspec.convert(value, prepared(Kind))", []),
         ("msgspec.json.decode(text, type=prepared(Kind))", []),
         ("msgspec.convert(value, dict[str, Any])", []),

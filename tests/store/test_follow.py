@@ -70,6 +70,24 @@ def test_a_file_that_is_away_for_a_while_is_not_read_again(tmp_path: Path) -> No
     follower.close()
 
 
+def test_it_begins_after_the_last_newline_wherever_that_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.jsonl"
+    contents = ["", "\n", "ab", "ab\n", "\nab", "\n\nab", "abcd\nefgh", "a\nbcdefgh", "abcdefgh\n"]
+    for size in range(1, 10):
+        monkeypatch.setattr("claudewire.store.follow.CHUNK", size)
+        for content in contents:
+            path.write_text(content, encoding="utf-8")
+            follower = Follower(path)
+            with path.open("a", encoding="utf-8") as file:
+                file.write("z\n")
+            assert [entry.line for entry in follower.read()] == [
+                f"{content.rpartition(chr(10))[2]}z".encode()
+            ]
+            follower.close()
+
+
 async def test_a_transcript_is_followed_until_the_reader_leaves(tmp_path: Path) -> None:
     writer = conversation(tmp_path)
     async with Sessions(tmp_path, index=tmp_path / "i.db") as sessions:

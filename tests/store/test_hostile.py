@@ -13,12 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from claudewire.store import AssistantEntry, BlockingSessions, StoreError, UserEntry
+from claudewire.store import (
+    AssistantEntry,
+    BlockingSessions,
+    SessionInfo,
+    StoreError,
+    UserEntry,
+)
 from claudewire.store import files as files_module
 from claudewire.store import index as index_module
 from claudewire.store.files import config_folder, find_sessions
 from claudewire.store.follow import Follower
 from claudewire.store.index import default_index
+from claudewire.store.trash import Trash
 
 from .made import MAIN, PLAIN, Writer, conversation
 
@@ -173,7 +180,7 @@ def test_an_index_whose_values_are_damaged_is_made_anew(config: Path) -> None:
 
 
 def test_a_damaged_index_that_cannot_be_removed_is_kept_in_memory(
-    config: Path, monkeypatch: pytest.MonkeyPatch
+    config: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = config.parent / "index.db"
     path.write_bytes(b"nothing of the kind" * 100)
@@ -184,6 +191,24 @@ def test_a_damaged_index_that_cannot_be_removed_is_kept_in_memory(
     monkeypatch.setattr(Path, "unlink", refuse)
     assert [info.id for info in opened(config).list()] == [MAIN]
     assert path.read_bytes().startswith(b"nothing of the kind")
+    assert caplog.messages == [
+        f"The index {path} is made anew: file is not a database",
+        f"The index {path} cannot be kept: [Errno 13] Read-only file system",
+    ]
+
+
+def test_an_index_in_memory_has_no_file_that_could_be_removed(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "None").touch()
+    index = index_module.Index(None, config / "projects")
+    index.sessions()
+    index._connection().execute("UPDATE sessions SET info = x'c1'")
+    conversation(config, PLAIN)
+    assert {info.id for info in index.sessions()} == {MAIN, PLAIN}
+    index.close()
+    assert (tmp_path / "None").exists()
 
 
 def test_a_user_without_a_home_has_an_index_in_memory_and_must_say_where_sessions_are(
@@ -343,6 +368,30 @@ def test_a_session_of_another_system_is_imported_into_the_folder_of_its_director
 ) -> None:
     info = opened(config).import_(bundled(tmp_path / "in.zip", cwd=cwd))
     assert info.folder == folder
+
+
+def test_nothing_is_written_through_a_project_that_leads_elsewhere(
+    config: Path, tmp_path: Path
+) -> None:
+    sessions = opened(config)
+    trashed = sessions.delete(MAIN)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for name in ("-srv-shop", "-project"):
+        folder = config / "projects" / name
+        if folder.exists():
+            folder.rmdir()
+        folder.symlink_to(outside)
+    with pytest.raises(StoreError, match="-srv-shop leads out of"):
+        sessions.import_(bundled(tmp_path / "in.zip", cwd="/srv/shop"))
+    with pytest.raises(StoreError, match="-project leads out of"):
+        sessions.restore(MAIN)
+    (outside / f"{MAIN}.jsonl").write_bytes(b"")
+    info = SessionInfo(MAIN, "-project", str(config / "projects" / "-project" / f"{MAIN}.jsonl"))
+    with pytest.raises(StoreError, match=f"{MAIN}.jsonl leads out of"):
+        Trash(config / "trash", config / "projects").put(info)
+    assert os.listdir(outside) == [f"{MAIN}.jsonl"]
+    assert os.listdir(trashed.path)
 
 
 @pytest.mark.parametrize(

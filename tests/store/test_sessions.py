@@ -128,6 +128,19 @@ def test_sessions_of_git_worktrees_belong_to_the_project(
     assert blocking.list(project=project)
 
 
+def test_files_of_git_that_are_not_text_name_no_worktrees(
+    tmp_path: Path, config: Path, blocking: BlockingSessions
+) -> None:
+    project, tree = tmp_path / "project", tmp_path / "tree"
+    for place in (project / ".git" / "worktrees" / "tree", tree):
+        place.mkdir(parents=True)
+    (project / ".git" / "worktrees" / "tree" / "gitdir").write_bytes(b"/\xff/.git\n")
+    (tree / ".git").write_bytes(b"gitdir: /\xff\n")
+    conversation(config, cwd=str(tree))
+    assert blocking.list(project=project) == []
+    assert [info.id for info in blocking.list(project=tree)] == [MAIN]
+
+
 def test_a_session_without_a_directory_is_found_by_its_folder(
     config: Path, blocking: BlockingSessions
 ) -> None:
@@ -148,6 +161,31 @@ def test_a_session_is_opened_by_the_beginning_of_its_id(
     with pytest.raises(StoreError, match="There is no session ''"):
         blocking.open("")
     assert blocking.open(MAIN).path == conversation(config).path
+
+
+def test_an_id_is_found_although_others_begin_with_it(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    ids = [f"abc{end}" for end in ("", 1, 2, 3, 4, 5)]
+    for id in ids:
+        conversation(config, id)
+    assert [blocking.info(id).id for id in ids] == ids
+    with pytest.raises(SessionNotFound) as caught:
+        blocking.info("ab")
+    assert str(caught.value) == (
+        f"Several sessions begin with 'ab' in {config}/projects: abc, abc1, abc2, abc3, abc4"
+        "\nSay more of it."
+    )
+    with pytest.raises(SessionNotFound, match=f"There is no session 'abcd' in {config}/projects"):
+        blocking.info("abcd")
+
+
+def test_a_session_with_nothing_but_replies_is_listed(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    Writer(config).model("Hello")
+    Writer(config, PLAIN).raw({"type": "mode"})
+    assert [(info.id, info.prompts, info.replies) for info in blocking.list()] == [(MAIN, 0, 1)]
 
 
 async def test_a_transcript_gives_entries_blocks_branches_and_agents(
@@ -343,6 +381,26 @@ def test_a_cost_follows_from_prices_or_from_what_the_cli_wrote(config: Path) -> 
     assert sum(it.cost_usd or 0 for it in BlockingSessions(config).totals().values()) == 3
 
 
+def test_totals_follow_from_the_prices_or_from_what_another_session_has_cost(
+    config: Path,
+) -> None:
+    used = {"input_tokens": 1_000_000}
+    for id in (MAIN, PLAIN):
+        Writer(config, id).model("Done", usage=used)
+    assert BlockingSessions(config).totals()["claude-opus-5-5"].cost_usd is None
+    usage = {"claude-opus-5-5": {"inputTokens": 1_000_000, "outputTokens": 0, "costUSD": 3.0}}
+    Writer(config).raw({"type": "cost-state", "totalCostUSD": 3.0, "modelUsage": usage})
+    sessions = BlockingSessions(config)
+    assert [sessions.info(id).cost_usd for id in (MAIN, PLAIN)] == [3, None]
+    assert sessions.totals()["claude-opus-5-5"].cost_usd == 6
+    priced = BlockingSessions(
+        config, prices={"claude-opus": Price(4, 20, 0.4, 5)}, index=config / "priced.db"
+    )
+    assert priced.totals()["claude-opus-5-5"].cost_usd == 8
+    (info,) = [it for it in priced.list() if it.id == PLAIN]
+    assert priced.totals([info])["claude-opus-5-5"].cost_usd == 4
+
+
 def test_costs_that_older_clis_wrote_into_each_line_are_added_up(
     config: Path, blocking: BlockingSessions
 ) -> None:
@@ -407,6 +465,32 @@ def test_a_session_runs_if_its_process_says_so_and_is_there(
     assert blocking.info(MAIN).status == "ended"
 
 
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({}, "running"),
+        ({"status": "busy"}, "running"),
+        ({"status": "waiting"}, "waiting"),
+        ({"waitingFor": "permission"}, "waiting"),
+        ({"status": "busy", "waitingFor": ""}, "waiting"),
+        ({"pid": str(os.getpid())}, "running"),
+        ({"pid": 2**63}, "ended"),
+        ({"sessionId": PLAIN}, "ended"),
+        ({"sessionId": None}, "ended"),
+    ],
+)
+def test_what_a_process_says_about_itself_tells_whether_it_waits(
+    config: Path, blocking: BlockingSessions, fields: dict[str, Any], status: str
+) -> None:
+    conversation(config)
+    register(config, **fields)
+    (config / "sessions" / "notes.txt").write_text(
+        json.dumps({"pid": os.getpid(), "sessionId": MAIN, "status": "waiting"}), encoding="utf-8"
+    )
+    info = blocking.info(MAIN)
+    assert (info.status, info.pid) == (status, None if status == "ended" else os.getpid())
+
+
 def test_a_process_that_has_ended_runs_nothing(config: Path, blocking: BlockingSessions) -> None:
     conversation(config)
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
@@ -419,7 +503,7 @@ def test_without_a_list_of_processes_they_are_asked_for_by_a_signal(
     config: Path, blocking: BlockingSessions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     conversation(config)
-    answers: list[BaseException | None] = [None, PermissionError(), ProcessLookupError()]
+    answers = [None, PermissionError(), ProcessLookupError(), OverflowError()]
 
     def kill(pid: int, signal: int) -> None:
         answer = answers.pop(0)
@@ -429,8 +513,8 @@ def test_without_a_list_of_processes_they_are_asked_for_by_a_signal(
     register(config, pid=2**22 + 1)
     monkeypatch.setattr(os, "kill", kill)
     monkeypatch.setattr(os.path, "isdir", lambda path: path != "/proc/self")
-    found = [blocking.info(MAIN).status for _ in range(3)]
-    assert found == ["running", "running", "ended"]
+    found = [blocking.info(MAIN).status for _ in range(4)]
+    assert found == ["running", "running", "ended", "ended"]
 
 
 def test_a_session_of_this_library_is_seen_by_its_lock(
@@ -631,8 +715,9 @@ def searched(
         monkeypatch.setattr(index_module, "_TEXTS", WITHOUT_FTS)
     conversation(config)
     other = Writer(config, PLAIN, "/shop")
-    other.user("The queue has a dead spot, no letter", timestamp="2026-01-05T00:00:00Z")
+    other.user("The queue has a dead spot, no letter", timestamp="2026-01-05T00:00:00")
     other.call("mcp__store__query", sql="select zebra")
+    Writer(config, "nowhere", "/some/place").user("Is it here?", cwd=None)
     return BlockingSessions(config)
 
 
@@ -656,6 +741,12 @@ def searched(
         ("dead since:2026-11-01", {"u3"}),
         ("dead until:2026-11-01", {"u1 shop"}),
         ("dead until:300w", set()),
+        ("dead since:2026-01-05T00:00+00:00", {"u3", "u1 shop"}),
+        ("dead since:2026-01-05T00:00:01+00:00", {"u3"}),
+        ("dead until:2026-01-05T00:00+00:00", set()),
+        ("dead until:2026-01-05T00:00:01+00:00", {"u1 shop"}),
+        ("here project:-place", {"u1 nowhere"}),
+        ("zebra tool:BASH", {"u4"}),
         ("zebra tool:Bash", {"u4"}),
         ("tool:mcp__store__query", {"u2 shop"}),
         ("queue.py", {"u6"}),
@@ -664,7 +755,7 @@ def searched(
 )
 def test_a_search_finds(searched: BlockingSessions, query: str, found: set[str]) -> None:
     hits = searched.search(query)
-    shop = {MAIN: "", PLAIN: " shop"}
+    shop = {MAIN: "", PLAIN: " shop", "nowhere": " nowhere"}
     assert {f"{hit.uuid}{shop[hit.session.id]}" for hit in hits} == found
 
 
@@ -674,6 +765,18 @@ def test_a_hit_shows_where_the_words_are(searched: BlockingSessions) -> None:
     assert [hit.snippet[slice(*span)] for span in hit.spans] == ["dead", "letter"]
     assert (hit.role, hit.session.id) == ("user", MAIN)
     assert len(searched.search("queue", limit=1)) == 1
+
+
+def test_a_hit_in_a_subagent_names_it_and_there_are_20_hits_unless_told_otherwise(
+    searched: BlockingSessions, config: Path
+) -> None:
+    side = Writer(config, f"{MAIN}/subagents/agent-a")
+    for _ in range(21):
+        side.user("A walrus", agentId="a")
+    assert [(hit.agent, hit.session.id) for hit in searched.search("walrus")] == [("a", MAIN)] * 20
+    assert len(searched.search("walrus", limit=21)) == 21
+    (hit,) = searched.search("retries")
+    assert hit.agent is None
 
 
 def test_what_a_person_said_comes_first(config: Path, blocking: BlockingSessions) -> None:
@@ -819,6 +922,16 @@ async def test_a_fork_has_the_conversation_up_to_a_line(config: Path, sessions: 
     assert len(await sessions.list()) == 3
 
 
+@pytest.mark.parametrize("title", [None, "", " \n"])
+def test_a_fork_without_a_title_has_no_line_for_it(
+    config: Path, blocking: BlockingSessions, title: str | None
+) -> None:
+    conversation(config)
+    fork = blocking.fork(MAIN, at="u1", title=title)
+    (line,) = Path(fork.path).read_bytes().splitlines()
+    assert json.loads(line)["uuid"] == "u1"
+
+
 async def test_everything_works_without_blocking_the_event_loop(
     config: Path, sessions: Sessions, tmp_path: Path
 ) -> None:
@@ -864,6 +977,33 @@ def test_a_moved_project_is_resumed_where_it_is_now(
     copy = config / "projects" / project_folder(now) / f"{MAIN}.jsonl"
     assert copy.read_bytes() == writer.path.read_bytes()
     assert blocking.info(MAIN).path == str(copy)
+
+
+def test_a_session_without_a_directory_is_resumed_where_one_says(
+    config: Path, tmp_path: Path, blocking: BlockingSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Writer(config).user("Hi", cwd=None)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreError, match=f"The directory of the session {MAIN}"):
+        blocking.resume(MAIN)
+    assert blocking.resume(MAIN, cwd=tmp_path).cwd == str(tmp_path)
+
+
+def test_a_moved_session_is_completed_by_what_is_not_there_yet(
+    config: Path, tmp_path: Path, blocking: BlockingSessions
+) -> None:
+    conversation(config)
+    for name in ("agent-a", "agent-b"):
+        Writer(config, f"{MAIN}/subagents/{name}").user(name)
+    there = config / "projects" / project_folder(tmp_path) / MAIN / "subagents" / "agent-a.jsonl"
+    there.parent.mkdir(parents=True)
+    there.write_bytes(b"")
+    blocking.resume(MAIN, cwd=tmp_path)
+    assert there.read_bytes() == b""
+    assert there.with_name("agent-b.jsonl").stat().st_size > 0
+    there.with_name("agent-b.jsonl").unlink()
+    blocking.resume(MAIN, cwd=tmp_path)  # it is there, and as it is now
+    assert not there.with_name("agent-b.jsonl").exists()
 
 
 # --- the sweep -----------------------------------------------------------------------------------

@@ -9,14 +9,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from claudewire.store import BlockingSessions
 from claudewire.store.entries import read_entry
-from claudewire.store.files import find_sessions
+from claudewire.store.facts import FactsReader, as_time, checksum
+from claudewire.store.files import Line, find_sessions
 from claudewire.store.html import _number, _span
 from claudewire.store.index import _encode, default_index
 from claudewire.store.texts import texts_of
 from claudewire.store.transcript import _findings_in
 
-from .made import MAIN
+from .made import MAIN, PLAIN, Writer
 
 MORNING = datetime(2026, 11, 17, 9, 30, tzinfo=UTC)
 EVENING = datetime(2026, 11, 17, 21, 0, tzinfo=UTC)
@@ -106,6 +108,71 @@ def test_what_is_odd_about_a_line_is_told(line: bytes, kinds: list[str]) -> None
     findings = [*_findings_in(read_entry(line), "a.jsonl", 7)]
     assert [it.kind for it in findings] == kinds
     assert all((it.path, it.offset) == ("a.jsonl", 7) for it in findings)
+
+
+def test_lines_that_say_the_same_of_a_message_are_kept_once() -> None:
+    def line(id: str, tokens: int) -> Line:
+        message = {"id": id, "role": "assistant", "usage": {"input_tokens": tokens}}
+        return Line(0, msgspec.json.encode({"type": "assistant", "message": message}))
+
+    reader = FactsReader()
+    for id, tokens in (("a", 1), ("a", 1), ("a", 2), ("b", 2), ("a", 2)):
+        reader.feed(line(id, tokens))
+    calls = [(it.id, it.input_tokens) for it in reader.take().calls]
+    a, b = checksum("a"), checksum("b")
+    assert calls == [(a, 1), (a, 2), (b, 2), (a, 2)]
+    assert (a, b) == (2340832890917691671, 4771952420932724666)
+
+
+COUNTED = {"input_tokens": 100, "output_tokens": 50}
+
+
+@pytest.mark.parametrize(
+    ("reported", "known"),
+    [
+        ({}, {"opus": (100, 50, None, 1)}),
+        ({"opus": (100, 60, 2.0)}, {"opus": (100, 60, 2.0, 1)}),
+        ({"opus[1m]": (100, 60, 2.0)}, {"opus": (100, 60, 2.0, 1)}),
+        ({"opus": (100, 40, 2.0)}, {"opus": (100, 50, 2.0 * 350 / 300, 1)}),
+        (
+            {"haiku[1m]": (5, 6, 0.5)},
+            {"opus": (100, 50, None, 1), "haiku": (5, 6, 0.5, 0)},
+        ),
+    ],
+)
+def test_what_the_cli_has_counted_holds_if_it_is_not_less(
+    tmp_path: Path, reported: dict[str, Any], known: dict[str, Any]
+) -> None:
+    writer = Writer(tmp_path)
+    message = {"id": "m", "role": "assistant", "model": "opus", "content": [], "usage": COUNTED}
+    writer.line(type="assistant", message=message)
+    names = ("inputTokens", "outputTokens", "costUSD")
+    usage = {model: dict(zip(names, it, strict=True)) for model, it in reported.items()}
+    writer.raw({"type": "cost-state", "totalCostUSD": 1.0, "modelUsage": usage})
+    with BlockingSessions(tmp_path, index=":memory:") as sessions:
+        found = sessions.info(MAIN).usage
+    assert {
+        model: (it.input_tokens, it.output_tokens, it.cost_usd, it.calls)
+        for model, it in found.items()
+    } == known
+
+
+def test_a_session_ended_with_the_last_line_of_any_of_its_files(tmp_path: Path) -> None:
+    writer = Writer(tmp_path)
+    times = [f"2026-11-17T10:00:0{second}Z" for second in range(10)]
+    for second in (3, 5, 4):
+        writer.user("Hi", timestamp=times[second])
+    with BlockingSessions(tmp_path, index=":memory:") as sessions:
+        info = sessions.info(MAIN)
+        assert (info.begin, info.end) == (as_time(times[3]), as_time(times[5]))
+        agent = Writer(tmp_path, f"{MAIN}/subagents/agent-a")
+        for second in (1, 9, 7):
+            agent.user("Look", timestamp=times[second])
+        info = sessions.info(MAIN)
+        assert (info.begin, info.end) == (as_time(times[3]), as_time(times[9]))
+        Writer(tmp_path, PLAIN).raw({"type": "mode"})
+        info = sessions.info(PLAIN)
+        assert (info.begin, info.end) == (None, None)
 
 
 def test_only_files_that_are_named_as_sessions_are_found(tmp_path: Path) -> None:

@@ -4,24 +4,37 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
+import re
+import shutil
 import zipfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from tests.helpers.kept import Kept, normal
 
-from claudewire.errors import Redactor
-from claudewire.store import BlockingSessions, StoreError
+from claudewire.errors import CLIError, Redactor
+from claudewire.store import (
+    BlockingSessions,
+    SqliteStore,
+    StoreError,
+    StoreKey,
+    project_folder,
+)
 from claudewire.store.blocking import _one_line, _snippet
 from claudewire.store.entries import ENTRIES, AttachmentEntry, BadLine, UserEntry, read_entry
 from claudewire.store.facts import FactsReader, as_time, combine, title_of
-from claudewire.store.files import Line
+from claudewire.store.files import Line, check_inside, config_folder, open_inside
+from claudewire.store.mirroring import Mirror, fetch_session, key_of, push_session
 from claudewire.store.query import fts_expression, matcher, parse_query
 from claudewire.store.texts import shown_text, texts_of
 from claudewire.store.tree import Tree, read_nodes
+from claudewire.store.writing import add_line
 
 from .made import MAIN, PLAIN, Writer, conversation
 from .test_export import SECRET, write_rich
@@ -369,7 +382,7 @@ def test_each_line_in_a_zip_is_redacted_by_itself(tmp_path: Path) -> None:
 def refused(kept: list[str], name: str, do: Callable[[], object]) -> None:
     try:
         done = do()
-    except (StoreError, ValueError, OSError) as error:
+    except (StoreError, CLIError, ValueError, OSError) as error:
         cause = getattr(error, "cause", None)
         advice = getattr(error, "advice", None)
         kept.append(f"{name}: {type(error).__name__} {cause}: {error} | {advice}")
@@ -437,3 +450,72 @@ def test_what_is_said_of_what_the_store_cannot_do_is_as_it_was(kept: Kept, tmp_p
             refused(rows, name, do)
     text = normal("".join(f"{row}\n" for row in rows), folder=tmp_path)
     kept("refused.txt", text)
+
+
+def test_what_is_said_of_what_a_disk_or_a_store_refuses_is_as_it_was(
+    kept: Kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    config, outside = tmp_path / "config", tmp_path / "outside"
+    writer = conversation(config, cwd=str(tmp_path))
+    key: StoreKey = {"project_key": project_folder(tmp_path), "session_id": MAIN}
+    opened_by = config / "sessions" / f"{os.getpid()}.json"
+    opened_by.parent.mkdir()
+    store = SqliteStore(":memory:")
+    closed = SqliteStore(":memory:")
+    closed.close()
+    rows: list[str] = []
+    with BlockingSessions(config, index=tmp_path / "index.db") as sessions:
+
+        def run(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+            return anyio.run(partial(call, *args, **options))
+
+        def short_write(file: int, data: bytes) -> int:
+            return write(file, data[:5])
+
+        def undeletable(path: Path) -> None:
+            raise OSError(30, "Read-only file system", str(path))
+
+        def read_nothing() -> None:
+            with open_inside(config / "x", config):
+                pass
+
+        def open_by_a_cli() -> None:
+            opened_by.write_text(json.dumps({"pid": os.getpid(), "sessionId": MAIN}), "utf-8")
+            sessions.resume(MAIN)
+
+        write = os.write
+        run(store.append, key, [{"type": "other"}])
+        for name, do in {
+            "open in a cli": open_by_a_cli,
+            "delete": lambda: sessions.delete(MAIN),
+            "no more": opened_by.unlink,
+            "leads out": lambda: check_inside(outside / "x", config),
+            "unreadable": read_nothing,
+            "export": lambda: sessions.export(MAIN, tmp_path / f"{'n' * 300}.zip"),
+            "pdf": lambda: sessions.export(MAIN, tmp_path / "x", format="pdf"),  # type: ignore[arg-type]
+            "store": lambda: run(closed.load, key),
+            "key": lambda: run(store.load, {"project_key": "", "session_id": "s"}),
+            "push": lambda: run(push_session, sessions, MAIN, store),
+            "pull": lambda: run(fetch_session, sessions, store, MAIN, cwd=tmp_path),
+            "pull nothing": lambda: run(fetch_session, sessions, store, PLAIN, cwd=tmp_path),
+            "pull no id": lambda: run(fetch_session, sessions, store, "../x", cwd=tmp_path),
+            "mirror no id": lambda: Mirror(sessions, "../x", store),
+            "no transcript": lambda: key_of(tmp_path / "x", tmp_path / "projects"),
+            "home": lambda: config_folder({"HOME": "~nobody-has-this-name"}),
+            "trash": lambda: sessions.delete(MAIN),
+            "back": lambda: conversation(config, cwd=str(tmp_path)),
+            "restore": lambda: sessions.restore(MAIN),
+        }.items():
+            refused(rows, name, do)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "write", short_write)
+            refused(rows, "room", lambda: add_line(writer.path, config, b'{"type":"tag"}\n'))
+            patch.setattr(shutil, "rmtree", undeletable)
+            refused(rows, "empty", sessions.empty_trash)
+        monkeypatch.setenv("XDG_CACHE_HOME", "~nobody-has-this-name")
+        refused(rows, "lock", lambda: sessions.rename(MAIN, "x"))
+    places = {"project": project_folder(tmp_path), "folder": tmp_path, "long": "n" * 300}
+    text = normal("".join(f"{row}\n" for row in rows), **places)
+    text = text.replace(f"process {os.getpid()}", "process <pid>")
+    kept("refused-by-disk.txt", re.sub(r"\d{16}-", "<new>-", text))

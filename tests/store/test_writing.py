@@ -5,20 +5,24 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.helpers.kept import Kept, normal
 from tests.helpers.processes import ended
 
 from claudewire.errors import Cause, CLIError
 from claudewire.launch import SessionLock
-from claudewire.store import BlockingSessions, StoreError, writing
+from claudewire.store import BlockingSessions, StoreError, project_folder, trash, writing
 
 from .killed import ACTIONS
 from .made import MAIN, PLAIN, Writer, conversation
@@ -43,6 +47,9 @@ for number in range(20):
         pass  # the other process holds it just now
 """
 
+NEW = re.compile(r"\d{16}(?=-)|(?<=\.)[0-9a-f]{32}")
+"""Names of places in the trash, and of drafts."""
+
 THIRD = f"{MAIN[:-1]}3"
 FOURTH = f"{MAIN[:-1]}4"
 CHANGES: dict[str, Callable[[BlockingSessions, Path], object]] = {
@@ -64,7 +71,8 @@ def fail_at(count: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
             writes = name != "open" or args[1] & (os.O_CREAT | os.O_RDWR | os.O_WRONLY)
             if writes and not failed and next(left, None) is None:
                 failed.append(name)
-                raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(args[0]))
+                place = None if isinstance(args[0], int) else str(args[0])
+                raise OSError(errno.EROFS, os.strerror(errno.EROFS), place)
             return call(*args, **kwargs)
 
         return replaced
@@ -165,12 +173,13 @@ def test_killed_at_every_write_the_files_are_whole(tmp_path: Path, action: str) 
 
 @pytest.mark.parametrize("action", CHANGES)
 def test_a_write_that_fails_is_an_error_of_ours_and_leaves_everything_as_it_was(
-    tmp_path: Path, action: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, action: str, monkeypatch: pytest.MonkeyPatch, kept: Kept
 ) -> None:
     with_subagents(tmp_path / "other", PLAIN)
     BlockingSessions(tmp_path / "other").export(PLAIN, tmp_path / "in.zip", redact=False)
     filled(tmp_path / "filled", tmp_path / "in.zip").close()
     errors: list[StoreError] = []
+    rows: list[str] = []
     for count in range(80):
         config = tmp_path / str(count)
         shutil.copytree(tmp_path / "filled", config)
@@ -182,12 +191,16 @@ def test_a_write_that_fails_is_an_error_of_ours_and_leaves_everything_as_it_was(
                 CHANGES[action](sessions, config)
             except StoreError as error:
                 errors.append(error)
+        said = str(errors[-1]).partition("\n")[0] if len(errors) > already else "done"
+        places = {"config": config, "project": project_folder(config), "folder": tmp_path}
+        rows.append(normal(f"{failed}: {said}\n", **places))
         assert (everything(config) == before) == (len(errors) > already), failed
         if not failed:
             break
     assert 1 < count < 79
     assert errors
     assert all("Read-only file system" in str(error) for error in errors)
+    kept(f"writes-{action}.txt", NEW.sub("<new>", "".join(rows)))
 
 
 def test_what_cannot_be_deleted_for_good_is_an_error(
@@ -227,6 +240,173 @@ def test_a_session_on_another_disk_than_the_trash_is_deleted_and_restored(
     assert everything(config / "projects") == before
 
 
+def test_of_several_sessions_in_the_trash_each_is_restored_by_its_id(config: Path) -> None:
+    for id in (MAIN, PLAIN, THIRD):
+        with_subagents(config, id)
+    sessions = BlockingSessions(config)
+    before = everything(config / "projects")
+    for id in (PLAIN, MAIN, THIRD):
+        sessions.delete(id)
+    unreadable = config / "claudewire" / "trash" / "odd" / "session.json"
+    unreadable.mkdir(parents=True)
+    assert [it.id for it in sessions.trash()] == [THIRD, MAIN, PLAIN]
+    for id in (MAIN, PLAIN, THIRD):
+        assert sessions.restore(id).id == id
+    assert everything(config / "projects") == before
+    assert os.listdir(unreadable.parents[1]) == ["odd"]
+
+
+def test_a_folder_beside_a_session_that_is_a_link_stays_where_it_is(
+    config: Path, tmp_path: Path
+) -> None:
+    writer = conversation(config)
+    (tmp_path / "outside").mkdir()
+    link = writer.path.with_suffix("")
+    link.symlink_to(tmp_path / "outside")
+    sessions = BlockingSessions(config)
+    trashed = sessions.delete(MAIN)
+    assert link.is_symlink()
+    assert sorted(os.listdir(trashed.path)) == [f"{MAIN}.jsonl", "session.json"]
+    link.unlink()
+    link.write_text("", encoding="utf-8")
+    sessions.restore(MAIN)
+    trashed = sessions.delete(MAIN)
+    assert link.exists()
+    assert sorted(os.listdir(trashed.path)) == [f"{MAIN}.jsonl", "session.json"]
+
+
+def test_what_is_in_the_way_of_a_restored_session_stays_as_it_is(config: Path) -> None:
+    writer = with_subagents(config, MAIN)
+    sessions = BlockingSessions(config)
+    trashed = sessions.delete(MAIN)
+    other = writer.path.with_suffix("") / "subagents" / "agent-new.jsonl"
+    other.parent.mkdir(parents=True)
+    other.write_bytes(b"{}\n")
+    sessions.restore(MAIN)
+    assert os.listdir(other.parent) == ["agent-new.jsonl"]
+    assert (writer.path.parent / f"agent-{MAIN[-1]}.jsonl").exists()
+    assert not Path(trashed.path).exists()
+
+
+def test_a_trash_is_emptied_of_what_has_been_there_for_so_long(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sessions = BlockingSessions(config)
+    for second, id in enumerate((MAIN, PLAIN, THIRD)):
+        conversation(config, id)
+        monkeypatch.setattr(trash, "time", SimpleNamespace(time=lambda now=second: 1000.0 + now))
+        assert sessions.delete(id).deleted == 1000 + second
+    assert [Path(it.path).name for it in sessions.trash()] == [
+        f"1002000000-{THIRD}",
+        f"1001000000-{PLAIN}",
+        f"1000000000-{MAIN}",
+    ]
+    monkeypatch.setattr(trash, "time", SimpleNamespace(time=lambda: 1011.0))
+    assert sessions.empty_trash(older_than=timedelta(seconds=10)) == 2
+    assert [it.id for it in sessions.trash()] == [THIRD]
+    assert sessions.empty_trash() == 1
+
+
+def test_whoever_changes_a_session_waits_for_another_who_does(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation(config)
+    lock = SessionLock(MAIN, os.path.realpath(config))
+    now, pauses = 100.0, list[float]()
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += 1.0
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            lock.release()
+
+    clock = SimpleNamespace(monotonic=lambda: now, sleep=sleep)
+    monkeypatch.setattr(writing, "time", clock)
+    sessions = BlockingSessions(config)
+    sessions.rename(MAIN, "After a while")
+    assert pauses == [writing.PAUSE] * 3
+    assert sessions.info(MAIN).title == "After a while"
+    again = SessionLock(MAIN, os.path.realpath(config))
+    with pytest.raises(CLIError, match="is open already"):
+        sessions.rename(MAIN, "Never")
+    assert len(pauses) == 3 + 5
+    again.release()
+
+
+def test_everything_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[object] = []
+    fsync, link = os.fsync, os.link
+
+    def synced(file: int) -> None:
+        found = os.fstat(file)
+        done.append("folder" if stat.S_ISDIR(found.st_mode) else found.st_size)
+        fsync(file)
+
+    def linked(source: Any, target: Any) -> None:
+        done.append("named")
+        link(source, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "link", linked)
+    writing.new_file(tmp_path / "deep" / "file", [b"some", b"thing"])
+    assert done == [9, "named", "folder"]
+    done.clear()
+    writing.add_line(tmp_path / "deep" / "file", tmp_path, b"{}\n")
+    assert done == [9 + 1 + 3]
+
+
+def test_a_folder_that_another_process_makes_meanwhile_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "one" / "two"
+    folder.mkdir(parents=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "exists", lambda self: self == tmp_path)
+        with writing.steps("It cannot be made") as step:
+            step.make(folder / "file", [b"x"])
+    assert (folder / "file").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(30, "Read-only file system", "/a/b"), "Read-only file system: /a/b"),
+        (OSError(30, "Read-only file system"), "Read-only file system"),
+        (OSError("odd"), "odd"),
+    ],
+)
+def test_a_step_that_fails_says_what_and_where(error: OSError, said: str) -> None:
+    with pytest.raises(StoreError) as caught, writing.steps("The session cannot be moved"):
+        raise error
+    assert str(caught.value) == (
+        f"The session cannot be moved: {said}\nNothing was changed. Make the folder writable,"
+        " make room on the disk, or remove what is in the way."
+    )
+
+
+def test_steps_are_undone_whatever_has_ended_them(tmp_path: Path) -> None:
+    (tmp_path / "here").write_bytes(b"x")
+
+    def interrupted(step: writing.Steps) -> None:
+        step.make(tmp_path / "deep" / "made", [b"y"])
+        step.keep(tmp_path / "here", tmp_path / "linked", tmp_path)
+        step.copy(tmp_path / "here", tmp_path / "copied", tmp_path)
+        step.move(tmp_path / "here", tmp_path / "deep" / "moved")
+        (tmp_path / "deep" / "other").mkdir()  # somebody else's: so the folder stays
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), writing.steps("No") as step:
+        interrupted(step)
+    assert everything(tmp_path) == {
+        str(tmp_path / "here"): b"x",
+        str(tmp_path / "deep"): None,
+        str(tmp_path / "deep" / "other"): None,
+    }
+
+
 def test_without_a_place_for_locks_sessions_are_listed_and_not_changed(
     config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,6 +416,9 @@ def test_without_a_place_for_locks_sessions_are_listed_and_not_changed(
     sessions = BlockingSessions(config)
     assert [info.id for info in sessions.list()] == [MAIN]
     with pytest.raises(StoreError, match="cannot be locked"):
+        sessions.rename(MAIN, "New")
+    monkeypatch.setenv("XDG_CACHE_HOME", "~nobody-has-this-name")
+    with pytest.raises(StoreError, match="cannot be locked: There is no home directory"):
         sessions.rename(MAIN, "New")
 
 

@@ -27,6 +27,7 @@ from .entries import read_entry
 from .export import ExportFormat, export_transcript, format_of
 from .facts import SessionInfo, totals_of
 from .files import (
+    SUFFIX,
     StoreError,
     check_inside,
     config_folder,
@@ -197,8 +198,6 @@ class BlockingSessions:
 
     def _with_status(self, infos: builtins.list[SessionInfo]) -> builtins.list[SessionInfo]:
         holders = who_runs((info.id for info in infos), self.config_dir)
-        if not holders:
-            return infos
         return [_held(info, holders.get(info.id)) for info in infos]
 
     def search(self, query: str, *, limit: int = 20) -> builtins.list[Hit]:
@@ -252,8 +251,7 @@ class BlockingSessions:
         table = PriceTable(self._prices)
         for info in chosen:
             for model, used in info.usage.items():
-                if used.cost_usd is not None:
-                    table.learn(model, used)
+                table.learn(model, used)
         return totals_of(self._index.used(info.path for info in chosen), table)
 
     # --- changing --------------------------------------------------------------------------------
@@ -371,7 +369,7 @@ class BlockingSessions:
     def _move_copy(self, info: SessionInfo, folder: str) -> None:
         """Copy a session to the folder of another directory, unless it is there."""
         target = self.root / folder / f"{info.id}.jsonl"
-        if folder == info.folder or target.exists():
+        if target.exists():
             return
         with steps(f"The session {info.id} cannot be copied to {folder}") as step:
             for place, path in session_files(Path(info.path), self.root).items():
@@ -394,10 +392,11 @@ class BlockingSessions:
 
         Args:
             id: the session.
-            path: the file: `.html` (to read, needs nothing else), `.md`, `.jsonl` (the lines of the
-                conversation) or `.zip` (everything, for `import_`). It must not exist.
+            path: the file: `.html` (to read, needs nothing else), `.md`, `.jsonl` (its lines) or
+                `.zip` (everything, for `import_`). It must not exist.
             format: one of these, if the path does not say it.
-            branch: a line on the branch to write; the current one unless given. Not for `zip`.
+            branch: a line on the branch to write; the current one unless given, and all lines for
+                `jsonl`. Not for `zip`.
             redact: remove secrets, addresses and the name of the user.
             tool_output: with the output of tools, in HTML and Markdown.
 
@@ -475,7 +474,9 @@ class BlockingSessions:
     def _unpack(self, bundle: Bundle, target: Path) -> None:
         with steps(f"The session {bundle.id} cannot be imported") as step:
             for name, chunks in bundle.agents():
-                step.make(target.with_suffix("") / name, renamed(chunks, bundle.id, target.stem))
+                is_transcript = name.endswith(SUFFIX)
+                lines = renamed(chunks, bundle.id, target.stem) if is_transcript else chunks
+                step.make(target.with_suffix("") / name, lines)
             step.make(target, renamed(bundle.main(), bundle.id, target.stem))
 
     # --- the sweep -------------------------------------------------------------------------------
@@ -539,12 +540,11 @@ class BlockingSessions:
 
     def _is_archived(self, info: SessionInfo) -> bool:
         """Whether all of a session is in the archive, as it is now."""
-        kept = self._archived(info)
-        if not kept.exists():
+        main, kept = Path(info.path), self._archived(info)
+        if not _is_kept(main, kept):
             return False
-        main = Path(info.path)
         # Looking for subagents takes long, and most sessions have none.
-        files = session_files(main, self.root) if info.agents else {Path(main.name): main}
+        files = session_files(main, self.root) if info.agents else {}
         return all(_is_kept(path, kept.parent / place) for place, path in files.items())
 
     @property

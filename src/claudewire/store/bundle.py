@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from ..errors import Redactor
-from ..wire import Lines, Oversize, prepared
+from ..wire import Lines, Oversize
 from .entries import BadLine, read_entry
 from .files import (
     SUFFIX,
@@ -63,6 +63,9 @@ class _Manifest(Struct):
     folder: str
     cwd: str | None = None
     format: int = 1
+
+
+_read = msgspec.json.Decoder(_Manifest).decode
 
 
 class Bundle(Struct, frozen=True):
@@ -163,7 +166,7 @@ def _read_zip(path: Path) -> Bundle:
         unpacked = sum(it.file_size for it in archive.infolist())
         if unpacked > max(HARMLESS, RATIO * path.stat().st_size):
             raise not_imported(path, f"it would become {unpacked} bytes, more than any session")
-        manifest = msgspec.json.decode(archive.read(MANIFEST), type=prepared(_Manifest))
+        manifest = _read(archive.read(MANIFEST))
         everything = archive.namelist()
         archive.getinfo(MAIN)
     _check(manifest.id, path)
@@ -173,7 +176,7 @@ def _read_zip(path: Path) -> Bundle:
         raise not_imported(path, "it has two files with the same name")
     names = [name for name in everything if name not in (MANIFEST, MAIN)]
     for name in names:
-        if _SAFE.fullmatch(name) is None or ".." in name.split("/"):
+        if _SAFE.fullmatch(name) is None:
             raise StoreError(f"{path} has a file {name!r} that no session has")
 
     def agents() -> Iterator[tuple[str, Iterator[bytes]]]:
@@ -220,7 +223,7 @@ def _read_lines(path: Path) -> Bundle:
             if not id and entry.session_id is not None and is_session_id(entry.session_id):
                 id = entry.session_id
             cwd = cwd or entry.cwd
-            if id and cwd is not None:
+            if id and cwd:
                 break
     _check(id, path)
     return Bundle(id, "imported", cwd, lambda: _copied(path), lambda: iter(()))

@@ -139,7 +139,7 @@ def _checksum(text: str) -> str:
     value = 0
     for low, high in zip(units[::2], units[1::2], strict=True):
         value = (value * 31 + low + (high << 8)) & 0xFFFFFFFF
-    value = abs(value - (1 << 32) if value >= 1 << 31 else value)
+    value = min(value, (1 << 32) - value)  # the absolute value of a signed number
     digits = ""
     while value or not digits:
         value, digit = divmod(value, 36)
@@ -336,7 +336,7 @@ def open_inside(path: str | os.PathLike[str], root: Path) -> Iterator[IO[bytes]]
 
 
 def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC)
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _unreadable(path: object, error: OSError) -> StoreError:

@@ -69,7 +69,7 @@ class Follower:
 def _opened(path: Path) -> IO[bytes] | None:
     try:
         # A named pipe must not block; a regular file takes no notice.
-        file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC)
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return None
     if not stat.S_ISREG(os.fstat(file).st_mode):

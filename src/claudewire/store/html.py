@@ -198,8 +198,9 @@ class _Writer:
         if new.endswith("\n") and (not old or old.endswith("\n")):
             old, new = old.removesuffix("\n"), new.removesuffix("\n")
         before, after = self._change(old).split("\n") if old else [], self._change(new).split("\n")
-        lines = difflib.unified_diff(before, after, n=3, lineterm="")
-        shown = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+        # The names of the two files come first; a line of a file can begin with a minus as well.
+        _, _, *lines = [*difflib.unified_diff(before, after, n=3, lineterm="")] or ["", ""]
+        shown = [line for line in lines if not line.startswith("@@")]
         return f"<pre class=diff>{''.join(map(_diff_line, shown))}</pre>"
 
     def _output(self, call: ToolCall) -> str:

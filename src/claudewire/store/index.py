@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
+import math
 import os
 import sqlite3
 import threading
@@ -147,6 +148,10 @@ def default_index(config: Path) -> Path | None:
     return Path(cache) / "claudewire" / f"sessions-{name}.db"
 
 
+def _connected(name: str) -> sqlite3.Connection:
+    return sqlite3.connect(name, timeout=BUSY, isolation_level=None, check_same_thread=False)
+
+
 class Place(NamedTuple):
     """Where a text was found."""
 
@@ -183,7 +188,7 @@ class Index:
         self._database: sqlite3.Connection | None = None
         self._stamps: dict[str, bytes] = {}
         self._infos: dict[str, SessionInfo] | None = None
-        self._looked = -FRESH
+        self._looked = -math.inf
         self.has_fts: bool = True
         """Whether SQLite was built with FTS5; if not, searching reads the transcripts."""
 
@@ -208,7 +213,7 @@ class Index:
                 return work(self._connection())
             except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
                 check_cancelled()  # then it was interrupted, and is not damaged
-                if "locked" in str(error) or "busy" in str(error):
+                if "locked" in str(error):
                     raise StoreError(
                         f"The index {self._path} is in use by another process",
                         advice="Try again later, or give another index.",
@@ -253,12 +258,10 @@ class Index:
             except OSError as error:
                 log.warning("The index %s cannot be kept: %s", self._path, error)
         try:
-            return sqlite3.connect(
-                name, timeout=BUSY, isolation_level=None, check_same_thread=False
-            )
+            return _connected(name)
         except sqlite3.OperationalError as error:
             log.warning("The index %s cannot be kept: %s", self._path, error)
-            return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            return _connected(":memory:")
 
     def _make_tables(self, database: sqlite3.Connection) -> None:
         database.executescript(_TABLES.replace(f"= {VERSION}", f"= {self._version}"))
@@ -271,7 +274,7 @@ class Index:
 
     def _remove(self) -> None:
         self.close()
-        self._stamps, self._infos, self._looked = {}, None, -FRESH
+        self._stamps, self._infos, self._looked = {}, None, -math.inf
         if self._path is not None:
             try:
                 for end in ("", "-wal", "-shm"):
@@ -284,10 +287,10 @@ class Index:
 
     def sessions(self) -> list[SessionInfo]:
         """Return what is known about all sessions on disk, after reading what is new."""
-        return self._with(lambda database: self._known(database, fresh=0.0))
+        return self._with(self._known)
 
-    def _known(self, database: sqlite3.Connection, fresh: float = FRESH) -> list[SessionInfo]:
-        self._look(database, fresh)
+    def _known(self, database: sqlite3.Connection) -> list[SessionInfo]:
+        self._look(database, fresh=0.0)
         return list(self._all_infos(database).values())
 
     def _look(self, database: sqlite3.Connection, fresh: float = FRESH) -> None:
@@ -344,7 +347,7 @@ class Index:
         self, database: sqlite3.Connection, found: Sequence[Found], loose: Sequence[Stamp]
     ) -> list[Found]:
         """Give the files of subagents that are beside the sessions to their sessions."""
-        agents: dict[tuple[str, str], list[Stamp]] = {}
+        agents: dict[tuple[str, str | None], list[Stamp]] = {}
         with _transaction(database):
             for stamp in loose:
                 try:
@@ -353,7 +356,7 @@ class Index:
                 except StoreError as error:  # removed just now, or not readable
                     log.warning("%s", error)
                     continue
-                key = (os.path.dirname(stamp.path), facts.session_id or "")
+                key = (os.path.dirname(stamp.path), facts.session_id)
                 agents.setdefault(key, []).append(stamp)
         return [
             it._replace(
@@ -371,8 +374,7 @@ class Index:
             return
         (_, main), *agents = files
         numbers = [id for id, _ in files]
-        if found.main.path in self._stamps:
-            _forget_files(database, found.main.path, numbers)
+        _forget_files(database, found.main.path, numbers)
         info = combine(
             found.id,
             found.folder,
@@ -473,22 +475,17 @@ class Index:
 
     def search(self, query: Query, limit: int) -> list[Place]:
         """Find the places that fit best, after reading what is new."""
-        self._with(self._look)
+        most = max(0, min(limit, LARGEST))
+        return self._with(lambda database: self._search(database, query, most))
+
+    def _search(self, database: sqlite3.Connection, query: Query, limit: int) -> list[Place]:
+        self._look(database)
         files = None
         if query.project is not None:
-            files = _in_project(self._with(self._known), query.project)
+            files = _in_project(self._all_infos(database).values(), query.project)
         if not self.has_fts:
-            return self._scan(query, limit, self._with(self._known) if files is None else files)
-        return self._with(lambda database: self._search(database, query, limit, files))
-
-    def _search(
-        self,
-        database: sqlite3.Connection,
-        query: Query,
-        limit: int,
-        files: Sequence[SessionInfo] | None,
-    ) -> list[Place]:
-        self._look(database)
+            infos = self._all_infos(database).values() if files is None else files
+            return self._scan(database, query, limit, infos)
         self._read_texts(database)
         conditions = ["texts MATCH ?"]
         values: list[Any] = [_expression(query, files, len(self._stamps))]
@@ -521,7 +518,7 @@ class Index:
             " FROM texts CROSS JOIN places ON places.id = texts.rowid"
             " CROSS JOIN files ON files.id = places.file"
             f" WHERE {' AND '.join(conditions)} ORDER BY score LIMIT ?",
-            (*values, max(0, min(limit, LARGEST))),
+            (*values, limit),
         ).fetchall()
 
     def _places(
@@ -571,16 +568,22 @@ class Index:
                     )
         database.execute("UPDATE files SET searched = ? WHERE id = ?", (end, id))
 
-    def _scan(self, query: Query, limit: int, infos: Iterable[SessionInfo]) -> list[Place]:
+    def _scan(
+        self,
+        database: sqlite3.Connection,
+        query: Query,
+        limit: int,
+        infos: Iterable[SessionInfo],
+    ) -> list[Place]:
         """Search by reading: the newest first, until there are enough."""
         places: list[Place] = []
         matches = matcher(query)
-        found = {it.main.path: it for it in find_sessions(self._root)[0]}
         for info in sorted(infos, key=lambda info: info.modified, reverse=True):
-            session = found.get(info.path)
-            for stamp in session.stamps if session is not None else ():
-                check_cancelled()
-                places += self._scan_file(stamp.path, info, query, matches)
+            files = database.execute(
+                "SELECT path FROM files WHERE session = ? ORDER BY id", (info.path,)
+            )
+            for (path,) in files.fetchall():
+                places += self._scan_file(path, info, query, matches)
                 if len(places) >= limit:
                     return places[:limit]
         return places
@@ -670,15 +673,12 @@ def _new_number(database: sqlite3.Connection, path: str) -> int:
 
 def _add_noted(database: sqlite3.Connection, file: int, noted: Noted) -> None:
     """Keep what was found in some lines of a file."""
-    if noted.calls:
-        add_calls(database, file, noted.calls)
+    add_calls(database, file, noted.calls)
     for table, lines in (("boundaries", noted.boundaries), ("ends", noted.ends)):
-        if lines:
-            rows = ((line, file) for line in lines)
-            database.executemany(f"INSERT OR IGNORE INTO {table} VALUES (?, ?)", rows)
-    if noted.titles:
-        titles = ((line, well_formed(title)) for line, title in noted.titles)
-        database.executemany("INSERT OR REPLACE INTO titles VALUES (?, ?)", titles)
+        rows = ((line, file) for line in lines)
+        database.executemany(f"INSERT OR IGNORE INTO {table} VALUES (?, ?)", rows)
+    titles = ((line, well_formed(title)) for line, title in noted.titles)
+    database.executemany("INSERT OR REPLACE INTO titles VALUES (?, ?)", titles)
 
 
 def _forget_lines(database: sqlite3.Connection, file: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC
 from typing import Any
 
 from .facts import SessionInfo
@@ -24,7 +25,7 @@ def markdown_pages(
         "Session": info.id,
         "Project": change(info.cwd or ""),
         "Models": change(", ".join(info.models)),
-        "Began": "" if info.begin is None else f"{info.begin:%Y-%m-%d %H:%M} UTC",
+        "Began": "" if info.begin is None else f"{info.begin.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
     }
     yield "".join(f"- **{name}**: {_line(value)}\n" for name, value in facts.items() if value)
     writer = _Writer(change, tool_output)

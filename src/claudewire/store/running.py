@@ -37,12 +37,15 @@ class _Process(Struct, rename="camel"):
     proc_start: str | None = None
 
 
+_read = msgspec.json.Decoder(_Process, strict=False).decode
+
+
 def running_sessions(config: Path) -> dict[str, Running]:
     """Return the sessions that CLIs say they have open, if these processes are still there."""
     found: dict[str, Running] = {}
     for path in _files(config / "sessions"):
         try:
-            it = msgspec.json.decode(path.read_bytes(), type=_Process, strict=False)
+            it = _read(path.read_bytes())
         except (OSError, msgspec.MsgspecError):
             continue
         if _is_same_process(it.pid, it.proc_start):

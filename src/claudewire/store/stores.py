@@ -100,7 +100,7 @@ class _ThreadedStore(ABC):
         return await self._do(self._load, key) or None
 
     async def list_sessions(self, project_key: str) -> list[StoredSession]:
-        """Return the sessions of a project."""
+        """Return the sessions of a project, the one that was last changed first."""
         return await self._do(self._list_sessions, project_key)
 
     async def list_subkeys(self, key: StoreKey) -> list[str]:
@@ -198,15 +198,17 @@ class SqliteStore(_ThreadedStore):
                 rows,
             )
             if self._fold is not None and not place[2]:
-                self._fold_in(key, entries, now)
+                self._fold_in(self._fold, key, entries, now)
 
-    def _fold_in(self, key: StoreKey, entries: list[StoredEntry], now: int) -> None:
+    def _fold_in(
+        self, fold: FoldSummary, key: StoreKey, entries: list[StoredEntry], now: int
+    ) -> None:
         place = _place(key)[:2]
         row = self._database.execute(
             "SELECT data FROM summaries WHERE project = ? AND session = ?", place
         ).fetchone()
         before = None if row is None else msgspec.json.decode(row[0])
-        summary = {**_called(self._fold, before, key, entries), "mtime": now}
+        summary = {**fold(before, key, entries), "mtime": now}
         self._database.execute(
             "INSERT OR REPLACE INTO summaries VALUES (?, ?, ?, ?)",
             (*place, msgspec.json.encode(summary), now),
@@ -289,18 +291,20 @@ class DirectoryStore(_ThreadedStore):
         path = self._path(key)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _file_lock(path.with_suffix(".lock")):
-            seen = {_uuid(entry) for entry in self._read(path)} - {None}
+            seen = {_uuid(entry) for entry in self._read(path)}
             new = [entry for entry in entries if _is_new(entry, seen)]
             path.touch(mode=0o600)
             if new:
                 add_line(path, self._folder, b"".join(map(encode_line, new)))
-            if self._fold is not None and "subpath" not in key:
-                self._fold_in(path, key, entries)
+            if self._fold is not None and not _place(key)[2]:
+                self._fold_in(self._fold, path, key, entries)
 
-    def _fold_in(self, path: Path, key: StoreKey, entries: list[StoredEntry]) -> None:
+    def _fold_in(
+        self, fold: FoldSummary, path: Path, key: StoreKey, entries: list[StoredEntry]
+    ) -> None:
         place = path.with_suffix(".summary")
         before = msgspec.json.decode(place.read_bytes()) if place.exists() else None
-        summary = {**_called(self._fold, before, key, entries), "mtime": _mtime(path)}
+        summary = {**fold(before, key, entries), "mtime": _mtime(path)}
         draft = place.with_suffix(".draft")
         draft.write_bytes(msgspec.json.encode(summary))
         os.replace(draft, place)
@@ -314,19 +318,20 @@ class DirectoryStore(_ThreadedStore):
                 yield from (it.raw for it in entries_of(file) if not isinstance(it, BadLine))
 
     def _list_sessions(self, project_key: str) -> list[StoredSession]:
-        found = (self._folder / _named(project_key)).glob("*.jsonl")
-        return [{"session_id": unquote(it.stem), "mtime": _mtime(it)} for it in found]
+        found = (self._folder / _named(project_key)).glob(f"*{SUFFIX}")
+        last_first = sorted(found, key=lambda it: it.stat().st_mtime_ns, reverse=True)
+        return [{"session_id": unquote(it.stem), "mtime": _mtime(it)} for it in last_first]
 
     def _list_subkeys(self, key: StoreKey) -> list[str]:
         folder = self._path(key).with_suffix("")
-        found = (it.relative_to(folder).with_suffix("") for it in folder.rglob("*.jsonl"))
+        found = (it.relative_to(folder).with_suffix("") for it in folder.rglob(f"*{SUFFIX}"))
         return sorted("/".join(map(unquote, it.parts)) for it in found)
 
     def _delete(self, key: StoreKey) -> None:
         path = self._path(key)
-        for end in (".jsonl", ".summary", ".lock"):
+        for end in (SUFFIX, ".summary", ".lock"):
             path.with_suffix(end).unlink(missing_ok=True)
-        if "subpath" not in key:
+        if not _place(key)[2]:
             shutil.rmtree(path.with_suffix(""), ignore_errors=True)
 
     def _summaries(self, project_key: str) -> list[Summary]:
@@ -382,9 +387,3 @@ def _is_new(entry: StoredEntry, seen: set[str | None]) -> bool:
     is_new = uuid is None or uuid not in seen
     seen.add(uuid)
     return is_new
-
-
-def _called(
-    fold: FoldSummary | None, before: Any, key: StoreKey, entries: list[StoredEntry]
-) -> Summary:
-    return {} if fold is None else dict(fold(before, key, entries))

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from ..wire import Block, ToolUseBlock, prepared
+from ..wire import Block, ToolUseBlock
 from .entries import AssistantEntry, BadLine, Entry, UnknownEntry, UserEntry
 from .facts import SessionInfo
 from .files import StoreError, agent_files, entries_of, lines_of, loose_agents, open_inside
@@ -81,6 +81,9 @@ class _Meta(Struct, rename="camel"):
     agent_type: str | None = None
     description: str | None = None
     tool_use_id: str | None = None
+
+
+_read_meta = msgspec.json.Decoder(_Meta).decode
 
 
 class BlockingTranscript:
@@ -272,7 +275,8 @@ class BlockingTranscript:
     def _who_started(self, agents: Iterable[AgentInfo]) -> dict[str, dict[str, str]]:
         """Find the calls that started the subagents, where nothing else says it."""
         agents = list(agents)
-        paths = {self.info.path: None, **{it.path: it.id for it in agents}}
+        files = {it.path: it.id for it in agents if it.path != self.info.path}
+        paths: dict[str, str | None] = {self.info.path: None, **files}
         started: dict[str, dict[str, str]] = {}
         by_call = {it.tool_use_id: it.id for it in agents if it.tool_use_id is not None}
         by_prompt = {self._first_text(it): it.id for it in agents if it.path == self.info.path}
@@ -281,7 +285,7 @@ class BlockingTranscript:
                 for agent, call in _starts(entry, by_call, by_prompt):
                     facts = started.setdefault(agent, {})
                     facts |= {"tool_use_id": call} if call else {}
-                    if parent is not None and path != self.info.path and parent != agent:
+                    if parent is not None and parent != agent:
                         facts["parent"] = parent
         return started
 
@@ -340,6 +344,6 @@ def _depth(agent: AgentInfo, agents: dict[str, AgentInfo]) -> int:
 def _meta(path: Path, root: Path) -> _Meta:
     try:
         with open_inside(path, root) as file:
-            return msgspec.json.decode(file.read(), type=prepared(_Meta))
+            return _read_meta(file.read())
     except (OSError, StoreError, msgspec.MsgspecError):
         return _Meta()

@@ -16,7 +16,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..wire import prepared
 from .facts import SessionInfo
 from .files import StoreError, check_inside, find_id, loose_agents
 from .writing import steps
@@ -42,6 +41,9 @@ class Trashed(Struct, frozen=True):
     folder: str
     deleted: float
     path: str
+
+
+_read = msgspec.json.Decoder(Trashed).decode
 
 
 class Trash:
@@ -80,7 +82,7 @@ class Trash:
         found = []
         for path in sorted(self._folder.glob(f"*/{NOTE}"), reverse=True):
             try:
-                it = msgspec.json.decode(path.read_bytes(), type=prepared(Trashed))
+                it = _read(path.read_bytes())
                 # What it says itself may no longer be so, and what is there will be deleted.
                 found.append(replace(it, path=str(path.parent)))
             except (OSError, msgspec.MsgspecError) as error:
