@@ -136,7 +136,7 @@ async def test_each_event_can_be_answered_in_its_own_ways_and_no_others(
     said: dict[str, dict[str, Any]] = {}
     for name, result in RESULTS.items():
         caplog.clear()
-        output = await answered(saying(event, result), event)
+        output = await answered(saying(event, result()), event)
         if not caplog.records:  # those that do not fit are logged
             said[name] = output
     assert said == expected(event)
