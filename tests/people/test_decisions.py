@@ -186,11 +186,18 @@ async def test_a_real_policy_decides_the_same_with_and_without_a_record(
     assert len(records) == audited
 
 
-async def test_what_is_no_use_of_a_tool_does_not_concern_a_policy() -> None:
-    decider = Decider(People(policy=Policy(default="deny")))
+@pytest.mark.parametrize("policy", [Policy(default="deny"), Rules("deny", "*")])
+async def test_what_is_no_use_of_a_tool_does_not_concern_a_policy(
+    policy: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    decider = Decider(People(policy=policy))
     with anyio.fail_after(SOON):
         assert await decider.elicit(form()) == ElicitationResult("decline")
         assert await decider.dialog(dialog()) == DialogCancelled()
+    assert caplog.messages == [
+        f"{no_handler('elicitation')} (1: crm: Who is it?)",
+        f"{no_handler('dialog')} (1: Dialog: trust)",
+    ]
 
 
 async def test_a_tool_that_wants_a_person_is_not_allowed_by_a_policy() -> None:
