@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import logging
+import os
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -144,7 +145,30 @@ async def test_a_real_policy_whose_application_fails_denies(
     policy = Policy(allow=["Read"], deny=["Read(x)"], realpath=realpath)
     answer = await decide(use("Read", {"file_path": "/a"}), policy=policy, on_permission=never)
     assert answer == PermissionResultDeny(POLICY_FAILED, tool_use_id="toolu_1")
+    assert caplog.messages == ["The policy raised an exception about one.1"]
     assert "the links are gone" in caplog.text
+
+
+@pytest.mark.parametrize(("path", "behavior"), [("/a", "allow"), ("/x", "deny")])
+async def test_a_real_policy_that_decides_is_asked_once(path: str, behavior: str) -> None:
+    looked: list[str] = []
+
+    def realpath(path: str) -> str:
+        looked.append(path)
+        return path
+
+    policy = Policy(allow=["Read"], deny=["Read(//x)"], realpath=realpath)
+    assert policy.decide("Read", {"file_path": path}, cwd="/srv").behavior == behavior
+    once = [*looked]
+    answer = await decide(use("Read", {"file_path": path}), policy=policy)
+    assert isinstance(answer, PermissionResultAllow) is (behavior == "allow")
+    assert looked == [*once, *once]
+
+
+async def test_a_real_policy_is_told_the_working_directory_of_the_session() -> None:
+    policy = Policy(allow=[f"Read(/{os.getcwd()}/**)"], realpath=lambda path: path)
+    answer = await decide(use("Read", {"file_path": "a"}), policy=policy)
+    assert message(answer) == no_handler("permission")
 
 
 SURVEY = use("Survey", {"a": 1}, requires_user_interaction=True)
@@ -1018,6 +1042,27 @@ async def test_a_policy_looks_at_a_long_input_in_a_thread(asked: Request, is_lon
     threads.clear()
     await decide(asked, on_permission=policy_then(policy, never))
     assert (threading.get_ident() not in threads) is is_long
+
+
+async def test_long_inputs_of_a_session_take_one_thread_and_not_one_each() -> None:
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def realpath(path: str) -> str:
+        begun.set()
+        assert may_go_on.wait(SOON)
+        return path
+
+    decider = Decider(People(policy=Policy(allow=["Read"], deny=["Read(x)"], realpath=realpath)))
+    before = {*threading.enumerate()}
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            for number in range(5):
+                asked = use("Read", {"file_path": "/" + "a" * 1000}, str(number))
+                tasks.start_soon(decider.decide, asked)
+            await soon(begun.is_set)
+            await anyio.wait_all_tasks_blocked()
+            assert len({*threading.enumerate()} - before) <= 1
+            may_go_on.set()
 
 
 async def test_a_long_input_that_nobody_looks_at_needs_no_thread() -> None:

@@ -367,8 +367,8 @@ class Decider:
             return None
         try:
             decided = policy.decide(body.tool_name, body.input, cwd=self.cwd)
-        except BaseException:  # it is asked again, and denies if it fails again
-            return None
+        except BaseException:
+            decided = self._policy_failed(self._pending(request))
         if decided.behavior == "deny":
             return PermissionResultDeny(decided.reason, tool_use_id=body.tool_use_id)
         if decided.behavior == "allow" and not body.requires_user_interaction:
