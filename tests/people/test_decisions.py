@@ -549,6 +549,25 @@ async def test_a_handler_that_raises_has_said_no(caplog: pytest.LogCaptureFixtur
     assert "the secret" in str(await decide(on_permission=fail, tell_errors=True))
 
 
+class Exits(dict[str, Any]):
+    """Something that a handler returns and that cannot be read."""
+
+    def get(self, key: str, default: Any = None) -> Any:
+        raise SystemExit("bye")
+
+
+async def exits(request: PermissionRequest) -> Any:
+    return Exits()
+
+
+@pytest.mark.parametrize("handler", [exits, lambda request: Exits()])
+async def test_a_handler_that_returns_what_cannot_be_read_has_said_no(
+    handler: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert message(await decide(on_permission=handler)) == FAILED_
+    assert "SystemExit: bye" in caplog.text
+
+
 async def test_what_is_withdrawn_stops_its_handler() -> None:
     inbox, ended = Inbox(), []
     records: list[DecisionRecord] = []
