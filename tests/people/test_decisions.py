@@ -98,11 +98,13 @@ async def test_a_handler_decides() -> None:
 
 async def test_a_policy_decides_before_anybody_is_asked() -> None:
     rules = Rules("allow")
-    answer = await decide(policy=rules, on_permission=never)
+    asked: list[object] = []
+    answer = await decide(policy=rules, on_permission=asked.append)
     assert answer == PermissionResultAllow({"command": "make"}, tool_use_id="toolu_1")
     assert rules.asked == [("Bash", {"command": "make"}, "/srv")]
-    denied = await decide(policy=Rules("deny", "Bash", "No shell here"), on_permission=never)
+    denied = await decide(policy=Rules("deny", "Bash", "No shell here"), on_permission=asked.append)
     assert message(denied) == "No shell here"
+    assert asked == []
     assert message(await decide(policy=Rules("deny"))) == "The policy does not allow this."
 
 
@@ -1150,6 +1152,68 @@ async def test_a_long_input_is_digested_and_redacted_in_a_thread(
         assert record.asked is not None
         assert record.asked["api_key"] == "<key-1>"
     assert records[1].input_digest == digest({"content": "a" * 10_000, "api_key": "x"})
+
+
+@pytest.mark.parametrize("audited", [False, True])
+@pytest.mark.parametrize(
+    ("options", "answer"),
+    [
+        ({"policy": Rules("allow")}, "allowed"),
+        ({"policy": Rules("deny", None, "no")}, "no"),
+        ({"policy": Rules("ask"), "on_permission": allow}, "allowed"),
+        ({"policy": Rules("ask"), "on_permission": plainly}, "not now"),
+        ({"policy": Rules("ask")}, no_handler("permission")),
+        ({"policy": Policy(deny=["Bash"]), "on_permission": never}, "`Bash` denies it"),
+        ({"on_permission": allow}, "allowed"),
+        ({}, no_handler("permission")),
+    ],
+)
+async def test_a_long_input_is_decided_as_any_other(
+    options: dict[str, Any], answer: str, audited: bool
+) -> None:
+    records: list[DecisionRecord] = []
+    input = {"command": "a" * 1000}
+    decider = Decider(People(**options, audit=records.append if audited else None))
+    with anyio.fail_after(SOON):
+        begun = decider.begin(use("Bash", input))
+        given = await begun() if callable(begun) else begun
+    if answer == "allowed":
+        assert given == PermissionResultAllow(input, tool_use_id="toolu_1")
+    else:
+        assert given == PermissionResultDeny(answer, tool_use_id="toolu_1")
+    digests = [digest(input)] if audited else []
+    assert [it.input_digest for it in records] == digests
+    assert decider.withdraw("1", "too late") is None
+
+
+async def test_a_long_input_may_be_given_up_while_it_is_looked_at() -> None:
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def realpath(path: str) -> str:
+        begun.set()
+        assert may_go_on.wait(SOON)
+        return path
+
+    records: list[DecisionRecord] = []
+    policy = Policy(allow=["Read"], deny=["Read(x)"], realpath=realpath)
+    decider = Decider(People(policy=policy, audit=records.append))
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            answer = decider.begin(use("Read", {"file_path": "/" + "a" * 1000}))
+            tasks.start_soon(answer)
+            await soon(begun.is_set)
+            tasks.cancel_scope.cancel()
+    may_go_on.set()
+    assert [(it.answer, it.decided_by) for it in records] == [("deny", "withdrawn")]
+    assert decider.withdraw("1", "too late") is None
+
+
+async def test_a_long_input_of_which_no_record_is_kept_is_not_digested(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("claudewire.people.decisions.digest", never)
+    asked = use("Read", {"file_path": "/" + "a" * 1000})
+    assert isinstance(await decide(asked, policy=Policy(allow=["Read"])), PermissionResultAllow)
 
 
 def test_the_title_of_a_long_request_is_made_of_its_beginning() -> None:

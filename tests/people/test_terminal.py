@@ -6,6 +6,7 @@ import io
 import os
 import pty
 import re
+import termios
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,6 +31,7 @@ from claudewire.people import (
     Terminal,
 )
 from claudewire.people.pending import Pending
+from claudewire.people.plans import REJECTED, REVISE
 from claudewire.people.terminal import LineReader
 from claudewire.wire import (
     AddRules,
@@ -38,6 +40,7 @@ from claudewire.wire import (
     ElicitationResult,
     PermissionHint,
     PermissionRule,
+    Request,
     SetMode,
 )
 
@@ -120,6 +123,36 @@ async def test_what_makes_no_sense_is_asked_again() -> None:
     assert shown.count("n [reason] = no") == 8
     assert shown.count("  That is not one of the answers.\n") == 6
     assert "remember" not in shown
+
+
+async def test_nothing_else_is_taken_for_the_number_of_a_suggestion() -> None:
+    lines = ("b1", "1", "a0", "a3", "ax", "always", "aa1", "a-1")
+    answer, shown = await typed(suggested(), *lines, "n")
+    assert isinstance(answer, PermissionResultDeny)
+    assert shown.count("  That is not one of the answers.\n") == len(lines)
+
+
+@pytest.mark.parametrize(
+    ("request_", "lines", "answer"),
+    [
+        (PlanRequest(plan({})), ["YES"], PermissionResultAllow({}, tool_use_id="toolu_1")),
+        (
+            PlanRequest(plan({})),
+            ["no Slower"],
+            PermissionResultDeny(f"{REVISE}Slower", tool_use_id="toolu_1"),
+        ),
+        (PlanRequest(plan({})), ["stop"], PermissionResultDeny(REJECTED, True, "toolu_1")),
+        (ElicitationRequest(form()), ["yes"], ElicitationResult("accept", {})),
+        (ElicitationRequest(form()), ["y"], ElicitationResult("accept", {})),
+        (ElicitationRequest(form()), ["perhaps", "no"], ElicitationResult("decline")),
+    ],
+)
+async def test_every_word_may_be_written_out(
+    request_: PlanRequest | ElicitationRequest, lines: list[str], answer: Any
+) -> None:
+    asked = type(request_)(Request(id="1", body=request_.body))
+    given, _ = await typed(asked, *lines)
+    assert given == answer
 
 
 async def test_at_the_end_of_the_input_the_answer_is_no() -> None:
@@ -210,6 +243,30 @@ async def test_no_part_of_a_long_line_can_pass_for_something_else() -> None:
         f"  : {accented * 30}",
         f"  : {accented * 10}",
     ]
+
+
+@pytest.mark.parametrize(("width", "room"), [(3, 1), (5, 1), (6, 2), (9, 5)])
+async def test_there_is_room_for_something_in_the_narrowest_line(width: int, room: int) -> None:
+    shown = io.StringIO()
+    with anyio.fail_after(SOON):
+        terminal = Terminal(io.StringIO("y\n"), shown, width=width)
+        await terminal(PlanRequest(plan({"plan": "abcdefghij"})))
+    lines = [line for line in shown.getvalue().splitlines() if line[:4] in ("  | ", "  : ")]
+    parts = ["abcdefghij"[at : at + room] for at in range(0, 10, room)]
+    assert lines == [f"  {':' if at else '|'} {part}" for at, part in enumerate(parts)]
+
+
+@pytest.mark.parametrize(("columns", "width"), [(40, 40), (20, 20), (5, 20)])
+async def test_a_line_is_as_long_as_the_terminal_is_wide(columns: int, width: int) -> None:
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (24, columns))
+    with os.fdopen(slave, "w", encoding="utf-8") as output, anyio.fail_after(SOON):
+        await Terminal(io.StringIO("y\n"), output)(permission("x" * 100))
+        shown = os.read(master, 10_000).decode()
+    os.close(master)
+    assert (
+        shown.splitlines()[1] == "== permission: Bash: xxxxxxxxxxxxxxxxxxxxxxxx"[: width - 1] + "…"
+    )
 
 
 async def test_what_is_made_visible_is_cut_as_it_is_shown() -> None:
@@ -505,8 +562,11 @@ async def test_a_line_that_comes_while_somebody_waits_again_is_theirs(typist: Ty
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(read)
             await anyio.wait_all_tasks_blocked()
-            typist.type("hello")
-    assert received == ["hello"]
+            # Nothing wakes it, so it must not keep the program from ending.
+            readers = [it for it in threading.enumerate() if it.name == "claudewire terminal"]
+            assert [it.daemon for it in readers] == [True]
+            typist.type(" hello \r")
+    assert received == [" hello "]
 
 
 async def test_the_terminal_is_the_one_that_the_program_has(
