@@ -32,7 +32,7 @@ from claudewire.people import (
     decisions,
     policy_then,
 )
-from claudewire.people.decisions import POLICY_FAILED, no_handler
+from claudewire.people.decisions import POLICY_FAILED, no_handler, policy_decision
 from claudewire.people.pending import Clock, Pending, PendingState
 from claudewire.policy import Decision, DecisionRecord, Policy, digest
 from claudewire.wire import (
@@ -229,6 +229,9 @@ async def test_what_is_no_use_of_a_tool_does_not_concern_a_policy(
 async def test_a_tool_that_wants_a_person_is_not_allowed_by_a_policy() -> None:
     asked = use("Survey", {}, requires_user_interaction=True)
     assert message(await decide(asked, policy=Rules("allow"))) == no_handler("permission")
+    assert message(await decide(asked, policy=Rules("deny", None, "No."))) == "No."
+    said = policy_decision(Rules("allow", "*", "why"), PermissionRequest(asked))
+    assert (said.behavior, said.reason, str(said.rule)) == ("ask", "why", "*")
     assert isinstance(
         await decide(asked, policy=Rules("allow"), on_permission=allow), PermissionResultAllow
     )
@@ -250,7 +253,7 @@ async def test_a_rule_may_deny_questions_and_plans(request_: Request) -> None:
     assert message(answer) == "Nobody is to be disturbed"
 
 
-@pytest.mark.parametrize("policy", [None, Rules("allow")])
+@pytest.mark.parametrize("policy", [None, Rules("allow"), Rules("allow", "*")])
 async def test_a_question_is_never_allowed_like_a_tool(policy: Any) -> None:
     refused = await decide(ask(COLOUR), on_permission=allow, policy=policy)
     assert message(refused) == no_handler("question")
@@ -261,7 +264,9 @@ async def test_a_question_is_never_allowed_like_a_tool(policy: Any) -> None:
     assert isinstance(await decide(ask(COLOUR), on_question=yes), PermissionResultDeny)
 
 
-@pytest.mark.parametrize("policy", [None, Rules("allow"), Rules("deny")])
+@pytest.mark.parametrize(
+    "policy", [None, *(Rules(it, "*") for it in ("allow", "ask")), Rules("allow"), Rules("deny")]
+)
 async def test_a_plan_goes_to_whoever_decides_over_plans(policy: Any) -> None:
     def approve(request: PlanRequest) -> Any:
         return request.approve(mode="acceptEdits")
