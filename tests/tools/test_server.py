@@ -660,7 +660,11 @@ def test_only_a_handshake_that_is_refused_is_trouble() -> None:
     assert (server.trouble, server.met.is_set()) == (None, False)
     server.note("initialize", {"result": {}})
     assert (server.trouble, server.met.is_set()) == (None, False)
+    server.note("initialize", None)
+    assert (server.trouble, server.met.is_set()) == (None, False)
     server.note("initialize", refusal)
     assert (server.trouble, server.met.is_set()) == ("not you", True)
     server.note("notifications/initialized", None)
     assert server.trouble is None
+    server.note("initialize", {"error": {"message": 5}})
+    assert server.trouble == "5"

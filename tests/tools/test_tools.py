@@ -594,6 +594,25 @@ class Struct(msgspec.Struct):
     x: int
 
 
+class OfMcp:
+    """Content of the newer line of the `mcp` package."""
+
+    __module__ = "mcp_types.content"
+
+    def model_dump(self, *, mode: str, by_alias: bool, exclude_none: bool) -> dict[str, Any]:
+        return text(f"{mode} {by_alias} {exclude_none}")
+
+
+@dataclass
+class ErrorOfMcp:
+    """Something else of the package."""
+
+    code: int
+
+
+ErrorOfMcp.__module__ = "mcp.errors"
+
+
 @pytest.mark.parametrize(
     ("value", "result"),
     [
@@ -746,6 +765,14 @@ class Struct(msgspec.Struct):
         ({"content": [text("raw")], "is_error": True}, shown(text("raw"), error=True)),
         ({"content": [text("raw")], "is_error": False}, shown(text("raw"))),
         ({"content": "raw", "is_error": True}, shown(text("raw"), error=True)),
+        ({"content": "raw", "isError": True}, shown(text("raw"), error=True)),
+        ({"content": "raw", "isError": False}, shown(text("raw"))),
+        ({}, shown(text("{}"), structuredContent={})),
+        ([], shown(text("[]"), structuredContent={"result": []})),
+        (ToolResult(meta={"p": Point(1)}), shown(_meta={"p": {"x": 1, "y": 0}})),
+        (OfMcp(), shown(text("json True True"))),
+        ([OfMcp(), "b"], shown(text("json True True"), text("b"))),
+        (ErrorOfMcp(5), shown(text('{"code":5}'), structuredContent={"code": 5})),
         ({"content": ["raw", IMAGE], "is_error": True}, shown(text("raw"), IMAGE, error=True)),
         ({"is_error": True}, shown(error=True)),
         (
