@@ -1031,7 +1031,9 @@ async def test_plain_functions_run_in_threads_and_wait_for_no_other() -> None:
     assert len(outputs) == 50
 
 
-async def test_a_hook_is_cancelled_when_the_cli_withdraws_it() -> None:
+async def test_a_hook_is_cancelled_when_the_cli_withdraws_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     began, ended = anyio.Event(), anyio.Event()
     contexts: list[HookContext] = []
 
@@ -1051,6 +1053,7 @@ async def test_a_hook_is_cancelled_when_the_cli_withdraws_it() -> None:
             await began.wait()
             tasks.cancel_scope.cancel()
     assert ended.is_set()
+    assert caplog.messages == []  # that is no failure
     assert contexts[0].cancelled
     assert contexts[0].tool_use_id == "toolu_1"
     assert contexts[0].session is None

@@ -445,6 +445,15 @@ async def test_something_unheard_of_is_not_allowed() -> None:
 # --- as the person of a session ------------------------------------------------------------------
 
 
+class Buffered(io.StringIO):
+    """An output of which a person sees only what was flushed."""
+
+    seen = ""
+
+    def flush(self) -> None:
+        self.seen = self.getvalue()
+
+
 class Typist:
     """A pipe that somebody types into."""
 
@@ -503,7 +512,7 @@ async def test_requests_are_asked_one_after_the_other(typist: Typist) -> None:
 async def test_what_was_typed_for_a_withdrawn_request_answers_nothing_else(
     typist: Typist,
 ) -> None:
-    shown, inbox = io.StringIO(), Inbox()
+    shown, inbox = Buffered(), Inbox()
     lines = Terminal(typist.stream, shown)
     decider = Decider(People(person=lines, inbox=inbox))
     answers: list[Any] = []
@@ -516,7 +525,7 @@ async def test_what_was_typed_for_a_withdrawn_request_answers_nothing_else(
             tasks.start_soon(run, "a")
             await until(lambda: lines._lines._reading)
             inbox.pending[0].withdraw("the turn has ended")
-            await until(lambda: "[the turn has ended]" in shown.getvalue())
+            await until(lambda: "[the turn has ended]" in shown.seen)
             typist.type("y")  # too late: it was meant for a request that is gone
             await until(lambda: not lines._lines._reading)
             tasks.start_soon(run, "b")

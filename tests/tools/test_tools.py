@@ -1033,7 +1033,7 @@ async def test_a_timeout_of_the_function_itself_is_its_failure() -> None:
     assert await text_of(fail) == "! The tool failed: the database did not answer"
 
 
-async def test_a_call_that_is_cancelled_is_cancelled() -> None:
+async def test_a_call_that_is_cancelled_is_cancelled(caplog: pytest.LogCaptureFixture) -> None:
     started, contexts = anyio.Event(), []
 
     @tool
@@ -1049,6 +1049,7 @@ async def test_a_call_that_is_cancelled_is_cancelled() -> None:
             assert not contexts[0].cancelled
             tasks.cancel_scope.cancel()
     assert contexts[0].cancelled
+    assert caplog.messages == []
 
 
 # --- context --------------------------------------------------------------------------------------
