@@ -767,6 +767,17 @@ ErrorOfMcp.__module__ = "mcp.errors"
         ({"content": "raw", "is_error": True}, shown(text("raw"), error=True)),
         ({"content": "raw", "isError": True}, shown(text("raw"), error=True)),
         ({"content": "raw", "isError": False}, shown(text("raw"))),
+        (
+            {
+                "content": [],
+                "isError": True,
+                "is_error": True,
+                "structuredContent": {"a": 1},
+                "structured_content": {"a": 1},
+                "_meta": {"b": 2},
+            },
+            shown(error=True, structuredContent={"a": 1}, _meta={"b": 2}),
+        ),
         ({}, shown(text("{}"), structuredContent={})),
         ([], shown(text("[]"), structuredContent={"result": []})),
         (ToolResult(meta={"p": Point(1)}), shown(_meta={"p": {"x": 1, "y": 0}})),
