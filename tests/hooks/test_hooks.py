@@ -1055,6 +1055,7 @@ async def test_a_hook_is_cancelled_when_the_cli_withdraws_it(
     assert ended.is_set()
     assert caplog.messages == []  # that is no failure
     assert contexts[0].cancelled
+    assert {contexts[0]: 1}[contexts[0]] == 1  # it can be a key
     assert contexts[0].tool_use_id == "toolu_1"
     assert contexts[0].session is None
 

@@ -232,6 +232,7 @@ async def test_a_tool_that_wants_a_person_is_not_allowed_by_a_policy() -> None:
     assert message(await decide(asked, policy=Rules("deny", None, "No."))) == "No."
     said = policy_decision(Rules("allow", "*", "why"), PermissionRequest(asked))
     assert (said.behavior, said.reason, str(said.rule)) == ("ask", "why", "*")
+    assert policy_decision(Rules("deny", "*"), ElicitationRequest(form())) == Decision("ask", "")
     assert isinstance(
         await decide(asked, policy=Rules("allow"), on_permission=allow), PermissionResultAllow
     )
@@ -674,6 +675,7 @@ async def test_a_decision_of_a_policy_is_written_down_with_its_rule() -> None:
         session_id="one",
         agent_id="sub-1",
     )
+    assert (await recorded(policy=Rules("allow"))).reason == "answered by policy"
     allowed = await recorded(policy=Rules("allow", None, "by default"))
     assert (allowed.answer, allowed.decided_by, allowed.reason) == (
         "allow",

@@ -404,6 +404,17 @@ def test_what_is_withdrawn_without_a_reason_says_so() -> None:
     request = permission()
     assert request.withdraw()
     assert (request.ending, told(request.result)) == ("withdrawn", "withdrawn")
+    assert request.by == ""
+
+
+def test_an_answer_need_not_say_who_gave_it() -> None:
+    inbox, requests = Inbox(), [permission(id=id) for id in ("1", "2", "3")]
+    for request in requests:
+        inbox._add(request, None)
+    assert inbox.answer("1", PermissionResultAllow())
+    assert inbox.act("2", "allow")
+    assert requests[2].resolve(PermissionResultAllow())
+    assert [(it.by, it.ending) for it in requests] == [("", "answered")] * 3
 
 
 def test_a_clock_that_fails_keeps_no_request_from_ending(
@@ -581,6 +592,19 @@ async def test_whoever_has_had_enough_is_told_no_more() -> None:
 
     await asked(inbox, request, act)
     assert seen == ["added"]
+
+
+async def test_who_follows_twice_and_stops_once_is_told_once() -> None:
+    inbox, request, seen = Inbox(), permission(), []
+
+    def follow(change: Change) -> None:
+        seen.append(change.what)
+
+    inbox.on_change(follow)
+    stop = inbox.on_change(follow)
+    stop()
+    await asked(inbox, request, request.allow)
+    assert seen == ["added", "answered"]
 
 
 async def test_whoever_stops_in_the_middle_is_told_no_more() -> None:

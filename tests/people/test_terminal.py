@@ -183,6 +183,24 @@ async def test_a_change_of_a_file_is_shown(tmp_path: Path) -> None:
     assert "old_string: two" in quiet.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("tool", "path", "change"),
+    [
+        ("Write", "file_path", {"content": "new"}),
+        ("Edit", "file_path", {"old_string": "old", "new_string": "new"}),
+        ("MultiEdit", "file_path", {"edits": [{"old_string": "old", "new_string": "new"}]}),
+        ("NotebookEdit", "notebook_path", {"new_source": "new"}),
+    ],
+)
+async def test_what_the_diff_shows_is_not_shown_again(
+    tool: str, path: str, change: dict[str, Any]
+) -> None:
+    _, shown = await typed(PermissionRequest(use(tool, {path: "/a.txt", **change})), "y")
+    fields = [line for line in shown.splitlines() if line.startswith("  - ")]
+    assert fields == [f"  - {path}: /a.txt"]
+    assert "  | +new\n" in shown
+
+
 async def test_what_has_no_diff_is_shown_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("same\n", encoding="utf-8")
     input = {"file_path": "a.txt", "content": "same\n"}

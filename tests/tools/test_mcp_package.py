@@ -588,6 +588,12 @@ def test_low_level_and_high_level_servers_are_known() -> None:
         as_server(5)
 
 
+@pytest.mark.parametrize("inside", ["_mcp_server", "_lowlevel_server"])
+def test_a_server_with_decorators_has_a_low_level_one_inside(inside: str) -> None:
+    outer = type("Outer", (), {inside: Recording()})()
+    assert MountedServer(outer).name == "recording"
+
+
 def mcp_type(name: str) -> Any:
     return getattr(import_module("mcp.types"), name)
 

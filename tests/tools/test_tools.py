@@ -779,6 +779,19 @@ ErrorOfMcp.__module__ = "mcp.errors"
             shown(error=True, structuredContent={"a": 1}, _meta={"b": 2}),
         ),
         ({}, shown(text("{}"), structuredContent={})),
+        (
+            ToolFile(b"\xff"),
+            shown(
+                {
+                    "type": "resource",
+                    "resource": {
+                        "uri": "file:///file",
+                        "mimeType": "application/octet-stream",
+                        "blob": "/w==",
+                    },
+                }
+            ),
+        ),
         ([], shown(text("[]"), structuredContent={"result": []})),
         (ToolResult(meta={"p": Point(1)}), shown(_meta={"p": {"x": 1, "y": 0}})),
         (OfMcp(), shown(text("json True True"))),

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
 import anyio
 import msgspec
@@ -614,8 +614,7 @@ class Decider:
         return _Subject(tool, digest(input), contents and contents(_asked(request)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Subject:
+class _Subject(NamedTuple):
     """What a record says about what was asked."""
 
     tool: str
