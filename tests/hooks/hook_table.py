@@ -5,6 +5,7 @@ What is not here cannot be said.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,23 +30,24 @@ from claudewire.hooks import (
 
 Fields = dict[str, Any]
 
-RESULTS: dict[str, HookResult] = {
-    "allow": allow("why"),
-    "deny": deny("why"),
-    "ask": ask("why"),
-    "defer": defer("why"),
-    "block": block("why"),
-    "stop": stop("why"),
-    "add_context": add_context("by the way"),
-    "change_input": change_input({"command": "pwd"}),
-    "change_output": change_output({"stdout": "x"}),
-    "tell_user": tell_user("Look!"),
-    "answer": answer("accept", {"name": "ann"}),
-    "retry": retry(),
-    "show": show("hey"),
-    "watch": watch(Path("/a")),
-    "use_worktree": use_worktree(Path("/w")),
+RESULTS: dict[str, Callable[[], HookResult]] = {
+    "allow": lambda: allow("why"),
+    "deny": lambda: deny("why"),
+    "ask": lambda: ask("why"),
+    "defer": lambda: defer("why"),
+    "block": lambda: block("why"),
+    "stop": lambda: stop("why"),
+    "add_context": lambda: add_context("by the way"),
+    "change_input": lambda: change_input({"command": "pwd"}),
+    "change_output": lambda: change_output({"stdout": "x"}),
+    "tell_user": lambda: tell_user("Look!"),
+    "answer": lambda: answer("accept", {"name": "ann"}),
+    "retry": lambda: retry(),
+    "show": lambda: show("hey"),
+    "watch": lambda: watch(Path("/a")),
+    "use_worktree": lambda: use_worktree(Path("/w")),
 }
+"""Made in a test, and not when this is imported, so that the test notices how."""
 
 BLOCK: Fields = {"block": {"decision": "block", "reason": "why"}}
 STOP: Fields = {"stop": {"continue": False, "stopReason": "why"}}

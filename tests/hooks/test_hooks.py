@@ -6,6 +6,7 @@ import functools
 import json
 import logging
 import math
+import re
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
@@ -62,6 +63,7 @@ from claudewire.wire import (
     StopHookInput,
     StopHookSpecificOutput,
     UnknownHookInput,
+    UnknownHookSpecificOutput,
     UserMessage,
     UserPromptSubmitHookInput,
 )
@@ -99,15 +101,20 @@ def callback(event: str, callback_id: str = "hook_0", **fields: Any) -> HookCall
 
 async def answered(hooks: Hooks, event: str, **fields: Any) -> dict[str, Any]:
     """Let the CLI call the only hook, and give what it reads as the answer."""
+    said, output = await written(hooks, event, **fields)
+    assert msgspec.convert(said, HookOutput) == output
+    return said
+
+
+async def written(hooks: Hooks, event: str, **fields: Any) -> tuple[dict[str, Any], HookOutput]:
+    """Let the CLI call the only hook, and give what is written, and what it was made of."""
     connection = Connection(Role.CLIENT)
     (request,) = connection.receive_data(line(event, **fields))
     assert isinstance(request, Request)
     assert isinstance(request.body, HookCallback)
     output = await hooks.serve(request.body)
-    written: dict[str, Any] = json.loads(connection.send(Answer("1", output)))["response"]
-    assert msgspec.convert(written["response"], HookOutput) == output
-    said: dict[str, Any] = written["response"]
-    return said
+    said: dict[str, Any] = json.loads(connection.send(Answer("1", output)))["response"]["response"]
+    return said, output
 
 
 def saying(event: str, said: object, **options: Any) -> Hooks:
@@ -126,6 +133,23 @@ class Unwritable:
     """Something that JSON does not have."""
 
 
+class NotToBeRead(dict[str, Any]):
+    """A dictionary that fails when it is read."""
+
+    def __init__(self) -> None:
+        super().__init__(a=1)
+
+    def __iter__(self) -> Any:
+        raise SystemExit("no")
+
+
+class NotToBeShown(NotToBeRead):
+    """One that cannot be shown either."""
+
+    def __repr__(self) -> str:
+        raise SystemExit("never")
+
+
 # --- what can be said at which event -------------------------------------------------------------
 
 
@@ -136,7 +160,7 @@ async def test_each_event_can_be_answered_in_its_own_ways_and_no_others(
     said: dict[str, dict[str, Any]] = {}
     for name, result in RESULTS.items():
         caplog.clear()
-        output = await answered(saying(event, result), event)
+        output = await answered(saying(event, result()), event)
         if not caplog.records:  # those that do not fit are logged
             said[name] = output
     assert said == expected(event)
@@ -241,6 +265,24 @@ async def test_a_result_that_does_not_fit_its_event_is_a_failure(
         ),
         ("PreToolUse", own("PreToolUse", permisionDecision="deny"), "mean 'permissionDecision'?"),
         ("PreToolUse", own("PostToolUse"), "the output for PostToolUse, and the event is PreTool"),
+        (
+            "PreToolUse",
+            {"hookSpecificOutput": {"hook_event_name": "Stop"}},
+            "the output for Stop, and the event is PreToolUse",
+        ),
+        (
+            "PermissionRequest",
+            own("PermissionRequest", decision={"behavior": "allow", "odd": 1}),
+            "cannot set odd at PermissionRequest",
+        ),
+        (
+            "PermissionRequest",
+            own("PermissionRequest", decision={"behavior": "allow", "interrupt": True}),
+            "PermissionRequest cannot be answered with allow as it is given here",
+        ),
+        ("Stop", {"hookSpecificOutput": {"x": 1}}, "no 'x' in the hookSpecificOutput of Stop; it"),
+        ("PreToolUse", NotToBeRead(), "{'a': 1} cannot be read: no"),
+        ("PreToolUse", NotToBeShown(), "A NotToBeShown cannot be read: no"),
         ("PreToolUse", own("PreToolUse", updatedInput=[]), "cannot be written"),
         (
             "PreToolUse",
@@ -274,6 +316,8 @@ async def test_it_says_what_is_wrong_with_a_result(
 
 
 DENIED = {"permissionDecision": "deny", "permissionDecisionReason": "why"}
+SETTING = {"type": "setMode", "mode": "plan", "destination": "session"}
+SILENT = {"async": False, "terminalSequence": "x"}
 
 
 @pytest.mark.parametrize(
@@ -357,6 +401,48 @@ DENIED = {"permissionDecision": "deny", "permissionDecisionReason": "why"}
         ),
         ("PermissionRequest", own("PermissionRequest"), {}),
         (
+            "PermissionRequest",
+            own(
+                "PermissionRequest",
+                decision={"behavior": "deny", "message": "why", "interrupt": True},
+            ),
+            own(
+                "PermissionRequest",
+                decision={"behavior": "deny", "message": "why", "interrupt": True},
+            ),
+        ),
+        (
+            "PermissionRequest",
+            {"decision": "approve", "systemMessage": "x"},
+            {
+                "systemMessage": "x",
+                **own(
+                    "PermissionRequest",
+                    decision={"behavior": "allow", "updatedInput": {"command": "ls"}},
+                ),
+            },
+        ),
+        (
+            "PermissionRequest",
+            {"continue": False},
+            own(
+                "PermissionRequest",
+                decision={"behavior": "deny", "message": "Stopped by a hook.", "interrupt": True},
+            ),
+        ),
+        (
+            "PreToolUse",
+            {"hook_specific_output": {"hook_event_name": "PreToolUse", **DENIED}},
+            own("PreToolUse", **DENIED),
+        ),
+        ("PreModelSwitch", {"decision": "block", "reason": "why"}, own("PreModelSwitch", **DENIED)),
+        ("Stop", {"async": False, "reason": "why", "terminalSequence": "x"}, SILENT),
+        (
+            "PreToolUse",
+            {"async": False, "decision": "block", "reason": "why"},
+            {"async": False, **own("PreToolUse", **DENIED)},
+        ),
+        (
             "PreToolUse",
             {
                 "decision": "block",
@@ -376,6 +462,15 @@ async def test_a_dictionary_of_the_official_sdk_is_understood(
     event: str, given: dict[str, Any], told: dict[str, Any]
 ) -> None:
     assert await answered(saying(event, given), event) == told
+
+
+async def test_a_dictionary_may_change_the_rules() -> None:
+    decision = {"behavior": "allow", "updatedPermissions": [SETTING]}
+    silent = {"updatedInput": None, "interrupt": False}
+    given = own("PermissionRequest", decision={**decision, **silent})
+    said, _ = await written(saying("PermissionRequest", given), "PermissionRequest")
+    input = {"updatedInput": {"command": "ls"}}
+    assert said == own("PermissionRequest", decision={**decision, **input})
 
 
 async def test_results_are_joined() -> None:
@@ -449,6 +544,57 @@ async def test_a_tool_may_be_allowed_and_the_turn_stopped_after_it() -> None:
 async def test_an_output_is_sent_as_it_is() -> None:
     output = HookOutput(async_=True, async_timeout=5)
     assert await answered(saying("Stop", output), "Stop") == {"async": True, "asyncTimeout": 5}
+
+
+def of_event(event: str, **fields: Any) -> HookOutput:
+    kind = EVENTS[event].output
+    assert kind is not None
+    return HookOutput(hook_specific_output=kind(**fields))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("event", "make", "told"),
+    [
+        *(
+            ("Stop", lambda it: HookOutput(decision=it), {"decision": it})
+            for it in ("approve", "block")
+        ),
+        *(
+            (
+                "PreToolUse",
+                lambda it: of_event("PreToolUse", permission_decision=it),
+                own("PreToolUse", permissionDecision=it),
+            )
+            for it in ("allow", "deny", "ask", "defer")
+        ),
+        *(
+            (
+                "Elicitation",
+                lambda it: of_event("Elicitation", action=it),
+                own("Elicitation", action=it),
+            )
+            for it in ("accept", "decline", "cancel")
+        ),
+    ],
+)
+async def test_an_output_may_have_the_words_that_the_cli_reads_and_no_others(
+    event: str,
+    make: Callable[[Any], HookOutput],
+    told: dict[str, Any],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    (word,) = re.findall(r'"(\w+)"\}+$', json.dumps(told))
+    assert await answered(saying(event, make(word)), event) == told
+    assert caplog.messages == []
+    await answered(saying(event, make(word.title())), event)
+    assert f", not {word.title()!r}" in caplog.text
+
+
+async def test_an_output_that_is_not_known_here_is_sent_as_it_is() -> None:
+    raw = {"hookEventName": "Tomorrow", "odd": 1}
+    output = HookOutput(hook_specific_output=UnknownHookSpecificOutput(raw))
+    said, _ = await written(saying("Stop", output), "Stop")
+    assert said == {"hookSpecificOutput": raw}
 
 
 # --- registering ---------------------------------------------------------------------------------
@@ -560,6 +706,14 @@ def with_optional_context(event: object, context: HookContext | None = None) -> 
     return add_context(context.event)
 
 
+def with_rest_and_option(event: object, *rest: object, more: bool = False) -> None:
+    assert (rest, more) == ((), False)
+
+
+def with_everything(*everything: object) -> None:
+    assert len(everything) == 1
+
+
 def without_parameters() -> None: ...
 
 
@@ -587,6 +741,8 @@ async def yielding_later(event: object) -> Any:
         (nothing, None),
         (with_default, None),
         (with_rest, None),
+        (with_rest_and_option, None),
+        (with_everything, None),
         (with_optional_context, "Stop"),
         (Callable2(), "Stop hook_0 None"),
         (functools.partial(with_two, "first"), "first"),
@@ -649,6 +805,13 @@ def test_a_timeout_that_is_none_is_refused(timeout: Any) -> None:
         Hooks.of({"Stop": Hook(nothing, timeout=timeout)})
 
 
+def test_a_timeout_may_be_as_long_as_the_timers_of_the_cli_are() -> None:
+    hooks = Hooks.of({"Stop": Hook(nothing, timeout=1_000_000)})
+    assert hooks.config()["Stop"][0].timeout == 1_000_010
+    with pytest.raises(OptionsError, match=r"up to 1,000,000, and not 1000000\.5"):
+        Hooks.of({"Stop": Hook(nothing, timeout=1_000_000.5)})
+
+
 def test_a_failure_policy_that_does_not_exist_is_refused() -> None:
     with pytest.raises(OptionsError, match="one of continue, block, block_here"):
         Hooks.of({"Stop": Hook(nothing, on_failure="deny")})  # type: ignore[arg-type]
@@ -689,6 +852,8 @@ def test_a_matcher_is_sent_so_that_all_clis_understand_it(given: Any, sent: str 
     ("matcher", "problem"),
     [
         ("(", "not a regular expression"),
+        ("a{99999999999999999999}.", "not a regular expression: "),
+        ("(" * 2000 + "." + ")" * 2000, "not a regular expression: "),
         ("[a", "not a regular expression"),
         ("(?i)bash", "does not know `(?i`"),
         ("(?P<name>Bash)", "does not know `(?P`"),
@@ -866,7 +1031,9 @@ async def test_plain_functions_run_in_threads_and_wait_for_no_other() -> None:
     assert len(outputs) == 50
 
 
-async def test_a_hook_is_cancelled_when_the_cli_withdraws_it() -> None:
+async def test_a_hook_is_cancelled_when_the_cli_withdraws_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     began, ended = anyio.Event(), anyio.Event()
     contexts: list[HookContext] = []
 
@@ -886,7 +1053,9 @@ async def test_a_hook_is_cancelled_when_the_cli_withdraws_it() -> None:
             await began.wait()
             tasks.cancel_scope.cancel()
     assert ended.is_set()
+    assert caplog.messages == []  # that is no failure
     assert contexts[0].cancelled
+    assert {contexts[0]: 1}[contexts[0]] == 1  # it can be a key
     assert contexts[0].tool_use_id == "toolu_1"
     assert contexts[0].session is None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,14 +16,14 @@ from claudewire.wire import HOOK_EVENTS
 
 pytestmark = pytest.mark.anyio
 
-OTHERS: dict[str, Any] = {
-    "nothing": None,
-    "an empty result": HookResult(),
-    "text": "deny",
-    "a dict": {"permissionDecision": "deny"},
-    "an odd dict": {"odd": 1},
-    "several": RESULTS["deny"] & RESULTS["add_context"] & RESULTS["tell_user"],
-    "true": True,
+OTHERS: dict[str, Callable[[], Any]] = {
+    "nothing": lambda: None,
+    "an empty result": lambda: HookResult(),
+    "text": lambda: "deny",
+    "a dict": lambda: {"permissionDecision": "deny"},
+    "an odd dict": lambda: {"odd": 1},
+    "several": lambda: RESULTS["deny"]() & RESULTS["add_context"]() & RESULTS["tell_user"](),
+    "true": lambda: True,
 }
 
 
@@ -31,7 +32,7 @@ OTHERS: dict[str, Any] = {
 async def test_what_a_result_says_at_each_event_is_as_it_was(
     kept: Kept, name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    result = {**RESULTS, **OTHERS}[name]
+    result = {**RESULTS, **OTHERS}[name]()
     told: dict[str, list[str]] = defaultdict(list)
     for event in HOOK_EVENTS:
         caplog.clear()

@@ -347,12 +347,91 @@ async def test_a_request_knows_how_long_it_waits() -> None:
 
 
 async def test_a_request_tells_what_it_is() -> None:
-    request = permission("make test", session="one")
+    inbox, clock = Inbox(), Clock(lambda: 1000.0, lambda: 7.0)
+    asked = use("Bash", {"command": "make test"}, agent_id="sub-1", decision_reason="a rule")
+    request = PermissionRequest(asked, session="one", clock=clock)
+    inbox._add(request, 30.0)
     assert repr(request) == "<PermissionRequest 'one.1' waiting: Bash: make test>"
-    said = request.describe()
-    assert (said["id"], said["kind"], said["title"]) == ("one.1", "permission", "Bash: make test")
-    assert (said["session"], said["agent_id"], said["expires"]) == ("one", None, None)
-    assert said["actions"] == ["allow", "deny"]
+    assert request.describe() == {
+        "id": "one.1",
+        "kind": "permission",
+        "title": "Bash: make test",
+        "session": "one",
+        "agent_id": "sub-1",
+        "since": 1000.0,
+        "expires": 1030.0,
+        "actions": ["allow", "deny"],
+        "tool_name": "Bash",
+        "input": {"command": "make test"},
+        "reason": "a rule",
+        "blocked_path": None,
+        "suggestions": [],
+        "diff": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("session", "request_id", "id"),
+    [
+        ("", "1", "1"),
+        ("one", "req-1.2", "one.req-1.2"),
+        ("my work/1", "r?1", "my-work-1.r-1"),
+        ("größe", "1", "gr-e.1"),
+        ("a_b~c", "1", "a_b~c.1"),
+    ],
+)
+def test_an_id_can_be_in_a_url(session: str, request_id: str, id: str) -> None:
+    assert permission(id=request_id, session=session).id == id
+
+
+async def test_everyone_who_waits_is_told_the_answer() -> None:
+    request, answers = permission(), []
+
+    async def wait() -> None:
+        answers.append(await request.wait())
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(2):
+                tasks.start_soon(wait)
+                await anyio.wait_all_tasks_blocked()
+            answer = request.allow()
+        await wait()  # also afterwards
+    assert answers == [answer] * 3
+
+
+def test_what_is_withdrawn_without_a_reason_says_so() -> None:
+    request = permission()
+    assert request.withdraw()
+    assert (request.ending, told(request.result)) == ("withdrawn", "withdrawn")
+    assert request.by == ""
+
+
+def test_an_answer_need_not_say_who_gave_it() -> None:
+    inbox, requests = Inbox(), [permission(id=id) for id in ("1", "2", "3")]
+    for request in requests:
+        inbox._add(request, None)
+    assert inbox.answer("1", PermissionResultAllow())
+    assert inbox.act("2", "allow")
+    assert requests[2].resolve(PermissionResultAllow())
+    assert [(it.by, it.ending) for it in requests] == [("", "answered")] * 3
+
+
+def test_a_clock_that_fails_keeps_no_request_from_ending(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    times = iter([7.0])
+
+    def fail() -> float:
+        for time in times:
+            return time
+        raise SystemExit("no time")
+
+    request = permission(clock=Clock(lambda: 1000.0, fail))
+    request.allow()
+    assert isinstance(request.result, PermissionResultAllow)
+    assert request.waited == 0.0
+    assert caplog.messages == ["The clock of the inbox raised an exception"]
 
 
 async def test_a_kind_of_request_has_to_say_what_its_answers_are() -> None:
@@ -443,6 +522,17 @@ async def test_a_reader_in_a_task_is_let_go_when_it_is_closed() -> None:
             changes.close()
 
 
+async def test_a_follower_that_is_closed_is_told_no_more(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    inbox, request = Inbox(), permission()
+    with inbox.changes():
+        pass
+    await asked(inbox, request, request.allow)
+    assert inbox._subscribers == []
+    assert caplog.messages == []
+
+
 async def test_a_callback_may_answer_at_once_and_the_order_is_kept() -> None:
     inbox, seen = Inbox(), []
 
@@ -456,6 +546,25 @@ async def test_a_callback_may_answer_at_once_and_the_order_is_kept() -> None:
     with anyio.fail_after(SOON):
         assert told(await inbox.ask(permission())) == "never"
     assert seen == ["added", "answered"]
+
+
+async def test_a_callback_is_called_for_one_change_after_the_other() -> None:
+    """Also if it answers, and if someone else begins to follow meanwhile."""
+    inbox, seen = Inbox(), []
+    late: list[str] = []
+
+    def decide(change: Change) -> None:
+        seen.append(f"{change.what} begins")
+        if change.what == "added":
+            inbox.on_change(lambda change: late.append(change.what))
+            change.request.withdraw()
+        seen.append(f"{change.what} ends")
+
+    inbox.on_change(decide)
+    with anyio.fail_after(SOON):
+        await inbox.ask(permission())
+    assert seen == ["added begins", "added ends", "withdrawn begins", "withdrawn ends"]
+    assert late == ["added", "withdrawn"]
 
 
 async def test_a_callback_that_fails_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
@@ -483,6 +592,19 @@ async def test_whoever_has_had_enough_is_told_no_more() -> None:
 
     await asked(inbox, request, act)
     assert seen == ["added"]
+
+
+async def test_who_follows_twice_and_stops_once_is_told_once() -> None:
+    inbox, request, seen = Inbox(), permission(), []
+
+    def follow(change: Change) -> None:
+        seen.append(change.what)
+
+    inbox.on_change(follow)
+    stop = inbox.on_change(follow)
+    stop()
+    await asked(inbox, request, request.allow)
+    assert seen == ["added", "answered"]
 
 
 async def test_whoever_stops_in_the_middle_is_told_no_more() -> None:

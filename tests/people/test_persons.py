@@ -175,6 +175,7 @@ async def test_what_waits_outlives_the_channel() -> None:
     [
         (b"no json", "An answer must be a JSON object"),
         ("[1]", "An answer must be a JSON object"),
+        (5, "'int' object is not iterable"),
         ({"action": "allow"}, "which `id` it is for"),
         ({"id": 5, "action": "allow"}, "which `id` it is for"),
         ({"id": "1"}, "has to name its `action`"),
@@ -205,7 +206,8 @@ async def test_an_answer_that_does_not_fit_is_refused_and_the_request_waits(
             await channel.next()
             channel.hang_up()
     channel.close()
-    assert refused["type"] == "refused"
+    told = message if isinstance(message, dict) else {}
+    assert refused == {"type": "refused", "id": told.get("id"), "error": refused["error"]}
     assert words in refused["error"]
     assert isinstance(request.result, PermissionResultAllow)
 
@@ -246,4 +248,4 @@ async def test_every_kind_can_be_answered_in_json(
             assert (await channel.next())["type"] == "ended"
             channel.hang_up()
     channel.close()
-    assert waiting.state == "answered"
+    assert (waiting.state, waiting.by) == ("answered", "person: remote")

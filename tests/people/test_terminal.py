@@ -6,6 +6,7 @@ import io
 import os
 import pty
 import re
+import termios
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,6 +31,7 @@ from claudewire.people import (
     Terminal,
 )
 from claudewire.people.pending import Pending
+from claudewire.people.plans import REJECTED, REVISE
 from claudewire.people.terminal import LineReader
 from claudewire.wire import (
     AddRules,
@@ -38,6 +40,7 @@ from claudewire.wire import (
     ElicitationResult,
     PermissionHint,
     PermissionRule,
+    Request,
     SetMode,
 )
 
@@ -122,6 +125,36 @@ async def test_what_makes_no_sense_is_asked_again() -> None:
     assert "remember" not in shown
 
 
+async def test_nothing_else_is_taken_for_the_number_of_a_suggestion() -> None:
+    lines = ("b1", "1", "a0", "a3", "ax", "always", "aa1", "a-1")
+    answer, shown = await typed(suggested(), *lines, "n")
+    assert isinstance(answer, PermissionResultDeny)
+    assert shown.count("  That is not one of the answers.\n") == len(lines)
+
+
+@pytest.mark.parametrize(
+    ("request_", "lines", "answer"),
+    [
+        (PlanRequest(plan({})), ["YES"], PermissionResultAllow({}, tool_use_id="toolu_1")),
+        (
+            PlanRequest(plan({})),
+            ["no Slower"],
+            PermissionResultDeny(f"{REVISE}Slower", tool_use_id="toolu_1"),
+        ),
+        (PlanRequest(plan({})), ["stop"], PermissionResultDeny(REJECTED, True, "toolu_1")),
+        (ElicitationRequest(form()), ["yes"], ElicitationResult("accept", {})),
+        (ElicitationRequest(form()), ["y"], ElicitationResult("accept", {})),
+        (ElicitationRequest(form()), ["perhaps", "no"], ElicitationResult("decline")),
+    ],
+)
+async def test_every_word_may_be_written_out(
+    request_: PlanRequest | ElicitationRequest, lines: list[str], answer: Any
+) -> None:
+    asked = type(request_)(Request(id="1", body=request_.body))
+    given, _ = await typed(asked, *lines)
+    assert given == answer
+
+
 async def test_at_the_end_of_the_input_the_answer_is_no() -> None:
     answer, _ = await typed(permission(), "what?")
     assert answer.message == "The input of the terminal has ended, so the answer is no."
@@ -148,6 +181,24 @@ async def test_a_change_of_a_file_is_shown(tmp_path: Path) -> None:
     await terminal(PermissionRequest(use("Edit", input), cwd=str(tmp_path)))
     assert "-two" not in quiet.getvalue()
     assert "old_string: two" in quiet.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("tool", "path", "change"),
+    [
+        ("Write", "file_path", {"content": "new"}),
+        ("Edit", "file_path", {"old_string": "old", "new_string": "new"}),
+        ("MultiEdit", "file_path", {"edits": [{"old_string": "old", "new_string": "new"}]}),
+        ("NotebookEdit", "notebook_path", {"new_source": "new"}),
+    ],
+)
+async def test_what_the_diff_shows_is_not_shown_again(
+    tool: str, path: str, change: dict[str, Any]
+) -> None:
+    _, shown = await typed(PermissionRequest(use(tool, {path: "/a.txt", **change})), "y")
+    fields = [line for line in shown.splitlines() if line.startswith("  - ")]
+    assert fields == [f"  - {path}: /a.txt"]
+    assert "  | +new\n" in shown
 
 
 async def test_what_has_no_diff_is_shown_as_it_is(tmp_path: Path) -> None:
@@ -210,6 +261,30 @@ async def test_no_part_of_a_long_line_can_pass_for_something_else() -> None:
         f"  : {accented * 30}",
         f"  : {accented * 10}",
     ]
+
+
+@pytest.mark.parametrize(("width", "room"), [(3, 1), (5, 1), (6, 2), (9, 5)])
+async def test_there_is_room_for_something_in_the_narrowest_line(width: int, room: int) -> None:
+    shown = io.StringIO()
+    with anyio.fail_after(SOON):
+        terminal = Terminal(io.StringIO("y\n"), shown, width=width)
+        await terminal(PlanRequest(plan({"plan": "abcdefghij"})))
+    lines = [line for line in shown.getvalue().splitlines() if line[:4] in ("  | ", "  : ")]
+    parts = ["abcdefghij"[at : at + room] for at in range(0, 10, room)]
+    assert lines == [f"  {':' if at else '|'} {part}" for at, part in enumerate(parts)]
+
+
+@pytest.mark.parametrize(("columns", "width"), [(40, 40), (20, 20), (5, 20)])
+async def test_a_line_is_as_long_as_the_terminal_is_wide(columns: int, width: int) -> None:
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (24, columns))
+    with os.fdopen(slave, "w", encoding="utf-8") as output, anyio.fail_after(SOON):
+        await Terminal(io.StringIO("y\n"), output)(permission("x" * 100))
+        shown = os.read(master, 10_000).decode()
+    os.close(master)
+    assert (
+        shown.splitlines()[1] == "== permission: Bash: xxxxxxxxxxxxxxxxxxxxxxxx"[: width - 1] + "…"
+    )
 
 
 async def test_what_is_made_visible_is_cut_as_it_is_shown() -> None:
@@ -388,6 +463,15 @@ async def test_something_unheard_of_is_not_allowed() -> None:
 # --- as the person of a session ------------------------------------------------------------------
 
 
+class Buffered(io.StringIO):
+    """An output of which a person sees only what was flushed."""
+
+    seen = ""
+
+    def flush(self) -> None:
+        self.seen = self.getvalue()
+
+
 class Typist:
     """A pipe that somebody types into."""
 
@@ -446,7 +530,7 @@ async def test_requests_are_asked_one_after_the_other(typist: Typist) -> None:
 async def test_what_was_typed_for_a_withdrawn_request_answers_nothing_else(
     typist: Typist,
 ) -> None:
-    shown, inbox = io.StringIO(), Inbox()
+    shown, inbox = Buffered(), Inbox()
     lines = Terminal(typist.stream, shown)
     decider = Decider(People(person=lines, inbox=inbox))
     answers: list[Any] = []
@@ -459,7 +543,7 @@ async def test_what_was_typed_for_a_withdrawn_request_answers_nothing_else(
             tasks.start_soon(run, "a")
             await until(lambda: lines._lines._reading)
             inbox.pending[0].withdraw("the turn has ended")
-            await until(lambda: "[the turn has ended]" in shown.getvalue())
+            await until(lambda: "[the turn has ended]" in shown.seen)
             typist.type("y")  # too late: it was meant for a request that is gone
             await until(lambda: not lines._lines._reading)
             tasks.start_soon(run, "b")
@@ -505,8 +589,11 @@ async def test_a_line_that_comes_while_somebody_waits_again_is_theirs(typist: Ty
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(read)
             await anyio.wait_all_tasks_blocked()
-            typist.type("hello")
-    assert received == ["hello"]
+            # Nothing wakes it, so it must not keep the program from ending.
+            readers = [it for it in threading.enumerate() if it.name == "claudewire terminal"]
+            assert [it.daemon for it in readers] == [True]
+            typist.type(" hello \r")
+    assert received == [" hello "]
 
 
 async def test_the_terminal_is_the_one_that_the_program_has(

@@ -9,10 +9,11 @@ from importlib.util import find_spec
 from typing import Any
 
 import anyio
+import anyio.abc
 import pytest
 
 from claudewire.tools import ServerHost, ToolServer, as_server, tool
-from claudewire.tools.mcp_package import MountedConnection, MountedServer
+from claudewire.tools.mcp_package import MountedConnection, MountedServer, _language
 from claudewire.tools.server import SdkServer
 from claudewire.wire import McpMessage, McpResponse, Request
 
@@ -348,6 +349,138 @@ async def test_a_server_that_stops_by_itself_leaves_nobody_waiting() -> None:
     assert answers[0]["error"] == error
 
 
+class Recording:
+    """A server that notes what it is told, and answers when it is told to."""
+
+    name = "recording"
+
+    def __init__(self, fails_with: BaseException | None = None) -> None:
+        self.heard: list[Message] = []
+        self.outgoing: Any = None
+        self.fails_with = fails_with
+
+    def create_initialization_options(self) -> None:
+        return None
+
+    async def run(self, incoming: Any, outgoing: Any, options: None) -> None:
+        self.outgoing = outgoing
+        if self.fails_with is not None:
+            raise self.fails_with
+        async for item in incoming:
+            told = item.message.model_dump(mode="json", by_alias=True, exclude_unset=True)
+            self.heard.append(told)
+
+    async def say(self, message: Message) -> None:
+        await self.outgoing.send(_language().read({"jsonrpc": "2.0", **message}))
+
+
+@asynccontextmanager
+async def recorded() -> AsyncIterator[tuple[Recording, Client, anyio.abc.TaskGroup]]:
+    server, heard = Recording(), list[Message]()
+    connection = MountedServer(server).attach(heard.append)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(connection.run)
+            await anyio.wait_all_tasks_blocked()
+            yield server, Client(connection, heard), tasks
+            await connection.aclose()
+
+
+async def test_a_server_is_told_each_thing_once_and_by_an_id_of_ours() -> None:
+    async with recorded() as (server, client, tasks):
+        answers: list[Message] = []
+
+        async def ask(method: str, id: Any) -> None:
+            answers.append(await client.ask(method, id))
+
+        for _ in range(2):  # the CLI repeats the handshake with every server that is added
+            tasks.start_soon(ask, "initialize", 0)
+            await anyio.wait_all_tasks_blocked()
+            await client.tell("notifications/initialized")
+            await client.tell("notifications/roots/list_changed")
+            await client.tell("notifications/cancelled", requestId=9)
+            await anyio.wait_all_tasks_blocked()
+        tasks.start_soon(ask, "ping", 7)
+        await anyio.wait_all_tasks_blocked()
+        assert [(it["method"], it.get("id")) for it in server.heard] == [
+            ("initialize", 1),
+            ("notifications/initialized", None),
+            ("notifications/roots/list_changed", None),
+            ("notifications/roots/list_changed", None),
+            ("ping", 2),
+        ]
+        assert answers == []
+        await server.say({"id": 5, "result": {}})  # an answer to nothing
+        await server.say({"id": 1, "result": {"hello": True}})
+        await server.say({"id": 1, "result": {"hello": False}})
+        await server.say({"id": 2, "result": {}})
+        await anyio.wait_all_tasks_blocked()
+    assert sorted(answers, key=str) == [
+        {"jsonrpc": "2.0", "id": 0, "result": {"hello": True}},
+        {"jsonrpc": "2.0", "id": 0, "result": {"hello": True}},
+        {"jsonrpc": "2.0", "id": 7, "result": {}},
+    ]
+
+
+async def test_a_call_that_ends_does_not_take_its_id_from_a_newer_one() -> None:
+    async with recorded() as (server, client, tasks):
+        for _ in range(2):
+            tasks.start_soon(client.ask, "tools/call", 7)
+            await anyio.wait_all_tasks_blocked()
+        await server.say({"id": 1, "result": {}})
+        await anyio.wait_all_tasks_blocked()
+        await client.tell("notifications/cancelled", requestId=7, reason="AbortError")
+        await anyio.wait_all_tasks_blocked()
+        assert server.heard[2:] == [
+            {
+                "jsonrpc": "2.0",
+                "method": "notifications/cancelled",
+                "params": {"requestId": 2, "reason": "AbortError"},
+            }
+        ]
+        assert (client.connection._ours, client.connection._waiting) == ({}, {})
+        await client.tell("notifications/cancelled", requestId=7)
+        await anyio.wait_all_tasks_blocked()
+        assert len(server.heard) == 3
+
+
+async def test_a_server_is_told_of_a_call_that_is_given_up() -> None:
+    async with recorded() as (server, client, _):
+        async with anyio.create_task_group() as calls:
+            calls.start_soon(client.ask, "tools/call", 7)
+            await anyio.wait_all_tasks_blocked()
+            calls.cancel_scope.cancel()
+        await anyio.wait_all_tasks_blocked()
+        assert server.heard[1:] == [
+            {
+                "jsonrpc": "2.0",
+                "method": "notifications/cancelled",
+                "params": {"requestId": 1, "reason": "withdrawn"},
+            }
+        ]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (RuntimeError("no database"), "no database"),
+        (RuntimeError(), "RuntimeError"),
+        (SystemExit("bye"), "bye"),
+        (ExceptionGroup("some", [ExceptionGroup("one", [ValueError("it")])]), "it"),
+        (ExceptionGroup("both", [ValueError("a"), ValueError("b")]), "both (2 sub-exceptions)"),
+    ],
+)
+async def test_the_reason_why_a_server_failed_is_told(error: BaseException, reason: str) -> None:
+    connection = MountedServer(Recording(error)).attach()
+    with anyio.fail_after(SOON):
+        await connection.run()
+    told = await Client(connection, []).ask("ping")
+    assert told["error"] == {
+        "code": -32603,
+        "message": f"The MCP server recording has failed: {reason}",
+    }
+
+
 async def test_what_is_no_message_is_refused() -> None:
     async with connected(calculator()) as client:
         answer = await client.connection.handle({"jsonrpc": "2.0", "id": 7, "method": 5})
@@ -453,6 +586,12 @@ def test_low_level_and_high_level_servers_are_known() -> None:
     assert not isinstance(high, SdkServer)
     with pytest.raises(TypeError, match="5 is not a server of the `mcp` package"):
         as_server(5)
+
+
+@pytest.mark.parametrize("inside", ["_mcp_server", "_lowlevel_server"])
+def test_a_server_with_decorators_has_a_low_level_one_inside(inside: str) -> None:
+    outer = type("Outer", (), {inside: Recording()})()
+    assert MountedServer(outer).name == "recording"
 
 
 def mcp_type(name: str) -> Any:

@@ -13,10 +13,12 @@ import anyio.abc
 import anyio.to_thread
 import pytest
 from tests.conformance.talk import EXAMPLES
+from tests.helpers.sessions import soon
 
+from claudewire.errors import OptionsError
 from claudewire.tools import ServerHost, ToolContext, ToolError, ToolServer, tool
 from claudewire.tools.host import _Connected
-from claudewire.tools.server import SdkServer
+from claudewire.tools.server import THREADS, SdkServer
 from claudewire.wire import Answer, Connection, Failure, McpMessage, McpResponse, Request, Role
 
 if TYPE_CHECKING:
@@ -246,7 +248,40 @@ async def test_what_asks_for_nothing_is_not_answered(message: Message) -> None:
 
 
 async def test_meta_that_is_no_object_does_no_harm() -> None:
-    assert (await ask(CALCULATOR, call("add", meta=5, a=1, b=2)))["isError"] is False
+    @tool
+    async def look(context: ToolContext) -> str:
+        await context.progress(1)
+        return f"{context.tool_use_id} {context.meta}"
+
+    result = await ask(ToolServer("s", [look]), call("look", meta=5))
+    assert result == {"content": [{"type": "text", "text": "None {}"}], "isError": False}
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("my server!", "; did you mean 'my-server'?"),
+        ("a.b c", "; did you mean 'a-b-c'?"),
+        ("a" * 65, ""),
+        ("ü", ""),
+        ("", ""),
+        (5, ""),
+    ],
+)
+def test_a_name_that_the_model_cannot_be_given_is_refused(name: Any, hint: str) -> None:
+    with pytest.raises(OptionsError) as caught:
+        ToolServer(name)
+    assert str(caught.value) == (
+        f"{name!r} cannot be the name of a ToolServer: it has at most 64 letters from a to z, "
+        f"digits, _ and -{hint}"
+    )
+    assert ToolServer("a" * 64).name == "a" * 64
+
+
+@pytest.mark.parametrize("tools", ["add", {"add": add}, 5, add])
+def test_tools_that_are_no_list_are_refused(tools: Any) -> None:
+    with pytest.raises(OptionsError, match=r"^The tools of a ToolServer must be a list, not "):
+        ToolServer("s", tools)
 
 
 # --- cancellation ---------------------------------------------------------------------------------
@@ -376,6 +411,43 @@ async def test_an_id_that_is_used_again_belongs_to_the_newer_call() -> None:
             tasks.cancel_scope.cancel()
 
 
+async def test_a_call_that_ends_does_not_take_its_id_from_a_newer_one() -> None:
+    sleeper = Sleeper()
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(sleeper.begin, "block", 7)
+            await sleeper.started.wait()
+            sleeper.started = anyio.Event()
+            tasks.start_soon(sleeper.begin, "sleep", 7)
+            await sleeper.started.wait()
+            sleeper.released.set()
+            await soon(lambda: sleeper.response is not None)
+            await cancel(sleeper.connection, 7)
+    assert sleeper.ended.is_set()
+    assert [it.cancelled for it in sleeper.contexts] == [False, True]
+    assert sleeper.connection._running == {}
+
+
+async def test_a_connection_runs_only_so_many_plain_functions_at_once() -> None:
+    may_go_on = threading.Event()
+    running: list[int] = []
+
+    def wait() -> None:
+        running.append(threading.get_ident())
+        assert may_go_on.wait(SOON)
+
+    connection = ToolServer("s", [wait]).attach()
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            for id in range(THREADS + 1):
+                tasks.start_soon(connection.handle, call("wait", id))
+            await soon(lambda: len(running) == THREADS)
+            await anyio.wait_all_tasks_blocked()
+            assert len(running) == THREADS
+            may_go_on.set()
+    assert len(running) == THREADS + 1
+
+
 # --- sessions -------------------------------------------------------------------------------------
 
 
@@ -386,8 +458,9 @@ async def test_a_call_knows_its_session_and_its_place() -> None:
     async def look(context: ToolContext) -> None:
         seen.append(context)
         await context.progress(1)
+        await context.log("info", "looked")
 
-    server = ToolServer("s", [look])
+    server = ToolServer("s", [look], logs=True)
     session = cast("Session", object())
     sent: list[Message] = []
     connection = server.attach(sent.append, session)
@@ -398,7 +471,10 @@ async def test_a_call_knows_its_session_and_its_place() -> None:
     assert context.session is session
     assert (context.server, context.tool, context.request_id) == ("s", "look", 5)
     assert context.tool_use_id == "toolu_1"
-    assert sent[0]["params"] == {"progressToken": 9, "progress": 1}
+    assert [it["params"] for it in sent] == [
+        {"progressToken": 9, "progress": 1},
+        {"level": "info", "logger": "look", "data": "looked"},
+    ]
 
 
 async def test_a_change_of_tools_is_told_to_all_who_are_connected() -> None:
@@ -508,11 +584,20 @@ class Broken:
 
     name = "broken"
 
+    def __init__(self, returned: Any = None) -> None:
+        self.returned = returned
+        self.session: object = None
+
     def attach(self, send: object = None, session: object = None) -> Broken:
+        self.session = session
         return self
 
     async def handle(self, message: object) -> Message | None:
-        raise ZeroDivisionError("no luck")
+        if self.returned is None:
+            raise ZeroDivisionError("no luck")
+        if self.returned == "nothing":
+            await anyio.sleep_forever()
+        return cast("Message", self.returned)
 
     async def run(self) -> None: ...
 
@@ -528,13 +613,58 @@ async def test_a_handshake_that_fails_is_trouble() -> None:
         assert await host.until_met("broken") == "ZeroDivisionError: no luck"
 
 
+async def test_what_is_no_message_is_trouble() -> None:
+    host = ServerHost(lambda function: None)
+    host.add(Broken([]))
+    with anyio.fail_after(SOON):
+        with pytest.raises(TypeError, match="a dictionary, or None, not a list"):
+            await host.serve(carried("broken", request("initialize")))
+        trouble = await host.until_met("broken")
+    assert trouble == (
+        "TypeError: An MCP server returns a message as a dictionary, or None, not a list"
+    )
+
+
+async def test_a_handshake_that_is_given_up_is_no_trouble() -> None:
+    host, met = ServerHost(lambda function: None), []
+    host.add(Broken("nothing"))
+
+    async def wait() -> None:
+        met.append(await host.until_met("broken"))
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            with anyio.move_on_after(SOON) as scope:
+                tasks.start_soon(wait_and_cancel, scope)
+                await host.serve(carried("broken", request("initialize")))
+            await anyio.wait_all_tasks_blocked()
+            assert met == []
+            tasks.cancel_scope.cancel()
+
+
+async def wait_and_cancel(scope: anyio.CancelScope) -> None:
+    await anyio.wait_all_tasks_blocked()
+    scope.cancel()
+
+
+def test_a_server_is_told_the_session_that_it_is_connected_to() -> None:
+    session, server = cast("Session", object()), Broken()
+    ServerHost(lambda function: None, None, session).add(server)
+    assert server.session is session
+
+
 def test_only_a_handshake_that_is_refused_is_trouble() -> None:
     server, refusal = _Connected(cast("Any", None)), {"error": {"message": "not you"}}
     server.note("tools/list", refusal)
     assert (server.trouble, server.met.is_set()) == (None, False)
     server.note("initialize", {"result": {}})
     assert (server.trouble, server.met.is_set()) == (None, False)
+    server.note("initialize", None)
+    assert (server.trouble, server.met.is_set()) == (None, False)
     server.note("initialize", refusal)
     assert (server.trouble, server.met.is_set()) == ("not you", True)
     server.note("notifications/initialized", None)
     assert server.trouble is None
+    server.note("initialize", {"error": {"message": 5}})
+    assert server.trouble == "5"

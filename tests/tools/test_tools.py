@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, NewType, cast, get_args
 
 import anyio
 import anyio.lowlevel
@@ -35,6 +35,7 @@ from claudewire.tools import (
     ToolResult,
     tool,
 )
+from claudewire.tools.context import LogLevel
 from claudewire.wire import Base64Source, Error, FileSource, ImageBlock, TextBlock
 
 pytestmark = pytest.mark.anyio
@@ -172,6 +173,25 @@ def test_a_tool_is_still_the_function() -> None:
     assert repr(add) == "<Tool add>"
 
 
+async def test_what_is_attached_to_a_function_does_not_stand_in_for_the_tool() -> None:
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    vars(add).update(_prepare=5, call=5, definition=5)
+    made = tool(add)
+    assert made.definition()["name"] == "add"
+    assert await text_of(made, {"a": 1, "b": 2}) == "3"
+
+
+def test_a_name_has_at_most_128_characters() -> None:
+    def add() -> None: ...
+
+    assert tool(name="a" * 128)(add).name == "a" * 128
+    for name in ("a" * 129, "add\n"):
+        with pytest.raises(ValueError, match="cannot be the name of a tool"):
+            tool(name=name)(add)
+
+
 def test_a_function_without_arguments_or_words_has_a_schema_all_the_same() -> None:
     @tool
     def now() -> str:
@@ -244,10 +264,14 @@ def test_types_that_are_known_only_where_the_function_is_written_are_found() -> 
     def one(local: Local) -> None:
         pass
 
+    Locals = list[Local]
+    Age = NewType("Age", int)
+
     @tool(name="two")
-    def other(local: list[Local]) -> None:
+    def other(local: Locals, age: Age) -> None:
         pass
 
+    assert other.input_schema["properties"]["age"] == {"type": "integer"}
     assert one.input_schema["properties"]["local"]["required"] == ["size"]
     assert other.input_schema["properties"]["local"]["items"]["required"] == ["size"]
 
@@ -570,6 +594,25 @@ class Struct(msgspec.Struct):
     x: int
 
 
+class OfMcp:
+    """Content of the newer line of the `mcp` package."""
+
+    __module__ = "mcp_types.content"
+
+    def model_dump(self, *, mode: str, by_alias: bool, exclude_none: bool) -> dict[str, Any]:
+        return text(f"{mode} {by_alias} {exclude_none}")
+
+
+@dataclass
+class ErrorOfMcp:
+    """Something else of the package."""
+
+    code: int
+
+
+ErrorOfMcp.__module__ = "mcp.errors"
+
+
 @pytest.mark.parametrize(
     ("value", "result"),
     [
@@ -722,6 +765,38 @@ class Struct(msgspec.Struct):
         ({"content": [text("raw")], "is_error": True}, shown(text("raw"), error=True)),
         ({"content": [text("raw")], "is_error": False}, shown(text("raw"))),
         ({"content": "raw", "is_error": True}, shown(text("raw"), error=True)),
+        ({"content": "raw", "isError": True}, shown(text("raw"), error=True)),
+        ({"content": "raw", "isError": False}, shown(text("raw"))),
+        (
+            {
+                "content": [],
+                "isError": True,
+                "is_error": True,
+                "structuredContent": {"a": 1},
+                "structured_content": {"a": 1},
+                "_meta": {"b": 2},
+            },
+            shown(error=True, structuredContent={"a": 1}, _meta={"b": 2}),
+        ),
+        ({}, shown(text("{}"), structuredContent={})),
+        (
+            ToolFile(b"\xff"),
+            shown(
+                {
+                    "type": "resource",
+                    "resource": {
+                        "uri": "file:///file",
+                        "mimeType": "application/octet-stream",
+                        "blob": "/w==",
+                    },
+                }
+            ),
+        ),
+        ([], shown(text("[]"), structuredContent={"result": []})),
+        (ToolResult(meta={"p": Point(1)}), shown(_meta={"p": {"x": 1, "y": 0}})),
+        (OfMcp(), shown(text("json True True"))),
+        ([OfMcp(), "b"], shown(text("json True True"), text("b"))),
+        (ErrorOfMcp(5), shown(text('{"code":5}'), structuredContent={"code": 5})),
         ({"content": ["raw", IMAGE], "is_error": True}, shown(text("raw"), IMAGE, error=True)),
         ({"is_error": True}, shown(error=True)),
         (
@@ -982,7 +1057,7 @@ async def test_a_timeout_of_the_function_itself_is_its_failure() -> None:
     assert await text_of(fail) == "! The tool failed: the database did not answer"
 
 
-async def test_a_call_that_is_cancelled_is_cancelled() -> None:
+async def test_a_call_that_is_cancelled_is_cancelled(caplog: pytest.LogCaptureFixture) -> None:
     started, contexts = anyio.Event(), []
 
     @tool
@@ -998,6 +1073,7 @@ async def test_a_call_that_is_cancelled_is_cancelled() -> None:
             assert not contexts[0].cancelled
             tasks.cancel_scope.cancel()
     assert contexts[0].cancelled
+    assert caplog.messages == []
 
 
 # --- context --------------------------------------------------------------------------------------
@@ -1062,7 +1138,40 @@ async def test_a_tool_logs_here_and_if_declared_at_the_cli(
     assert sent[0]["method"] == "notifications/message"
 
 
+async def test_a_plain_function_may_report_from_what_it_has_returned() -> None:
+    sent: list[dict[str, Any]] = []
+
+    @tool
+    def outer(context: ToolContext) -> Any:
+        async def inner() -> None:
+            await context.progress(1)
+
+        return inner()
+
+    with anyio.fail_after(SOON):
+        context = ToolContext(meta={"progressToken": 7}, send=sent.append)
+        assert await outer.call({}, context) == shown()
+    assert [it["params"]["progress"] for it in sent] == [1]
+
+
+async def test_every_level_of_mcp_is_logged_here(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "claudewire.tools")
+    for level in get_args(LogLevel):
+        await ToolContext().log(level, level)
+    assert [(record.getMessage(), record.levelname) for record in caplog.records] == [
+        (".: debug", "DEBUG"),
+        (".: info", "INFO"),
+        (".: notice", "INFO"),
+        (".: warning", "WARNING"),
+        (".: error", "ERROR"),
+        (".: critical", "CRITICAL"),
+        (".: alert", "CRITICAL"),
+        (".: emergency", "CRITICAL"),
+    ]
+
+
 async def test_a_context_knows_its_tool_use() -> None:
+    assert ToolContext(meta={"claudecode/toolUseId": 5}).tool_use_id is None
     assert ToolContext(meta={"claudecode/toolUseId": "toolu_1"}).tool_use_id == "toolu_1"
     assert ToolContext().tool_use_id is None
     assert ToolContext().session is None

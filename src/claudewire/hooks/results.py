@@ -307,7 +307,10 @@ def _specific(kind: EventKind, event: Any, result: HookResult) -> Any:
     if "updated_tool_output" in values and event.tool_name.startswith("mcp__"):
         # The name of it in CLIs that know it for MCP tools only.
         values.setdefault("updated_mcp_tool_output", values["updated_tool_output"])
-    return kind.output(**values) if values and kind.output is not None else None
+    if not values:
+        return None
+    assert kind.output is not None  # which has all of these fields
+    return kind.output(**values)
 
 
 def _decided(kind: EventKind, result: HookResult) -> dict[str, Any]:

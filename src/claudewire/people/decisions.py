@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast
 
 import anyio
 import msgspec
@@ -143,7 +143,7 @@ async def decide_by_policy(
     return policy_decision(policy, request)
 
 
-def _is_own(policy: PolicyLike) -> bool:
+def _is_own(policy: PolicyLike | None) -> bool:
     from ..policy import Policy
 
     return type(policy) is Policy
@@ -155,11 +155,8 @@ def _is_large(request: Pending[Any]) -> bool:
 
 
 def _is_long(request: Request, input: dict[str, Any]) -> bool:
-    length = len(request.line)
-    if length > LARGE_LINE:
+    if len(request.line) > LARGE_LINE:
         return True
-    if 0 < length <= LARGE_TEXT:
-        return False
     for value in input.values():  # noqa: SIM110 a generator takes three times as long
         if isinstance(value, str) and len(value) > LARGE_TEXT:
             return True
@@ -288,13 +285,12 @@ class Decider:
         self._capabilities = capabilities
         self._form = form
         self._reply = reply
-        self._start: StartThread | None = None
         self._are_quick = True
         """Whether the plain function that was called last took no longer than a moment."""
         self._open: dict[str, _Open] = {}
         policy, audit = self.people.policy, self.people.audit
-        self._decides_at_once = policy is not None and audit is None and _is_own(policy)
-        """Whether a policy may decide without a record, and without anything for a person to see.
+        self._deciding_at_once = policy if audit is None and _is_own(policy) else None
+        """The policy, if it may decide without a record, and without anything for a person to see.
 
         Only one of our own, which does not mind to be asked twice."""
 
@@ -306,6 +302,10 @@ class Decider:
 
     def _threads(self) -> anyio.CapacityLimiter:
         return self._limiter
+
+    @cached_property
+    def _start(self) -> StartThread:
+        return thread_starter()
 
     @cached_property
     def _computing(self) -> anyio.CapacityLimiter:
@@ -350,21 +350,24 @@ class Decider:
             the answer, if no one has to be waited for, as when a policy decides; otherwise a
             coroutine function that waits and returns it.
         """
-        if self._decides_at_once and (answer := self._policy_answer(request)) is not None:
+        policy = self._deciding_at_once
+        if policy is not None and (answer := self._policy_answer(policy, request)) is not None:
             return answer
         return self._answer(request, self._pending(request))
 
-    def _policy_answer(self, request: Request) -> PermissionResult | None:
+    def _policy_answer(self, policy: PolicyLike, request: Request) -> PermissionResult | None:
         """Return what the policy says about a tool; None if it leaves that to others."""
-        body, policy = request.body, self.people.policy
+        body = request.body
         if not isinstance(body, CanUseTool) or body.tool_name in (ASK_TOOL, PLAN_TOOL):
             return None
-        if policy is None or _is_long(request, body.input):
+        if _is_long(request, body.input):
             return None
-        decided = policy.decide(body.tool_name, body.input, cwd=self.cwd)
+        try:
+            decided = policy.decide(body.tool_name, body.input, cwd=self.cwd)
+        except BaseException:
+            decided = self._policy_failed(self._pending(request))
         if decided.behavior == "deny":
-            reason = decided.reason or DENIED_BY_POLICY
-            return PermissionResultDeny(reason, tool_use_id=body.tool_use_id)
+            return PermissionResultDeny(decided.reason, tool_use_id=body.tool_use_id)
         if decided.behavior == "allow" and not body.requires_user_interaction:
             return PermissionResultAllow(body.input, tool_use_id=body.tool_use_id)
         return None
@@ -404,8 +407,7 @@ class Decider:
         """End a request that the CLI has withdrawn."""
         found = self._open.get(id)
         if found is not None:
-            found.pending.withdraw(WITHDRAWN)
-            self._close(found)
+            self._end(found)
 
     # --- who decides -----------------------------------------------------------------------------
 
@@ -434,8 +436,7 @@ class Decider:
             begun = self._go_on(opened)
             return await begun() if callable(begun) else begun
         finally:
-            request.withdraw(WITHDRAWN)
-            self._close(opened)
+            self._end(opened)
 
     async def _decide_large(self, policy: PolicyLike, request: Pending[Any]) -> Decision:
         try:
@@ -493,7 +494,6 @@ class Decider:
         opened.has_thread = True
         self._let_others_answer(opened)
         request, tell_errors = opened.pending, self.people.tell_errors
-        self._start = self._start or thread_starter()
         run = partial(call_plain_handler, handler, request)
         call: ThreadCall[Outcome] = ThreadCall(run, self._start, self._run_soon)
         if not call.ends_within(A_MOMENT if self._are_quick else 0) or call.result.is_awaitable:
@@ -536,8 +536,7 @@ class Decider:
 
     def _end(self, opened: _Open) -> None:
         """See to it that a request has ended, in whatever way."""
-        if opened.pending.state is WAITING:
-            opened.pending.withdraw(WITHDRAWN)
+        opened.pending.withdraw(WITHDRAWN)
         self._close(opened)
 
     def _let_others_answer(self, opened: _Open) -> None:
@@ -615,8 +614,7 @@ class Decider:
         return _Subject(tool, digest(input), contents and contents(_asked(request)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Subject:
+class _Subject(NamedTuple):
     """What a record says about what was asked."""
 
     tool: str
@@ -648,7 +646,7 @@ def _subject(request: Pending[Any]) -> tuple[str, dict[str, Any]]:
         return request.tool_name, request.input
     if isinstance(request, ElicitationRequest):
         return f"elicitation: {request.server}", {"message": request.message}
-    return request.title, getattr(request, "payload", {})
+    return request.title, cast("DialogRequest", request).payload
 
 
 def _decided_by(request: Pending[Any], decision: Decision) -> str:

@@ -129,7 +129,7 @@ class Outcome(NamedTuple):
             if self.error is not None:
                 raise self.error
             _settle(request, self.returned, name)
-        except Exception as error:
+        except BaseException as error:
             _fail(request, error, name, tell_errors)
 
     async def get(self, request: Pending[Any]) -> Any:

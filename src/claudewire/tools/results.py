@@ -239,9 +239,9 @@ def _blocks(content: Any) -> list[Block]:
 
 
 def _to_blocks(part: Any) -> list[Block]:
-    if isinstance(part, Mapping) and _is_block(part):
+    if _is_block(part):
         return [dict(part)]
-    block = None if isinstance(part, str | Mapping) else _written(part)
+    block = _written(part)
     if block is not None:
         return [block]
     blocks: list[Block] = to_result(part)["content"]
@@ -254,7 +254,7 @@ def _has_content(value: Any) -> bool:
 
 
 def _is_content(value: Any) -> bool:
-    return not isinstance(value, str | Mapping) and _written(value) is not None
+    return _written(value) is not None
 
 
 def _written(value: Any) -> Block | None:
@@ -308,7 +308,7 @@ def _dumped(value: Any) -> dict[str, Any]:
 
 def _is_raw(value: Any) -> TypeGuard[Result]:
     """Whether it is a result already: it says whether it is an error, or all of it is content."""
-    if not isinstance(value, dict) or not value or not value.keys() <= _RAW.keys():
+    if not isinstance(value, dict) or not value.keys() <= _RAW.keys():
         return False
     if "isError" in value or "is_error" in value:
         return True
