@@ -38,6 +38,10 @@ def why(explanation: Explanation, tool: str) -> str:
         (Policy(default="deny"), "AskUserQuestion", "never"),
         (Policy(default="allow"), "WebFetch", "never"),
         (Policy(default="allow"), "ExitPlanMode", "always"),
+        (Policy(default="allow"), "Bash", "sometimes"),
+        (Policy(default="allow"), "Write", "sometimes"),
+        (Policy(default="allow", protect=False), "Write", "never"),
+        (Policy(mode="bypassPermissions", default="deny"), "AskUserQuestion", "always"),
         (Policy(default="deny", ask=["WebFetch(domain:x.org)"]), "WebFetch", "sometimes"),
         (Policy(mode="dontAsk"), "Write", "never"),
         (Policy(mode="bypassPermissions"), "WebFetch", "never"),
@@ -71,6 +75,40 @@ def test_the_cli_decides_first(
     explanation = explain(tools=[tool], **options)
     assert explanation.reaches(tool) == reaches
     assert reason in why(explanation, tool)
+
+
+USES: list[tuple[str, dict[str, Any]]] = [
+    *(("Bash", {"command": it}) for it in ("ls", "rm x", "$x", "rm -rf ~")),
+    *(("Write", {"file_path": it}) for it in ("/work/a", "/work/src/a", "/work/.git/a")),
+    *(("WebFetch", {"url": it}) for it in ("https://a.org", "https://b.org", "ftp://a.org")),
+    ("AskUserQuestion", {}),
+    ("mcp__a__b", {}),
+]
+RULES = [[], ["Bash", "Write", "WebFetch", "mcp__a"], ["Bash(rm:*)", "WebFetch(domain:a.org)"]]
+
+
+@pytest.mark.parametrize("mode", [None, "default", "bypassPermissions", "acceptEdits", "dontAsk"])
+@pytest.mark.parametrize("default", ["ask", "allow", "deny"])
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("behavior", ["allow", "ask", "deny"])
+def test_a_person_is_asked_only_where_that_is_explained(
+    mode: Any, default: Any, rules: list[str], behavior: str
+) -> None:
+    policy = Policy(
+        **{behavior: rules},  # type: ignore[arg-type]
+        mode=mode,
+        default=default,
+        cwd="/work",
+        home="/home/me",
+        realpath=str,
+    )
+    explanation = policy.explain(tools=[tool for tool, _ in USES])
+    for tool, given in USES:
+        decision = policy.decide(tool, given)
+        if explanation.reaches(tool) == "never":
+            assert decision.behavior != "ask", (decision, tool)
+        if explanation.reaches(tool) == "always":
+            assert decision.behavior == "ask", (decision, tool)
 
 
 def test_a_tool_that_there_is_not_reaches_nobody() -> None:

@@ -247,7 +247,7 @@ def _reach_of_policy(policy: Policy, tool: str) -> tuple[Reach, str]:
     if (rule := _whole(policy.ask, tool)) is not None:
         return "always", f"`{rule}` requires asking"
     allow = _whole(policy.allow, tool)
-    if tool in NEEDS_PERSON and (allow or policy.default != "deny"):
+    if tool in NEEDS_PERSON and (allow or policy.default == "ask" or _allows_by_default(policy)):
         return "always", "it is a question to a person"
     if allow is None:
         return _reach_by_default(policy, tool)
@@ -258,13 +258,29 @@ def _reach_of_policy(policy: Policy, tool: str) -> tuple[Reach, str]:
 
 
 def _reach_by_default(policy: Policy, tool: str) -> tuple[Reach, str]:
-    if policy.default == "ask" and policy.mode != "bypassPermissions":
-        if _any_about((*policy.allow, *policy.ask, *policy.deny), tool):
+    about = _any_about(policy.deny, tool), _any_about(policy.ask, tool)
+    kind = facts(tool).kind
+    if _allows_by_default(policy):
+        if any(about) or kind == "command" or (kind == "edit" and policy.protect):
+            return "sometimes", "the policy will allow it, but for some uses"
+        return "never", "the policy will allow it"
+    if policy.mode == "acceptEdits" and kind == "edit":
+        return (
+            "sometimes",
+            "in the mode acceptEdits the policy allows most edits in its directories",
+        )
+    if policy.default == "ask":
+        if any(about) or _any_about(policy.allow, tool):
             return "sometimes", "rules decide some uses"
         return "always", "no rule is about it"
-    if _any_about(policy.ask, tool):
+    if about[1]:
         return "sometimes", "rules ask for some uses"
-    return "never", f"the policy will {'allow' if policy.default == 'ask' else policy.default} it"
+    return "never", "the policy will deny it"
+
+
+def _allows_by_default(policy: Policy) -> bool:
+    """Whether a policy allows what no rule is about, but for what always needs a person."""
+    return policy.default == "allow" or policy.mode == "bypassPermissions"
 
 
 def _any_about(rules: Sequence[Rule], tool: str) -> bool:
