@@ -177,8 +177,12 @@ def test_rules_that_the_cli_never_asks_about_are_shown() -> None:
         ("deny `Bash(rm:*)`", "allowed_tools")
     ]
     shadows = policy.explain(permission_mode="bypassPermissions").shadows
-    assert len(shadows) == 3
-    assert "never asks this policy" in str(shadows[0])
+    why = "the CLI allows it by itself, and never asks this policy (permission_mode)"
+    assert [str(it) for it in shadows] == [
+        f"deny `Bash(rm:*)`: {why}",
+        f"deny `Write`: {why}",
+        f"ask `*`: {why}",
+    ]
 
 
 def test_notes_tell_of_rules_that_mean_less_than_they_seem() -> None:
@@ -199,7 +203,7 @@ def test_an_explanation_can_be_read() -> None:
     assert "  Bash                 never     `Bash` denies it" in text
     assert "  Write                always    no rule is about it" in text
     assert "Rules without an effect:\n  allow `Bash(ls:*)`: it comes too late" in text
-    assert "Notes:\n  it was odd" in text
+    assert "\nNotes:\n  it was odd" in text
     assert "hooks" not in str(explain(tools=["Bash"]))
 
 
@@ -237,6 +241,11 @@ def test_a_handler_may_be_called(options: dict[str, Any]) -> None:
         ({"disallowed_tools": ["*"]}, "takes it away"),
         ({"tools": ["Bash", "Read"], "allowed_tools": ["Bash", "Read"]}, "(allowed_tools)"),
         ({"tools": ["mcp__a__b"], "allowed_tools": ["mcp__a"]}, "(allowed_tools)"),
+        (
+            {"tools": ["Bash", "WebFetch"], "allowed_tools": ["Bash"], "disallowed_tools": ["W*"]},
+            ", for no tool. Bash: the CLI allows it by itself (allowed_tools); "
+            "WebFetch: the CLI takes it away (disallowed_tools)",
+        ),
         ({"policy": Policy(default="deny")}, "the policy will deny it"),
         ({"policy": Policy(deny=["*"])}, "denies it"),
         ({"policy": Policy(mode="dontAsk")}, "the policy denies instead of asking"),

@@ -85,15 +85,58 @@ def test_a_policy_never_changes() -> None:
     ("options", "problem"),
     [
         ({"default": "maybe"}, "default cannot be 'maybe'; it is one of allow, ask, deny"),
-        ({"mode": "yolo"}, "mode cannot be 'yolo'"),
+        ({"default": None}, "default cannot be None; it is one of allow, ask, deny"),
+        (
+            {"default": "Allow"},
+            "default cannot be 'Allow'; it is one of allow, ask, deny; did you mean 'allow'?",
+        ),
+        ({"mode": "yolo"}, f"mode cannot be 'yolo'; it is one of {', '.join(MODES)}"),
+        (
+            {"mode": "acceptedits"},
+            f"mode cannot be 'acceptedits'; it is one of {', '.join(MODES)}; "
+            "did you mean 'acceptEdits'?",
+        ),
         ({"deny": "Read"}, "deny must be a list, not the string 'Read'; write ['Read']"),
-        ({"ask": ["Bash("]}, "its last character"),
+        ({"ask": {"Read": 1}}, "ask must be a list, not {'Read': 1}"),
+        ({"ask": b"Read"}, "ask must be a list, not b'Read'"),
+        ({"ask": 5}, "ask must be a list, not 5"),
+        ({"ask": [5]}, "A rule is a string such as 'Bash(git status:*)', not 5"),
+        ({"ask": ["Bash("]}, "'Bash(' is not a rule: its last character must be ')'"),
+        ({"home": 5}, "home must be a path, not 5"),
+        ({"home": ""}, "home must be a path, not ''"),
+        ({"cwd": ""}, "cwd must be a path, not ''"),
+        ({"directories": "/x"}, "directories must be a list, not the string '/x'; write ['/x']"),
+        ({"directories": [5]}, "directories must be a path, not 5"),
+        ({"problems": "odd"}, "problems must be a list, not the string 'odd'; write ['odd']"),
+        ({"realpath": "/x"}, "realpath must be a function, not '/x'"),
+        ({"case_sensitive": "no"}, "case_sensitive cannot be 'no'; it is one of True, False"),
+        ({"protect": 0}, "protect cannot be 0; it is one of True, False"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(OptionsError) as raised:
         make(**options)
-    assert problem in str(raised.value)
+    assert str(raised.value) == problem
+
+
+def test_a_policy_shows_its_rules_and_is_the_same_as_another_with_these() -> None:
+    policy = make("Read", problems=["the file was odd"], directories=["/more"])
+    assert repr(policy) == (
+        "Policy(allow=(Rule(tool='Read', content=None, root=None, source=''),), ask=(), deny=(), "
+        "default='ask', cwd='/srv', home='/home/me', directories=('/more',), mode=None, "
+        f"case_sensitive={policy.case_sensitive}, protect=True, problems=('the file was odd',))"
+    )
+    assert policy == make("Read", directories=["/more"], realpath=str)
+    assert policy != make("Read", directories=["/more"], protect=False)
+
+
+def test_places_are_absolute_and_without_detours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/usr")
+    policy = Policy(["Edit(x)"], cwd="../a/./b/", home="c/../d", realpath=plain)
+    assert (policy.cwd, policy.home) == ("/a/b", "/usr/d")
+    edit = {"file_path": "x"}
+    assert policy.decide("Edit", edit, cwd="/else/../a/b").allows
+    assert not policy.decide("Edit", edit, cwd="~/../x").allows
 
 
 def test_directories_are_relative_to_the_working_directory(tmp_path: Path) -> None:

@@ -199,21 +199,20 @@ def _tools(policy: Policy, cli: _CLI, tools: Sequence[str] | None) -> list[str]:
 
 
 def _reach(policy: Policy, cli: _CLI, tool: str) -> ToolReach:
-    before, why_before = _reach_of_cli(cli, tool)
-    behind, why_behind = _reach_of_policy(policy, tool)
-    if before == "never" or (before == "sometimes" and behind == "always"):
-        return ToolReach(tool, before, why_before)
-    return ToolReach(tool, behind, why_behind)
+    before, (reaches, why) = _reach_of_cli(cli, tool), _reach_of_policy(policy, tool)
+    if before is not None and (before[0] == "never" or reaches == "always"):
+        reaches, why = before
+    return ToolReach(tool, reaches, why)
 
 
-def _reach_of_cli(cli: _CLI, tool: str) -> tuple[Reach, str]:
-    """Whether the CLI asks about a tool, and why."""
+def _reach_of_cli(cli: _CLI, tool: str) -> tuple[Reach, str] | None:
+    """Whether the CLI asks about a tool, and why; None if it always does."""
     if cli.denies(tool):
         return "never", "the CLI takes it away (disallowed_tools)"
     if cli.mode == "dontAsk":
         return "never", "in the mode dontAsk the CLI denies instead of asking"
     if tool in NEEDS_PERSON:
-        return "always", "it is a question to a person"
+        return None
     if cli.mode == "bypassPermissions":
         return "never", "in the mode bypassPermissions the CLI allows everything by itself"
     if cli.allows(tool):
@@ -221,7 +220,7 @@ def _reach_of_cli(cli: _CLI, tool: str) -> tuple[Reach, str]:
     return _reach_by_habit(cli, tool)
 
 
-def _reach_by_habit(cli: _CLI, tool: str) -> tuple[Reach, str]:
+def _reach_by_habit(cli: _CLI, tool: str) -> tuple[Reach, str] | None:
     kind, asks = facts(tool).kind, facts(tool).asks
     if kind == "read":
         return "sometimes", "the CLI asks only outside of its working directories"
@@ -235,7 +234,7 @@ def _reach_by_habit(cli: _CLI, tool: str) -> tuple[Reach, str]:
         return "sometimes", "the CLI allows commands that only read by itself"
     if any(rule.names(tool) and rule.why_never_allows() is None for rule in cli.allow):
         return "sometimes", "the CLI allows some uses by itself (allowed_tools)"
-    return "always", "the CLI asks each time"
+    return None
 
 
 def _reach_of_policy(policy: Policy, tool: str) -> tuple[Reach, str]:
@@ -320,7 +319,7 @@ def _shadows_of_cli(policy: Policy, cli: _CLI) -> Iterator[Shadow]:
         for rule in rules:
             if cli.mode == "bypassPermissions":
                 by = "permission_mode"
-            elif rule.tool != "*" and cli.allows(rule.tool):
+            elif cli.allows(rule.tool):
                 by = "allowed_tools"
             else:
                 continue
@@ -332,7 +331,7 @@ def _covers(wide: Rule, narrow: Rule) -> bool:
     """Whether one rule applies to everything that another does, as far as that is easy to tell."""
     if "*" in narrow.tool and wide.tool != narrow.tool and wide.tool != "*":
         return False
-    if not wide.names(narrow.tool) and wide.tool != narrow.tool:
+    if not wide.names(narrow.tool):
         return False
     if wide.for_every_use:
         return True

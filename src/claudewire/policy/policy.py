@@ -121,7 +121,7 @@ class Policy:
 
     def _roots(self) -> tuple[str, ...]:
         """Return what a rule cannot mean relative to a project, if its path begins with it."""
-        return (self.home,) if self.cwd is None else (self.home, self.cwd)
+        return tuple(filter(None, (self.home, self.cwd)))
 
     def _absolute(self, given: str | os.PathLike[str], cwd: str) -> str:
         path = os.fspath(given)

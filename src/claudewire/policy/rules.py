@@ -13,7 +13,6 @@ Agent(model:opus)             a field of the input; only to deny or to ask
 
 from __future__ import annotations
 
-import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -22,7 +21,7 @@ from typing import Any
 
 from ..errors import OptionsError
 from .paths import PathPattern
-from .shell import CommandPattern, joined_by_wildcards
+from .shell import CommandPattern, joined_by_wildcards, remembered
 from .tools import ALIASES, KNOWN_TOOLS, ToolFacts, facts
 
 __all__ = ["Rule"]
@@ -176,14 +175,20 @@ class Rule:
         return None
 
 
-@functools.lru_cache(maxsize=512)
+@remembered
 def wildcard(pattern: str) -> re.Pattern[str]:
     """Compile a pattern in which `*` stands for any text."""
     return re.compile(joined_by_wildcards(pattern.split("*")), re.DOTALL)
 
 
-_command = functools.lru_cache(maxsize=512)(CommandPattern.of)
-_path = functools.lru_cache(maxsize=512)(PathPattern.of)
+@remembered
+def _command(content: str) -> CommandPattern:
+    return CommandPattern.of(content)
+
+
+@remembered
+def _path(content: str) -> PathPattern:
+    return PathPattern.of(content)
 
 
 # --- what is wrong with a rule -------------------------------------------------------------------
