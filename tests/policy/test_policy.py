@@ -628,12 +628,15 @@ def test_only_some_decisions_about_short_inputs_of_text_are_remembered() -> None
     policy = make("Bash(echo:*)")
     for number in range(2 * MOST_REMEMBERED):
         policy.decide("Bash", {"command": f"echo {number}"})
-    assert 0 < len(policy._decided) <= MOST_REMEMBERED
+        assert len(policy._decided) == number % MOST_REMEMBERED + 1
     remembered = {*policy._decided}
     for input in (
-        {"command": "echo " + "x" * LONGEST_REMEMBERED},
+        {"command": "echo " + "x" * (LONGEST_REMEMBERED - len("Bash/srvcommandecho ") + 1)},
         {"command": "echo 1", "timeout": 5},
         {"command": ["echo"]},
     ):
         policy.decide("Bash", input)
     assert {*policy._decided} == remembered
+    longest = "echo " + "x" * (LONGEST_REMEMBERED - len("Bash/srvcommandecho "))
+    policy.decide("Bash", {"command": longest})
+    assert ("Bash", "/srv", "command", longest) in policy._decided

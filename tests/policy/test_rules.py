@@ -57,6 +57,7 @@ def test_a_rule_is_written_so_that_it_is_read_as_it_is() -> None:
 def test_blanks_around_a_rule_mean_nothing() -> None:
     assert Rule.parse("  Read  ") == Rule("Read")
     assert str(Rule.parse("  Read  ")) == "Read"
+    assert (Rule.parse("Read").root, Rule.parse("Read").source) == (None, "")
 
 
 @pytest.mark.parametrize(

@@ -244,6 +244,7 @@ def policies() -> Iterator[dict[str, Any]]:
         yield {name: [*ABOUT.values()], "default": "allow"}
         yield {name: [*ABOUT.values()], "allow": [*ABOUT]}
     yield {"allow": ["Read(!a)", "WebFetch"]}
+    yield from ({"ask": ["Read(b)"], "default": it} for it in ("ask", "deny"))
     yield {"allow": ["Read(a)", "mcp__a"], "ask": ["Read(b)"], "mode": "bypassPermissions"}
 
 

@@ -89,9 +89,10 @@ class Explanation:
         fates = [fate for fate in self.tools if fate.tool not in NEEDS_PERSON]
         if any(fate.reaches != "never" for fate in fates):
             return None
-        reasons = {fate.why: fate.tool for fate in fates} or {"there are no tools": ""}
-        if len(reasons) == 1:
-            return f"A permission handler would never be called: {next(iter(reasons))}"
+        reasons = {fate.why: fate.tool for fate in fates}
+        if len(reasons) < 2:
+            why = next(iter(reasons), "there are no tools")
+            return f"A permission handler would never be called: {why}"
         each = "; ".join(f"{tool}: {why}" for why, tool in reasons.items())
         return f"A permission handler would never be called, for no tool. {each}"
 
