@@ -126,7 +126,7 @@ class Rule:
             return True
         if name.startswith("mcp__") and name.count("__") == 1 and "*" not in name:
             return tool.startswith(f"{name}__")
-        return "*" in name and wildcard(name).fullmatch(tool) is not None
+        return wildcard(name).fullmatch(tool) is not None
 
     def surely_names(self, tool: str) -> bool:
         """Whether it names a tool for certain: `mcp__a__b__c` may be of a server `a` or `a__b`."""
@@ -225,7 +225,7 @@ def _problem_of_command(content: str) -> str | None:
         return "`:*` counts only at the end; write ` *` for anything in between"
     if _INVISIBLE.search(content):
         return "it contains an invisible character, which is in no command that can be read"
-    program = re.split(r"[\s*]", content.removesuffix(":*"), maxsplit=1)[0]
+    program = re.split(r"[\s*]", content.removesuffix(":*"))[0]
     if content.endswith(":*") and content[-3:-2].isspace():
         return f"no command matches a blank before `:*`; write {content[:-2].rstrip() + ':*'!r}"
     if content.endswith(": *"):

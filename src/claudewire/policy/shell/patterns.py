@@ -61,7 +61,7 @@ class CommandPattern:
         if text.endswith((":*", " *")) and stars == 1:
             return cls._checked(text, "prefix", text[:-2])
         if stars:
-            head = _WILDCARD.split(text, maxsplit=1)[0]
+            head = _WILDCARD.split(text)[0]
             return cls._checked(
                 text,
                 "glob",
@@ -224,7 +224,7 @@ def joined_by_wildcards(parts: Sequence[str], any_character: str = ".") -> str:
 
 @remembered
 def _start(text: str) -> str:
-    return _WILDCARD.split(text.removesuffix(":*"), maxsplit=1)[0]
+    return _WILDCARD.split(text.removesuffix(":*"))[0]
 
 
 @remembered
