@@ -417,6 +417,24 @@ def test_redirections_go_where_files_may_be_written_and_read() -> None:
     assert bash(policy, "ls > 'x '").behavior == "ask"
 
 
+@pytest.mark.parametrize(
+    ("target", "behavior"),
+    [
+        *((it, "allow") for it in ("/dev/null", "/dev/stdout", "/dev/stderr", "'/dev/null'")),
+        *((it, "ask") for it in ("/dev/tty", "/dev/null/x", "/dev/../dev/null", "/dev/nul?")),
+        *((it, "ask") for it in ("/proc/self/fd/1", "/sys/power/state", "x", "$x")),
+    ],
+)
+@pytest.mark.parametrize("operator", [">", ">>", "2>", "<"])
+def test_what_is_redirected_to_nowhere_needs_no_rule(
+    operator: str, target: str, behavior: str
+) -> None:
+    assert bash(make("Bash(ls:*)"), f"ls {operator} {target}").behavior == behavior
+    everywhere = make("Bash(ls:*)", "Edit(//**)", "Read(//**)")
+    is_plain = behavior == "allow" or target == "x"
+    assert bash(everywhere, f"ls {operator} {target}").allows is is_plain
+
+
 def test_a_command_for_a_monitor_is_a_command() -> None:
     policy = make("Bash(tail:*)", deny=["Bash(rm:*)"])
     assert policy.decide("Monitor", {"command": "tail -f x"}).allows
