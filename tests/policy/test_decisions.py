@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.helpers.cancellation import open_files
 
-from claudewire.policy import Audit, DecisionRecord, JsonLinesAudit, Policy, digest
+from claudewire.policy import Audit, Decision, DecisionRecord, JsonLinesAudit, Policy, digest
 
 WHEN = datetime.fromtimestamp(12.5, UTC)
 
@@ -65,6 +66,19 @@ def test_what_json_does_not_know_is_written_as_text() -> None:
     assert "\n" not in record(reason="a\nb\u2028").to_json()
 
 
+def test_what_was_asked_is_written_as_it_is_and_the_rest_as_text() -> None:
+    line = record(asked={"path": Path("/é"), "at": WHEN}).to_json()
+    assert line.endswith('"asked": {"path": "/é", "at": "1970-01-01 00:00:12.500000+00:00"}}')
+
+
+def test_a_decision_is_told_by_its_parts() -> None:
+    decision = Decision("ask", "a person knows")
+    assert decision == Decision("ask", "a person knows", rule=None, tool="", part="")
+    assert (decision.allows, Decision("allow", "").allows) == (False, True)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        decision.behavior = "allow"  # type: ignore[misc]
+
+
 def test_any_function_is_an_audit() -> None:
     kept: list[DecisionRecord] = []
     audit: Audit = kept.append
@@ -79,14 +93,18 @@ def test_records_are_appended_to_a_file_at_once(tmp_path: Path) -> None:
             audit(record(request_id=f"r{number}"))
             lines = path.read_text(encoding="utf-8").splitlines()
             assert json.loads(lines[-1])["request_id"] == f"r{number}"
-    assert len(path.read_text(encoding="utf-8").splitlines()) == 2
+    assert path.read_text(encoding="utf-8") == "".join(
+        f"{record(request_id=f'r{number}').to_json()}\n" for number in range(2)
+    )
     assert path.stat().st_mode & 0o077 == 0
 
 
-def test_a_closed_audit_takes_no_records(tmp_path: Path) -> None:
+def test_a_closed_audit_takes_no_records_and_keeps_no_file_open(tmp_path: Path) -> None:
     audit = JsonLinesAudit(tmp_path / "audit.jsonl")
+    assert any(it.endswith("audit.jsonl") for it in open_files())
     audit.close()
     audit.close()
+    assert not any(it.endswith("audit.jsonl") for it in open_files())
     with pytest.raises(ValueError, match="closed"):
         audit(record())
 

@@ -93,6 +93,7 @@ def test_a_rule_for_a_server_allows_no_tool_that_may_be_of_another(
     rule: str, tool: str, behavior: str
 ) -> None:
     assert Policy([rule]).decide(tool, {}).behavior == behavior
+    assert Policy([tool]).decide(tool, {}).behavior == "allow"
     denied = Policy([tool], deny=[rule]).decide(tool, {}).behavior
     assert denied == ("allow" if tool.startswith("mcp__github") else "deny")
 

@@ -38,6 +38,10 @@ def why(explanation: Explanation, tool: str) -> str:
         (Policy(default="deny"), "AskUserQuestion", "never"),
         (Policy(default="allow"), "WebFetch", "never"),
         (Policy(default="allow"), "ExitPlanMode", "always"),
+        (Policy(default="allow"), "Bash", "sometimes"),
+        (Policy(default="allow"), "Write", "sometimes"),
+        (Policy(default="allow", protect=False), "Write", "never"),
+        (Policy(mode="bypassPermissions", default="deny"), "AskUserQuestion", "always"),
         (Policy(default="deny", ask=["WebFetch(domain:x.org)"]), "WebFetch", "sometimes"),
         (Policy(mode="dontAsk"), "Write", "never"),
         (Policy(mode="bypassPermissions"), "WebFetch", "never"),
@@ -71,6 +75,40 @@ def test_the_cli_decides_first(
     explanation = explain(tools=[tool], **options)
     assert explanation.reaches(tool) == reaches
     assert reason in why(explanation, tool)
+
+
+USES: list[tuple[str, dict[str, Any]]] = [
+    *(("Bash", {"command": it}) for it in ("ls", "rm x", "$x", "rm -rf ~")),
+    *(("Write", {"file_path": it}) for it in ("/work/a", "/work/src/a", "/work/.git/a")),
+    *(("WebFetch", {"url": it}) for it in ("https://a.org", "https://b.org", "ftp://a.org")),
+    ("AskUserQuestion", {}),
+    ("mcp__a__b", {}),
+]
+RULES = [[], ["Bash", "Write", "WebFetch", "mcp__a"], ["Bash(rm:*)", "WebFetch(domain:a.org)"]]
+
+
+@pytest.mark.parametrize("mode", [None, "default", "bypassPermissions", "acceptEdits", "dontAsk"])
+@pytest.mark.parametrize("default", ["ask", "allow", "deny"])
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("behavior", ["allow", "ask", "deny"])
+def test_a_person_is_asked_only_where_that_is_explained(
+    mode: Any, default: Any, rules: list[str], behavior: str
+) -> None:
+    policy = Policy(
+        **{behavior: rules},  # type: ignore[arg-type]
+        mode=mode,
+        default=default,
+        cwd="/work",
+        home="/home/me",
+        realpath=str,
+    )
+    explanation = policy.explain(tools=[tool for tool, _ in USES])
+    for tool, given in USES:
+        decision = policy.decide(tool, given)
+        if explanation.reaches(tool) == "never":
+            assert decision.behavior != "ask", (decision, tool)
+        if explanation.reaches(tool) == "always":
+            assert decision.behavior == "ask", (decision, tool)
 
 
 def test_a_tool_that_there_is_not_reaches_nobody() -> None:
@@ -139,8 +177,12 @@ def test_rules_that_the_cli_never_asks_about_are_shown() -> None:
         ("deny `Bash(rm:*)`", "allowed_tools")
     ]
     shadows = policy.explain(permission_mode="bypassPermissions").shadows
-    assert len(shadows) == 3
-    assert "never asks this policy" in str(shadows[0])
+    why = "the CLI allows it by itself, and never asks this policy (permission_mode)"
+    assert [str(it) for it in shadows] == [
+        f"deny `Bash(rm:*)`: {why}",
+        f"deny `Write`: {why}",
+        f"ask `*`: {why}",
+    ]
 
 
 def test_notes_tell_of_rules_that_mean_less_than_they_seem() -> None:
@@ -161,7 +203,7 @@ def test_an_explanation_can_be_read() -> None:
     assert "  Bash                 never     `Bash` denies it" in text
     assert "  Write                always    no rule is about it" in text
     assert "Rules without an effect:\n  allow `Bash(ls:*)`: it comes too late" in text
-    assert "Notes:\n  it was odd" in text
+    assert "\nNotes:\n  it was odd" in text
     assert "hooks" not in str(explain(tools=["Bash"]))
 
 
@@ -199,6 +241,11 @@ def test_a_handler_may_be_called(options: dict[str, Any]) -> None:
         ({"disallowed_tools": ["*"]}, "takes it away"),
         ({"tools": ["Bash", "Read"], "allowed_tools": ["Bash", "Read"]}, "(allowed_tools)"),
         ({"tools": ["mcp__a__b"], "allowed_tools": ["mcp__a"]}, "(allowed_tools)"),
+        (
+            {"tools": ["Bash", "WebFetch"], "allowed_tools": ["Bash"], "disallowed_tools": ["W*"]},
+            ", for no tool. Bash: the CLI allows it by itself (allowed_tools); "
+            "WebFetch: the CLI takes it away (disallowed_tools)",
+        ),
         ({"policy": Policy(default="deny")}, "the policy will deny it"),
         ({"policy": Policy(deny=["*"])}, "denies it"),
         ({"policy": Policy(mode="dontAsk")}, "the policy denies instead of asking"),

@@ -85,15 +85,58 @@ def test_a_policy_never_changes() -> None:
     ("options", "problem"),
     [
         ({"default": "maybe"}, "default cannot be 'maybe'; it is one of allow, ask, deny"),
-        ({"mode": "yolo"}, "mode cannot be 'yolo'"),
+        ({"default": None}, "default cannot be None; it is one of allow, ask, deny"),
+        (
+            {"default": "Allow"},
+            "default cannot be 'Allow'; it is one of allow, ask, deny; did you mean 'allow'?",
+        ),
+        ({"mode": "yolo"}, f"mode cannot be 'yolo'; it is one of {', '.join(MODES)}"),
+        (
+            {"mode": "acceptedits"},
+            f"mode cannot be 'acceptedits'; it is one of {', '.join(MODES)}; "
+            "did you mean 'acceptEdits'?",
+        ),
         ({"deny": "Read"}, "deny must be a list, not the string 'Read'; write ['Read']"),
-        ({"ask": ["Bash("]}, "its last character"),
+        ({"ask": {"Read": 1}}, "ask must be a list, not {'Read': 1}"),
+        ({"ask": b"Read"}, "ask must be a list, not b'Read'"),
+        ({"ask": 5}, "ask must be a list, not 5"),
+        ({"ask": [5]}, "A rule is a string such as 'Bash(git status:*)', not 5"),
+        ({"ask": ["Bash("]}, "'Bash(' is not a rule: its last character must be ')'"),
+        ({"home": 5}, "home must be a path, not 5"),
+        ({"home": ""}, "home must be a path, not ''"),
+        ({"cwd": ""}, "cwd must be a path, not ''"),
+        ({"directories": "/x"}, "directories must be a list, not the string '/x'; write ['/x']"),
+        ({"directories": [5]}, "directories must be a path, not 5"),
+        ({"problems": "odd"}, "problems must be a list, not the string 'odd'; write ['odd']"),
+        ({"realpath": "/x"}, "realpath must be a function, not '/x'"),
+        ({"case_sensitive": "no"}, "case_sensitive cannot be 'no'; it is one of True, False"),
+        ({"protect": 0}, "protect cannot be 0; it is one of True, False"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, Any], problem: str) -> None:
     with pytest.raises(OptionsError) as raised:
         make(**options)
-    assert problem in str(raised.value)
+    assert str(raised.value) == problem
+
+
+def test_a_policy_shows_its_rules_and_is_the_same_as_another_with_these() -> None:
+    policy = make("Read", problems=["the file was odd"], directories=["/more"])
+    assert repr(policy) == (
+        "Policy(allow=(Rule(tool='Read', content=None, root=None, source=''),), ask=(), deny=(), "
+        "default='ask', cwd='/srv', home='/home/me', directories=('/more',), mode=None, "
+        f"case_sensitive={policy.case_sensitive}, protect=True, problems=('the file was odd',))"
+    )
+    assert policy == make("Read", directories=["/more"], realpath=str)
+    assert policy != make("Read", directories=["/more"], protect=False)
+
+
+def test_places_are_absolute_and_without_detours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/usr")
+    policy = Policy(["Edit(x)"], cwd="../a/./b/", home="c/../d", realpath=plain)
+    assert (policy.cwd, policy.home) == ("/a/b", "/usr/d")
+    edit = {"file_path": "x"}
+    assert policy.decide("Edit", edit, cwd="/else/../a/b").allows
+    assert not policy.decide("Edit", edit, cwd="~/../x").allows
 
 
 def test_directories_are_relative_to_the_working_directory(tmp_path: Path) -> None:
@@ -374,6 +417,24 @@ def test_redirections_go_where_files_may_be_written_and_read() -> None:
     assert bash(policy, "ls > 'x '").behavior == "ask"
 
 
+@pytest.mark.parametrize(
+    ("target", "behavior"),
+    [
+        *((it, "allow") for it in ("/dev/null", "/dev/stdout", "/dev/stderr", "'/dev/null'")),
+        *((it, "ask") for it in ("/dev/tty", "/dev/null/x", "/dev/../dev/null", "/dev/nul?")),
+        *((it, "ask") for it in ("/proc/self/fd/1", "/sys/power/state", "x", "$x")),
+    ],
+)
+@pytest.mark.parametrize("operator", [">", ">>", "2>", "<"])
+def test_what_is_redirected_to_nowhere_needs_no_rule(
+    operator: str, target: str, behavior: str
+) -> None:
+    assert bash(make("Bash(ls:*)"), f"ls {operator} {target}").behavior == behavior
+    everywhere = make("Bash(ls:*)", "Edit(//**)", "Read(//**)")
+    is_plain = behavior == "allow" or target == "x"
+    assert bash(everywhere, f"ls {operator} {target}").allows is is_plain
+
+
 def test_a_command_for_a_monitor_is_a_command() -> None:
     policy = make("Bash(tail:*)", deny=["Bash(rm:*)"])
     assert policy.decide("Monitor", {"command": "tail -f x"}).allows
@@ -585,12 +646,15 @@ def test_only_some_decisions_about_short_inputs_of_text_are_remembered() -> None
     policy = make("Bash(echo:*)")
     for number in range(2 * MOST_REMEMBERED):
         policy.decide("Bash", {"command": f"echo {number}"})
-    assert 0 < len(policy._decided) <= MOST_REMEMBERED
+        assert len(policy._decided) == number % MOST_REMEMBERED + 1
     remembered = {*policy._decided}
     for input in (
-        {"command": "echo " + "x" * LONGEST_REMEMBERED},
+        {"command": "echo " + "x" * (LONGEST_REMEMBERED - len("Bash/srvcommandecho ") + 1)},
         {"command": "echo 1", "timeout": 5},
         {"command": ["echo"]},
     ):
         policy.decide("Bash", input)
     assert {*policy._decided} == remembered
+    longest = "echo " + "x" * (LONGEST_REMEMBERED - len("Bash/srvcommandecho "))
+    policy.decide("Bash", {"command": longest})
+    assert ("Bash", "/srv", "command", longest) in policy._decided

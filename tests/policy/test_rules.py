@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from claudewire.errors import OptionsError
-from claudewire.policy import Policy, Rule
+from claudewire.policy import Policy, Rule, ToolFacts
 
 GOOD = [
     ("Read", "Read", None),
@@ -33,6 +33,7 @@ GOOD = [
     ("Skill(name)", "Skill", "name"),
     ("Task(agent)", "Task", "agent"),
     ("Agent(model:opus)", "Agent", "model:opus"),
+    ("mcp__x__y(domain:a b)", "mcp__x__y", "domain:a b"),
     ("*", "*", None),
     ("mcp__*", "mcp__*", None),
 ]
@@ -46,9 +47,17 @@ def test_a_rule_is_read_and_written_back(text: str, tool: str, content: str | No
     assert Rule.parse(str(Rule(tool, content))) == rule
 
 
+def test_a_rule_is_written_so_that_it_is_read_as_it_is() -> None:
+    rule = Rule("Bash", r"echo \ (a)")
+    assert str(rule) == r"Bash(echo \\ \(a\))"
+    assert Rule.parse(str(rule)) == rule
+    assert repr(rule) == r"Rule(tool='Bash', content='echo \\ (a)', root=None, source='')"
+
+
 def test_blanks_around_a_rule_mean_nothing() -> None:
     assert Rule.parse("  Read  ") == Rule("Read")
     assert str(Rule.parse("  Read  ")) == "Read"
+    assert (Rule.parse("Read").root, Rule.parse("Read").source) == (None, "")
 
 
 @pytest.mark.parametrize(
@@ -92,6 +101,10 @@ def test_any_text_is_a_rule_that_comes_back_or_is_refused(text: str) -> None:
     assert Rule.parse(str(Rule(rule.tool, rule.content))) == rule
 
 
+def test_of_a_tool_that_is_not_known_nothing_is_assumed() -> None:
+    assert Rule.parse("Unheard").facts == ToolFacts(kind="", content="", asks=True, searches=False)
+
+
 @pytest.mark.parametrize(
     ("rule", "tool", "named"),
     [
@@ -110,6 +123,7 @@ def test_any_text_is_a_rule_that_comes_back_or_is_refused(text: str) -> None:
         ("mcp__a__get_*", "mcp__a__set_it", False),
         ("mcp__a__x", "mcp__a__x", True),
         ("mcp__a__x", "mcp__a__x2", False),
+        ("mcp__a__x", "mcp__a__x__y", False),
         ("mcp__*", "mcp__a__x", True),
         ("mcp__*", "Read", False),
         ("*", "Read", True),
@@ -152,7 +166,7 @@ def test_rules_are_the_same_if_they_mean_the_same() -> None:
 
 @pytest.mark.parametrize(
     ("value", "matches"),
-    [("opus", True), ("opusx", False), (None, False), (["opus"], False), ({}, False)],
+    [("opus", True), ("opusx", False), (None, False), (["opus"], False), ({}, False), (5, False)],
 )
 def test_a_field_of_the_input_can_be_denied(value: object, matches: bool) -> None:
     policy = Policy(deny=["Agent(model:opus)"])
@@ -161,9 +175,26 @@ def test_a_field_of_the_input_can_be_denied(value: object, matches: bool) -> Non
 
 
 def test_a_field_may_be_true_a_number_or_any_text() -> None:
-    policy = Policy(deny=["Bash(run_in_background: true)", "X(n:3)", "X(s:*)"])
+    policy = Policy(deny=["Bash(run_in_background: true)", "X(n:3)", "X(s:*)", "X(t: false)"])
     assert policy.decide("Bash", {"command": "a", "run_in_background": True}).behavior == "deny"
     assert policy.decide("Bash", {"command": "a", "run_in_background": False}).behavior == "ask"
     assert policy.decide("X", {"n": 3}).behavior == "deny"
     assert policy.decide("X", {"n": 4}).behavior == "ask"
     assert policy.decide("X", {"s": ""}).behavior == "deny"
+    assert policy.decide("X", {"s": 2.5}).behavior == "deny"
+    values: list[object] = [None, ["a"], {}]
+    for value in values:
+        assert policy.decide("X", {"s": value}).behavior == "ask"
+    assert policy.decide("X", {"t": False}).behavior == "deny"
+    assert policy.decide("X", {"t": True}).behavior == "ask"
+
+
+@pytest.mark.parametrize(
+    "name", ["description", "timeout", "run_in_background", "dangerouslyDisableSandbox"]
+)
+def test_a_field_of_a_command_can_have_a_pattern(name: str) -> None:
+    policy = Policy(deny=[f"Bash({name}: *5*)"])
+    assert policy.decide("Bash", {"command": "ls", name: 1500}).behavior == "deny"
+    assert policy.decide("Bash", {"command": "ls", name: 1000}).behavior == "ask"
+    with pytest.raises(OptionsError, match="a blank before `\\*` is a part of it"):
+        Rule.parse(f"Bash({name}s: *)")

@@ -12,7 +12,7 @@ from claudewire.errors import OptionsError
 from claudewire.policy import Policy, Rule, mode_in_settings
 from claudewire.policy.settings import Sources
 
-TOML = """
+TOML = """# für alle
 default = "deny"
 mode = "acceptEdits"
 allow = ["Read", "Edit(/src/**)"]
@@ -40,6 +40,7 @@ def test_a_policy_is_read_from_a_text() -> None:
     assert policy.directories == ("../docs",)
     assert (policy.case_sensitive, policy.protect) == (False, False)
     assert policy.allow[1].root is None
+    assert (policy.cwd, policy.home) == ("/srv/project", "/home/me")
 
 
 def test_a_policy_is_read_from_a_file_which_its_paths_are_relative_to(tmp_path: Path) -> None:
@@ -51,34 +52,62 @@ def test_a_policy_is_read_from_a_file_which_its_paths_are_relative_to(tmp_path: 
         assert policy.allow[1].source == str(file)
 
 
+KEYS = "allow, ask, deny, directories, default, mode, case_sensitive, protect"
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("allow = [", "is not TOML"),
-        ("alow = []", "there is no key 'alow'"),
-        ("allow = 'Read'", "allow must be a list of strings, not 'Read'"),
-        ("deny = [1]", "deny must be a list of strings"),
-        ("deny = ['Bash(']", "deny: 'Bash(' is not a rule"),
-        ("allow = ['*']", "can never allow anything"),
-        ("default = 1", "default must be a string, not 1"),
-        ("default = 'perhaps'", "default cannot be 'perhaps'"),
-        ("protect = 'no'", "protect must be true or false"),
-        ("mode = 'yolo'", "mode cannot be 'yolo'"),
+        ("allow = [", " is not TOML: Invalid value (at end of document)"),
+        ("alow = []", f": there is no key 'alow'; those known: {KEYS}"),
+        ("allow = 'Read'", ": allow must be a list of strings, not 'Read'"),
+        ("ask = ['Read', 1]", ": ask must be a list of strings, not ['Read', 1]"),
+        ("deny = {}", ": deny must be a list of strings, not {}"),
+        ("directories = 'x'", ": directories must be a list of strings, not 'x'"),
+        ("deny = ['Bash(']", ": deny: 'Bash(' is not a rule: its last character must be ')'"),
+        (
+            "ask = ['bash']",
+            ": ask: The rule 'bash' is about the tool bash, which is not known; did you mean Bash? "
+            "If there is such a tool, give the rule as Rule.parse('bash')",
+        ),
+        (
+            "allow = ['*']",
+            ": The rule '*' can never allow anything: to allow, name each tool; a pattern may only "
+            "follow `mcp__server__`",
+        ),
+        ("default = 1", ": default must be a string, not 1"),
+        ("mode = true", ": mode must be a string, not True"),
+        ("default = 'no'", ": default cannot be 'no'; it is one of allow, ask, deny"),
+        ("case_sensitive = 1", ": case_sensitive must be true or false, not 1"),
+        ("protect = 'no'", ": protect must be true or false, not 'no'"),
     ],
 )
 def test_what_is_no_policy_is_refused_with_the_place(text: str, problem: str) -> None:
     with pytest.raises(OptionsError) as raised:
         Policy.from_toml(text)
-    assert str(raised.value).startswith("The policy")
-    assert problem in str(raised.value)
+    assert str(raised.value) == f"The policy{problem}"
+
+
+def test_a_text_of_one_line_is_no_file() -> None:
+    assert Policy.from_toml("\n", cwd="/srv") == Policy(cwd="/srv")
+    assert Policy.from_toml("default='deny'").default == "deny"
 
 
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(OptionsError, match="cannot be read"):
-        Policy.from_toml(tmp_path / "none.toml")
     (tmp_path / "bad.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(OptionsError, match="cannot be read"):
-        Policy.from_toml(tmp_path / "bad.toml")
+    (tmp_path / "wrong.toml").write_text("x = 1", encoding="utf-8")
+    for name, problem in (
+        ("none.toml", "cannot be read: [Errno 2]"),
+        ("bad.toml", "cannot be read: 'utf-8' codec"),
+        ("", "cannot be read: [Errno 21]"),
+    ):
+        path = tmp_path / name
+        with pytest.raises(OptionsError) as raised:
+            Policy.from_toml(path)
+        assert str(raised.value).startswith(f"The policy {path} {problem}")
+    with pytest.raises(OptionsError) as raised:
+        Policy.from_toml(tmp_path / "wrong.toml")
+    assert str(raised.value).startswith(f"{tmp_path / 'wrong.toml'}: there is no key 'x'")
 
 
 # --- settings ------------------------------------------------------------------------------------
@@ -136,11 +165,12 @@ def test_the_rules_of_all_files_hold_together(machine: Machine) -> None:
 
 
 def test_a_path_with_a_slash_is_relative_to_what_its_file_is_for(machine: Machine) -> None:
-    for name in (USER, LOCAL, PROJECT):
+    for name in (USER, LOCAL, PROJECT, MANAGED, "etc/managed-settings.d/a.json"):
         machine.write(name, {"deny": ["Read(/x)"]})
     given = machine.write("given/extra.json", {"deny": ["Read(/x)"]})
     roots = {rule.source: rule.root for rule in machine.load(extra=given).deny}
     assert roots == {
+        "managed settings": str(machine.managed),
         "given settings": str(given.parent),
         "local settings": str(machine.cwd),
         "project settings": str(machine.cwd),
@@ -185,15 +215,21 @@ def test_only_some_sources_are_read_if_so_wanted(machine: Machine) -> None:
     machine.write(LOCAL, {"allow": ["Bash"]})
     assert texts(machine.load(sources=["user"], trusted=True).allow) == ["Read"]
     assert machine.load(sources=[], trusted=True).allow == ()
-    with pytest.raises(OptionsError, match="no settings 'users'"):
-        machine.load(sources=["users"])
+    with pytest.raises(OptionsError) as raised:
+        machine.load(sources=["user", "users"])
+    assert str(raised.value) == "There are no settings 'users'; only user, project, local"
 
 
 def test_settings_can_be_given_as_a_text(machine: Machine) -> None:
     policy = machine.load(extra='{"permissions": {"allow": ["Edit(/a)"]}}')
     assert [(str(rule), rule.root) for rule in policy.allow] == [("Edit(/a)", str(machine.cwd))]
-    with pytest.raises(OptionsError, match="There is no settings file at"):
+    assert texts(machine.load(extra='\n {"permissions": {"ask": ["Read"]}}').ask) == ["Read"]
+    with pytest.raises(OptionsError) as raised:
         machine.load(extra=machine.folder / "none.json")
+    assert str(raised.value) == f"There is no settings file at {machine.folder / 'none.json'}"
+    with pytest.raises(OptionsError) as raised:
+        machine.load(extra="{")
+    assert str(raised.value).startswith("The given settings: this is not JSON: ")
 
 
 def test_settings_of_the_user_can_be_elsewhere(machine: Machine) -> None:
@@ -206,9 +242,12 @@ def test_the_organisation_may_have_several_files(machine: Machine) -> None:
     machine.write("etc/managed-settings.d/10-a.json", {"deny": ["B"], "defaultMode": "dontAsk"})
     machine.write("etc/managed-settings.d/20-b.json", {"deny": ["C"]})
     machine.write("etc/managed-settings.d/.hidden.json", {"deny": ["D"]})
+    machine.write("etc/managed-settings.d/notes.txt", {"deny": ["E"]})
     policy = machine.load()
-    assert sorted(texts(policy.deny)) == ["A", "B", "C"]
+    assert texts(policy.deny) == ["C", "B", "A"]
     assert policy.mode == "dontAsk"
+    machine.write("etc/managed-settings.d/20-b.json", {"defaultMode": "acceptEdits"})
+    assert machine.load().mode == "acceptEdits"
 
 
 def test_the_organisation_may_have_the_only_rules(machine: Machine) -> None:
@@ -220,14 +259,36 @@ def test_the_organisation_may_have_the_only_rules(machine: Machine) -> None:
     policy = machine.load(trusted=True, extra=given)
     assert texts(policy.allow) == ["Read"]
     assert (policy.mode, policy.directories) == ("default", ())
-    assert len(policy.problems) == 4
-    assert all("only managed rules do" in problem for problem in policy.problems)
+    named = [
+        f"The given settings at {given}",
+        f"The local settings at {machine.folder / LOCAL}",
+        f"The project settings at {machine.folder / PROJECT}",
+        f"The user settings at {machine.folder / USER}",
+    ]
+    why = "its rules do not count: only managed rules do"
+    assert policy.problems == tuple(f"{it}: {why}" for it in named)
+
+
+@pytest.mark.parametrize(
+    ("permissions", "problems"), [({"deny": ["Read"]}, 1), ({"ask": ["Read"]}, 1), ({}, 0)]
+)
+def test_what_the_user_denies_does_not_count_either_then(
+    machine: Machine, permissions: Any, problems: int
+) -> None:
+    machine.write(MANAGED, {}, allowManagedPermissionRulesOnly=True)
+    machine.write(USER, permissions)
+    policy = machine.load()
+    assert (policy.deny, policy.ask, len(policy.problems)) == ((), (), problems)
+    machine.write(MANAGED, {}, allowManagedPermissionRulesOnly=1)
+    assert machine.load().problems == ()
 
 
 def test_only_the_organisation_can_say_so(machine: Machine) -> None:
     machine.write(USER, {"allow": ["Read"]}, allowManagedPermissionRulesOnly=True)
     machine.write(LOCAL, {"allow": ["Bash"]})
     assert texts(machine.load(trusted=True).allow) == ["Bash", "Read"]
+    given = '{"allowManagedPermissionRulesOnly": true}'
+    assert texts(machine.load(trusted=True, extra=given).allow) == ["Bash", "Read"]
 
 
 def test_the_mode_is_that_of_the_first_file_that_names_one(machine: Machine) -> None:
@@ -244,8 +305,15 @@ def test_a_mode_that_is_disabled_or_unknown_is_not_taken(machine: Machine) -> No
     machine.write(USER, {"disableBypassPermissionsMode": "disable", "defaultMode": "yolo"})
     policy = machine.load(trusted=True)
     assert policy.mode == "default"
-    assert "the mode bypassPermissions is disabled" in policy.problems[0]
-    assert "there is no mode 'yolo'" in policy.problems[1]
+    assert policy.problems == (
+        f"The local settings at {machine.folder / LOCAL}: the mode bypassPermissions is disabled",
+        f"The user settings at {machine.folder / USER}: there is no mode 'yolo'; only "
+        "default, acceptEdits, plan, bypassPermissions, dontAsk, auto, manual",
+    )
+    machine.write(LOCAL, {"defaultMode": "auto"})
+    assert machine.load(trusted=True).mode == "auto"
+    machine.write(PROJECT, {"disableAutoMode": "disable"})
+    assert machine.load(trusted=True).mode == "default"
 
 
 @pytest.mark.parametrize(
@@ -258,15 +326,20 @@ def test_what_has_another_meaning_is_no_problem(machine: Machine, name: str) -> 
 
 
 def test_what_is_not_known_or_no_rule_is_reported(machine: Machine) -> None:
-    path = machine.write(USER, {"allow": ["Read", "Bash(", "*"], "future": 1})
+    path = machine.write(USER, {"allow": ["Read", "Bash(", "*"], "future": 1, "a": 2})
     policy = machine.load()
     assert texts(policy.allow) == ["Read"]
-    assert policy.problems[0].endswith("permissions.future is not known, and is ignored")
-    assert "allow: 'Bash(' is not a rule" in policy.problems[1]
-    assert "can never allow anything" in policy.problems[2]
-    assert all(str(path) in problem for problem in policy.problems)
-    with pytest.raises(OptionsError, match="is not a rule"):
+    name = f"The user settings at {path}"
+    assert policy.problems == (
+        f"{name}: permissions.a is not known, and is ignored",
+        f"{name}: permissions.future is not known, and is ignored",
+        f"{name}: allow: 'Bash(' is not a rule: its last character must be ')'",
+        f"{name}: allow: The rule '*' can never allow anything: to allow, name each tool; "
+        "a pattern may only follow `mcp__server__`",
+    )
+    with pytest.raises(OptionsError) as raised:
         machine.load(strict=True)
+    assert str(raised.value) == policy.problems[2]
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -287,11 +360,15 @@ def test_a_rule_that_can_never_allow_can_still_deny_and_ask(machine: Machine, st
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("{", "this is not JSON"),
+        ("{", "this is not JSON: "),
+        pytest.param("[" * 100_000, "this is not JSON: ", id="deep"),
         ("[]", "permissions must be an object"),
         ('{"permissions": []}', "permissions must be an object"),
-        ('{"permissions": {"allow": "Read"}}', "allow must be a list of strings"),
-        ('{"permissions": {"additionalDirectories": [1]}}', "must be a list of strings"),
+        ('{"permissions": {"allow": "Read"}}', "allow must be a list of strings, not 'Read'"),
+        (
+            '{"permissions": {"additionalDirectories": [1]}}',
+            "additionalDirectories must be a list of strings, not [1]",
+        ),
     ],
 )
 def test_a_file_that_is_no_settings_file_is_an_error(
@@ -300,8 +377,7 @@ def test_a_file_that_is_no_settings_file_is_an_error(
     (machine.folder / USER).write_text(text, encoding="utf-8")
     with pytest.raises(OptionsError) as raised:
         machine.load()
-    assert problem in str(raised.value)
-    assert str(machine.folder / USER) in str(raised.value)
+    assert str(raised.value).startswith(f"The user settings at {machine.folder / USER}: {problem}")
 
 
 def test_a_file_that_is_empty_says_nothing(machine: Machine) -> None:
@@ -310,9 +386,23 @@ def test_a_file_that_is_empty_says_nothing(machine: Machine) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_no_reason_to_go_on(machine: Machine) -> None:
-    (machine.folder / USER).mkdir()
-    with pytest.raises(OptionsError, match="cannot be read"):
+    path = machine.folder / USER
+    path.mkdir()
+    with pytest.raises(OptionsError) as raised:
         machine.load()
+    assert str(raised.value).startswith(f"The user settings at {path} cannot be read: [Errno 21]")
+    path.rmdir()
+    path.write_bytes(b"\xff")
+    with pytest.raises(OptionsError) as raised:
+        machine.load()
+    assert str(raised.value).startswith(f"The user settings at {path} cannot be read: 'utf-8'")
+
+
+def test_a_file_in_the_place_of_a_folder_has_no_settings(machine: Machine) -> None:
+    (machine.home / ".claude").rmdir()
+    (machine.home / ".claude").write_text("", encoding="utf-8")
+    machine.write(PROJECT, {"deny": ["Read"]})
+    assert texts(machine.load().deny) == ["Read"]
 
 
 def test_by_default_the_settings_are_where_the_cli_has_them(
@@ -353,7 +443,11 @@ def test_the_mode_in_settings_is_found_in_an_object_a_text_and_a_file(tmp_path: 
 
 @pytest.mark.parametrize(
     "given",
-    [None, {}, {"permissions": []}, {"permissions": {"defaultMode": 1}}, "{", "{}", "no file"],
+    [
+        *(None, {}, {"permissions": []}, {"permissions": {"defaultMode": 1}}),
+        *("{", "{}", "no file", '{"permissions": 5}'),
+        pytest.param('{"a":' * 100_000, id="deep"),
+    ],
 )
 def test_settings_without_a_mode_name_none(given: Any) -> None:
     assert mode_in_settings(given) is None

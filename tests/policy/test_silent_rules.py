@@ -87,6 +87,7 @@ SILENT = [
     ("Read(secrets\\key)", "a backslash does not separate"),
     ("Read(~\\.ssh)", "a backslash does not separate"),
     ("Read(file:///etc/passwd)", "write the path alone"),
+    ("Read(https://evil.org/x)", "write the path alone"),
     ("Read(path:secrets/**)", "write the path alone"),
     ("Read(.env, .secret)", "one rule for each"),
     ("Read(secrets|keys)", "one rule for each"),
@@ -110,6 +111,36 @@ SILENT = [
     ("Skill(/deploy)", "a name has no slash"),
     ("WebSearch(cats)", "takes nothing in brackets"),
 ]
+
+
+MEANT = {
+    "Bash": "cmd command exec execute sh Shell TERMINAL zsh Baah",
+    "Read": "cat readfile view Reader",
+    "Write": "create writefile Wriet",
+    "Edit": "editfile replace Edti",
+    "WebFetch": "curl fetch http web WebFetsh",
+    "Grep": "search grepp",
+    "Agent": "subagent Agents",
+    "mcp__SERVER__TOOL": "mcp_x MCP__x__y",
+}
+"""The tools, and names that people give them."""
+
+
+@pytest.mark.parametrize(
+    ("tool", "word"), [(it, word) for it in MEANT for word in MEANT[it].split()]
+)
+def test_a_tool_with_another_name_is_recognised(tool: str, word: str) -> None:
+    with pytest.raises(OptionsError) as raised:
+        Policy(deny=[word])
+    assert str(raised.value) == (
+        f"The rule {word!r} is about the tool {word}, which is not known; did you mean {tool}? "
+        f"If there is such a tool, give the rule as Rule.parse({word!r})"
+    )
+
+
+@pytest.mark.parametrize("rule", ["Todo", "List", "Ba*h", "mcp__bash", "mcp__x__shell", "Deploy"])
+def test_a_tool_of_which_nothing_is_known_may_exist(rule: str) -> None:
+    assert Policy(deny=[rule]).deny == (Rule.parse(rule),)
 
 
 def test_there_are_many_rules_and_none_twice() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from tests.helpers.kept import Kept, normal
 
 from claudewire.errors import OptionsError
-from claudewire.policy import Policy, Rule
+from claudewire.policy import Policy, Rule, explain
 from claudewire.policy.policy import MODES
 
 RULES = r"""
@@ -189,16 +190,97 @@ EXPLAINED: dict[str, tuple[Policy | None, dict[str, Any]]] = {
     **{mode: (Policy(mode=mode, cwd="/work"), {"permission_mode": mode}) for mode in MODES},
     "denies": (Policy(default="deny", cwd="/work"), {"tools": ["Bash", "Unheard"]}),
     "allows": (Policy(default="allow", protect=False, cwd="/work"), {}),
+    "without a policy": (None, {"tools": ["Bash", "Read", "Unheard"]}),
+    "too late": (
+        Policy(["Bash(a)"], ["Bash(a)", "Bash(a:*)", "Edit"], ["Bash(a:*)", "Edit"], cwd="/work"),
+        {"tools": [], "allowed_tools": ["Edit", "Bash(ls)"]},
+    ),
 }
 
 
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_the_explanation_of_a_policy_is_as_it_was(kept: Kept, name: str) -> None:
     policy, options = EXPLAINED[name]
-    assert policy is not None
-    told = policy.explain(**options)
+    told = explain(None, **options) if policy is None else policy.explain(**options)
     lines = [str(told), str(told.unreachable), *map(repr, (*told.tools, *told.shadows))]
     kept(f"explained-{name.replace(' ', '-')}.txt", "".join(f"{line}\n" for line in lines))
+
+
+ABOUT = {
+    "Bash": "Bash(ls:*)",
+    "Edit": "Edit(src/**)",
+    "Read": "Read(src/**)",
+    "WebFetch": "WebFetch(domain:a.org)",
+    "TodoWrite": "TodoWrite(a:b)",
+    "AskUserQuestion": "AskUserQuestion(a:b)",
+    "mcp__a__b": "mcp__a__b(c:d)",
+}
+"""Tools, and a rule about some uses of each."""
+
+SOME = [it for it in ABOUT.values() if Rule.parse(it).why_never_allows() is None]
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    *({name: [*ABOUT]} for name in ("allowed_tools", "disallowed_tools")),
+    {"allowed_tools": SOME},
+    {"disallowed_tools": [*ABOUT.values()]},
+    {"allowed_tools": ["mcp__a", "*"], "disallowed_tools": ["Web*"]},
+    *(
+        {"permission_mode": mode}
+        for mode in ("acceptEdits", "bypassPermissions", "dontAsk", "auto")
+    ),
+]
+
+
+def policies() -> Iterator[dict[str, Any]]:
+    yield from ({"default": it} for it in ("ask", "allow", "deny"))
+    yield from ({"mode": it} for it in ("dontAsk", "bypassPermissions", "acceptEdits"))
+    yield {"mode": "bypassPermissions", "default": "deny"}
+    for name in ("allow", "ask", "deny"):
+        yield {name: [*ABOUT]}
+        yield {name: [*ABOUT], "default": "deny"}
+    yield {"allow": SOME}
+    for name in ("ask", "deny"):
+        yield {name: [*ABOUT.values()]}
+        yield {name: [*ABOUT.values()], "default": "allow"}
+        yield {name: [*ABOUT.values()], "allow": [*ABOUT]}
+    yield {"allow": ["Read(!a)", "WebFetch"]}
+    yield from ({"ask": ["Read(b)"], "default": it} for it in ("ask", "deny"))
+    yield {"allow": ["Read(a)", "mcp__a"], "ask": ["Read(b)"], "mode": "bypassPermissions"}
+
+
+def test_who_is_asked_about_each_tool_is_as_it_was(kept: Kept) -> None:
+    """Each line has a policy and what the CLI is started with; numbers are reasons, at the end."""
+    reasons: dict[str, int] = {}
+    lines = []
+    for given in policies():
+        policy = Policy(**given, cwd="/work", home="/home/me")
+        lines.append(json.dumps(given))
+        for options in OPTIONS:
+            found = policy.explain(tools=[*ABOUT], **options).tools
+            numbers = [reasons.setdefault(f"{it.reaches}: {it.why}", len(reasons)) for it in found]
+            lines.append(f"    {' '.join(map(str, numbers))}  {json.dumps(options)}")
+    lines += [f"{number} {why}" for why, number in reasons.items()]
+    kept("reach.txt", "".join(f"{line}\n" for line in lines))
+
+
+COVERING = """
+Bash  Bash(ls)  Bash(ls:*)  Bash(ls *)  Bash(ls a)  Bash(ls a:*)  Bash(ls * b)  Bash(ls 'a')
+Monitor  Bash($x)  mcp__a  mcp__a__b  mcp__a__*  mcp__b__*  mcp__*  *  W*  WebFetch
+WebFetch(domain:a.org)  WebFetch(domain:x.a.org)  WebFetch(domain:*.a.org)  WebFetch(domain:*)
+WebFetch(prompt:x)  Read  Read(a)  Read(b)  Edit(a)  Agent(x)  Task(x)  Agent(y)
+"""
+
+
+def test_which_rules_come_too_late_is_as_it_was(kept: Kept) -> None:
+    rules = [Rule.parse(it) for it in re.split(r"\s\s+|\n", COVERING.strip())]
+    rules += [Rule.parse("Read(a)", root="/elsewhere")]
+    lines = []
+    for wide in rules:
+        late = [it for it in rules if Policy(ask=[it], deny=[wide]).explain(tools=[]).shadows]
+        twin = [it for it in rules if len(Policy(deny=[wide, it]).explain(tools=[]).shadows)]
+        told = [" ".join(f"{it}{it.root or ''}" for it in found) for found in (late, twin)]
+        lines.append(f"{wide}{wide.root or ''}\n    before {told[0]}\n    beside {told[1]}\n")
+    kept("covering.txt", "".join(lines))
 
 
 SETTINGS: list[Any] = [

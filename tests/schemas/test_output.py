@@ -93,8 +93,16 @@ def test_definitions_stay_at_the_top() -> None:
 
 
 def test_a_type_without_a_schema_is_refused_before_anything_starts() -> None:
-    with pytest.raises(OptionsError, match="`output` cannot be of this type"):
+    with pytest.raises(OptionsError, match=r"`output` cannot be of this type\. There is"):
         OutputSpec.of(object())
+
+
+def test_an_error_in_the_type_itself_is_not_hidden() -> None:
+    class Broken:
+        __annotations__ = {"x": "1 / 0"}
+
+    with pytest.raises(ZeroDivisionError):
+        OutputSpec.of(dataclass(Broken))
 
 
 @ROWS
@@ -175,6 +183,26 @@ def test_a_schema_is_put_into_words_that_every_cli_knows(schema: Any, plain: Any
 )
 def test_a_keyword_that_every_cli_knows_is_kept(keyword: str) -> None:
     assert portable({keyword: "x"}) == {keyword: "x"}
+
+
+NEW, OLD = {"type": "null", "x-y": 1}, {"type": "null"}
+
+
+@pytest.mark.parametrize(
+    ("keyword", "value", "plain"),
+    [
+        *((it, NEW, OLD) for it in ("additionalProperties", "contains", "else", "if", "items")),
+        *((it, NEW, OLD) for it in ("not", "propertyNames", "then")),
+        *((it, {"a": NEW}, {"a": OLD}) for it in ("$defs", "definitions", "properties")),
+        ("patternProperties", {"a": NEW}, {"a": OLD}),
+        *((it, [NEW, NEW], [OLD, OLD]) for it in ("allOf", "anyOf", "oneOf")),
+        *((it, True, True) for it in ("additionalProperties", "items", "not")),
+    ],
+)
+def test_what_is_inside_of_a_schema_is_put_into_these_words_too(
+    keyword: str, value: Any, plain: Any
+) -> None:
+    assert portable({keyword: value, "minLength": 5}) == {keyword: plain, "minLength": 5}
 
 
 # --- what is read ---------------------------------------------------------------------------------

@@ -89,9 +89,10 @@ class Explanation:
         fates = [fate for fate in self.tools if fate.tool not in NEEDS_PERSON]
         if any(fate.reaches != "never" for fate in fates):
             return None
-        reasons = {fate.why: fate.tool for fate in fates} or {"there are no tools": ""}
-        if len(reasons) == 1:
-            return f"A permission handler would never be called: {next(iter(reasons))}"
+        reasons = {fate.why: fate.tool for fate in fates}
+        if len(reasons) < 2:
+            why = next(iter(reasons), "there are no tools")
+            return f"A permission handler would never be called: {why}"
         each = "; ".join(f"{tool}: {why}" for why, tool in reasons.items())
         return f"A permission handler would never be called, for no tool. {each}"
 
@@ -199,21 +200,20 @@ def _tools(policy: Policy, cli: _CLI, tools: Sequence[str] | None) -> list[str]:
 
 
 def _reach(policy: Policy, cli: _CLI, tool: str) -> ToolReach:
-    before, why_before = _reach_of_cli(cli, tool)
-    behind, why_behind = _reach_of_policy(policy, tool)
-    if before == "never" or (before == "sometimes" and behind == "always"):
-        return ToolReach(tool, before, why_before)
-    return ToolReach(tool, behind, why_behind)
+    before, (reaches, why) = _reach_of_cli(cli, tool), _reach_of_policy(policy, tool)
+    if before is not None and (before[0] == "never" or reaches == "always"):
+        reaches, why = before
+    return ToolReach(tool, reaches, why)
 
 
-def _reach_of_cli(cli: _CLI, tool: str) -> tuple[Reach, str]:
-    """Whether the CLI asks about a tool, and why."""
+def _reach_of_cli(cli: _CLI, tool: str) -> tuple[Reach, str] | None:
+    """Whether the CLI asks about a tool, and why; None if it always does."""
     if cli.denies(tool):
         return "never", "the CLI takes it away (disallowed_tools)"
     if cli.mode == "dontAsk":
         return "never", "in the mode dontAsk the CLI denies instead of asking"
     if tool in NEEDS_PERSON:
-        return "always", "it is a question to a person"
+        return None
     if cli.mode == "bypassPermissions":
         return "never", "in the mode bypassPermissions the CLI allows everything by itself"
     if cli.allows(tool):
@@ -221,7 +221,7 @@ def _reach_of_cli(cli: _CLI, tool: str) -> tuple[Reach, str]:
     return _reach_by_habit(cli, tool)
 
 
-def _reach_by_habit(cli: _CLI, tool: str) -> tuple[Reach, str]:
+def _reach_by_habit(cli: _CLI, tool: str) -> tuple[Reach, str] | None:
     kind, asks = facts(tool).kind, facts(tool).asks
     if kind == "read":
         return "sometimes", "the CLI asks only outside of its working directories"
@@ -235,7 +235,7 @@ def _reach_by_habit(cli: _CLI, tool: str) -> tuple[Reach, str]:
         return "sometimes", "the CLI allows commands that only read by itself"
     if any(rule.names(tool) and rule.why_never_allows() is None for rule in cli.allow):
         return "sometimes", "the CLI allows some uses by itself (allowed_tools)"
-    return "always", "the CLI asks each time"
+    return None
 
 
 def _reach_of_policy(policy: Policy, tool: str) -> tuple[Reach, str]:
@@ -247,7 +247,7 @@ def _reach_of_policy(policy: Policy, tool: str) -> tuple[Reach, str]:
     if (rule := _whole(policy.ask, tool)) is not None:
         return "always", f"`{rule}` requires asking"
     allow = _whole(policy.allow, tool)
-    if tool in NEEDS_PERSON and (allow or policy.default != "deny"):
+    if tool in NEEDS_PERSON and (allow or policy.default == "ask" or _allows_by_default(policy)):
         return "always", "it is a question to a person"
     if allow is None:
         return _reach_by_default(policy, tool)
@@ -258,13 +258,29 @@ def _reach_of_policy(policy: Policy, tool: str) -> tuple[Reach, str]:
 
 
 def _reach_by_default(policy: Policy, tool: str) -> tuple[Reach, str]:
-    if policy.default == "ask" and policy.mode != "bypassPermissions":
-        if _any_about((*policy.allow, *policy.ask, *policy.deny), tool):
+    about = _any_about(policy.deny, tool), _any_about(policy.ask, tool)
+    kind = facts(tool).kind
+    if _allows_by_default(policy):
+        if any(about) or kind == "command" or (kind == "edit" and policy.protect):
+            return "sometimes", "the policy will allow it, but for some uses"
+        return "never", "the policy will allow it"
+    if policy.mode == "acceptEdits" and kind == "edit":
+        return (
+            "sometimes",
+            "in the mode acceptEdits the policy allows most edits in its directories",
+        )
+    if policy.default == "ask":
+        if any(about) or _any_about(policy.allow, tool):
             return "sometimes", "rules decide some uses"
         return "always", "no rule is about it"
-    if _any_about(policy.ask, tool):
+    if about[1]:
         return "sometimes", "rules ask for some uses"
-    return "never", f"the policy will {'allow' if policy.default == 'ask' else policy.default} it"
+    return "never", "the policy will deny it"
+
+
+def _allows_by_default(policy: Policy) -> bool:
+    """Whether a policy allows what no rule is about, but for what always needs a person."""
+    return policy.default == "allow" or policy.mode == "bypassPermissions"
 
 
 def _any_about(rules: Sequence[Rule], tool: str) -> bool:
@@ -304,7 +320,7 @@ def _shadows_of_cli(policy: Policy, cli: _CLI) -> Iterator[Shadow]:
         for rule in rules:
             if cli.mode == "bypassPermissions":
                 by = "permission_mode"
-            elif rule.tool != "*" and cli.allows(rule.tool):
+            elif cli.allows(rule.tool):
                 by = "allowed_tools"
             else:
                 continue
@@ -316,7 +332,7 @@ def _covers(wide: Rule, narrow: Rule) -> bool:
     """Whether one rule applies to everything that another does, as far as that is easy to tell."""
     if "*" in narrow.tool and wide.tool != narrow.tool and wide.tool != "*":
         return False
-    if not wide.names(narrow.tool) and wide.tool != narrow.tool:
+    if not wide.names(narrow.tool):
         return False
     if wide.for_every_use:
         return True

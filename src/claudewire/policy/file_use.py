@@ -190,7 +190,7 @@ class FileUse:
         """Find the directory that a search with a pattern goes through."""
         if not isinstance(pattern, str):
             return None
-        plain = re.split(r"[*?\[{\\]", pattern, maxsplit=1)[0]
+        plain = re.split(r"[*?\[{\\]", pattern)[0]
         if ".." in pattern[len(plain) :]:
             return ResolvedPath(pattern, (), (), "its pattern goes up again with `..`")
         folder = posixpath.split(plain)[0] if plain != pattern else plain

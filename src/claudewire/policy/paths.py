@@ -17,7 +17,6 @@ forbids any `src` below the working directory, and allows only the one in it.
 
 from __future__ import annotations
 
-import functools
 import posixpath
 import re
 import unicodedata
@@ -25,7 +24,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 
-from .shell import names_in
+from .shell import names_in, remembered
 
 __all__ = [
     "LONGEST_PATH",
@@ -307,7 +306,7 @@ def _split(text: str) -> tuple[str, str]:
 # --- to regular expressions ----------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=512)
+@remembered
 def _regex(body: str, floats: bool, forbids: bool) -> re.Pattern[str]:
     """Compile a pattern; it takes linear time, as what follows `**` is taken where it is first."""
     directory = body.endswith("/")

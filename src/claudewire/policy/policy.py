@@ -121,7 +121,7 @@ class Policy:
 
     def _roots(self) -> tuple[str, ...]:
         """Return what a rule cannot mean relative to a project, if its path begins with it."""
-        return (self.home,) if self.cwd is None else (self.home, self.cwd)
+        return tuple(filter(None, (self.home, self.cwd)))
 
     def _absolute(self, given: str | os.PathLike[str], cwd: str) -> str:
         path = os.fspath(given)
@@ -399,7 +399,7 @@ def _path(name: str, given: Any) -> Any:
 
 def _one_of(name: str, value: Any, values: Sequence[Any]) -> Any:
     if not any(value is it or (isinstance(it, str) and value == it) for it in values):
-        close = get_close_matches(str(value), [str(it) for it in values], n=1)
+        close = get_close_matches(str(value), [str(it) for it in values])
         hint = f"; did you mean {close[0]!r}?" if close else ""
         words = ", ".join(map(str, values))
         raise OptionsError(f"{name} cannot be {value!r}; it is one of {words}{hint}")

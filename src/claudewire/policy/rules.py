@@ -13,7 +13,6 @@ Agent(model:opus)             a field of the input; only to deny or to ask
 
 from __future__ import annotations
 
-import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -22,7 +21,7 @@ from typing import Any
 
 from ..errors import OptionsError
 from .paths import PathPattern
-from .shell import CommandPattern, joined_by_wildcards
+from .shell import CommandPattern, joined_by_wildcards, remembered
 from .tools import ALIASES, KNOWN_TOOLS, ToolFacts, facts
 
 __all__ = ["Rule"]
@@ -127,7 +126,7 @@ class Rule:
             return True
         if name.startswith("mcp__") and name.count("__") == 1 and "*" not in name:
             return tool.startswith(f"{name}__")
-        return "*" in name and wildcard(name).fullmatch(tool) is not None
+        return wildcard(name).fullmatch(tool) is not None
 
     def surely_names(self, tool: str) -> bool:
         """Whether it names a tool for certain: `mcp__a__b__c` may be of a server `a` or `a__b`."""
@@ -176,14 +175,20 @@ class Rule:
         return None
 
 
-@functools.lru_cache(maxsize=512)
+@remembered
 def wildcard(pattern: str) -> re.Pattern[str]:
     """Compile a pattern in which `*` stands for any text."""
     return re.compile(joined_by_wildcards(pattern.split("*")), re.DOTALL)
 
 
-_command = functools.lru_cache(maxsize=512)(CommandPattern.of)
-_path = functools.lru_cache(maxsize=512)(PathPattern.of)
+@remembered
+def _command(content: str) -> CommandPattern:
+    return CommandPattern.of(content)
+
+
+@remembered
+def _path(content: str) -> PathPattern:
+    return PathPattern.of(content)
 
 
 # --- what is wrong with a rule -------------------------------------------------------------------
@@ -220,7 +225,7 @@ def _problem_of_command(content: str) -> str | None:
         return "`:*` counts only at the end; write ` *` for anything in between"
     if _INVISIBLE.search(content):
         return "it contains an invisible character, which is in no command that can be read"
-    program = re.split(r"[\s*]", content.removesuffix(":*"), maxsplit=1)[0]
+    program = re.split(r"[\s*]", content.removesuffix(":*"))[0]
     if content.endswith(":*") and content[-3:-2].isspace():
         return f"no command matches a blank before `:*`; write {content[:-2].rstrip() + ':*'!r}"
     if content.endswith(": *"):

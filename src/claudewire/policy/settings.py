@@ -112,7 +112,7 @@ class _Settings:
     ) -> Iterator[_Settings]:
         """Yield what a file says, if there is such a file."""
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_bytes().decode()
         except (FileNotFoundError, NotADirectoryError):
             return
         except (OSError, UnicodeDecodeError) as error:
@@ -125,7 +125,7 @@ class _Settings:
     ) -> _Settings:
         try:
             data = json.loads(text) if text.strip() else {}
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise OptionsError(f"{name}: this is not JSON: {error}") from error
         permissions = data.get("permissions", {}) if isinstance(data, dict) else None
         if not isinstance(permissions, dict):
@@ -234,9 +234,9 @@ def mode_in_settings(given: Mapping[str, Any] | StrPath | None) -> str | None:
         if not isinstance(given, Mapping):
             text = os.fspath(given)
             is_json = text.lstrip().startswith("{")
-            data = json.loads(text if is_json else Path(text).read_text(encoding="utf-8"))
+            data = json.loads(text if is_json else Path(text).read_bytes().decode())
         mode = data["permissions"]["defaultMode"]
-    except (OSError, ValueError, TypeError, LookupError):
+    except (OSError, ValueError, TypeError, LookupError, RecursionError):
         return None
     return mode if isinstance(mode, str) else None
 
@@ -276,7 +276,7 @@ def _read_toml(source: StrPath) -> tuple[str, str | None, str]:
         return "The policy", None, source
     path = Path(source)
     try:
-        return str(path), str(path.absolute().parent), path.read_text(encoding="utf-8")
+        return str(path), str(path.absolute().parent), path.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
         raise OptionsError(f"The policy {path} cannot be read: {error}") from error
 
@@ -292,8 +292,8 @@ def _check_keys(name: str, data: dict[str, Any]) -> None:
 
 
 def _toml_rules(name: str, key: str, value: object, root: str | None) -> list[Rule]:
+    texts = _strings(name, key, value)
     try:
-        texts = _strings(name, key, value)
         for text in texts:
             check_spelling(text)
         return [Rule.parse(text, root=root, source=name) for text in texts]

@@ -202,7 +202,7 @@ def _hosts_in(url: str) -> set[str]:
     plain = re.sub(r"[\x00-\x20\x7f-\xa0\u200b-\u200f]", "", plain).replace("\\", "/")
     if "//" not in plain:
         plain = f"https://{plain}"
-    found = {part[1] for part in _LOOSE_HOST.finditer(re.split(r"[?#]", plain, maxsplit=1)[0])}
+    found = {part[1] for part in _LOOSE_HOST.finditer(re.split(r"[?#]", plain)[0])}
     with contextlib.suppress(ValueError):  # this parser finds no host in it
         found.add(urlsplit(plain).hostname or "")
     hosts = {host.lower().strip(".[]") for host in found if host}

@@ -94,5 +94,5 @@ def misspelt(tool: str) -> str | None:
     if tool.lower() in _SYNONYMS:
         return _SYNONYMS[tool.lower()]
     names = {name.lower(): name for name in KNOWN_TOOLS}
-    close = get_close_matches(tool.lower(), names, n=1, cutoff=0.75)
+    close = get_close_matches(tool.lower(), names, cutoff=0.75)
     return names[close[0]] if close else None

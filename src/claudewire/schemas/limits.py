@@ -102,7 +102,7 @@ def check_length(limit: Limit, bound: int, value: Any) -> None:
         raise SchemaMismatch(f"must have {limit.words} {bound} {unit}, got {len(value)}")
 
 
-@lru_cache(maxsize=256)
+@lru_cache
 def compiled(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
     """Compile a pattern. One that only JavaScript understands matches anything."""
     try:

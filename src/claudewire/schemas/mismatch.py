@@ -97,7 +97,7 @@ def expected(name: str, value: Any) -> WrongType:
 
 def closest(key: str, known: Iterable[str]) -> str | None:
     """Return the known name that a misspelt one is probably meant to be."""
-    return next(iter(get_close_matches(key, known, n=1)), None)
+    return next(iter(get_close_matches(key, known)), None)
 
 
 def unexpected(key: str, known: Iterable[str]) -> SchemaMismatch:

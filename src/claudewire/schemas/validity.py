@@ -61,7 +61,7 @@ def _check_each(schemas: Mapping[str, Any]) -> None:
 def _check_type(value: Any, path: str) -> None:
     for each in value if isinstance(value, list | tuple) else [value]:
         if not isinstance(each, str) or each not in _TYPES:
-            close = get_close_matches(str(each), _TYPES, n=1)
+            close = get_close_matches(str(each), _TYPES)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise OptionsError(f"{path} must be one of {', '.join(_TYPES)}, not {each!r}{hint}")
 

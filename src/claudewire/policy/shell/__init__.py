@@ -22,7 +22,7 @@ from .programs import (
     why_not_set,
     xargs_parts,
 )
-from .script import Command, Script, Word, fragments, names_in
+from .script import Command, Script, Word, fragments, names_in, remembered
 
 __all__ = [
     "LONGEST",
@@ -44,6 +44,7 @@ __all__ = [
     "names_in",
     "needed_commands",
     "parse",
+    "remembered",
     "unwrapped",
     "why_not_set",
     "xargs_parts",

@@ -6,7 +6,6 @@ that it matches one way to read it; if that is not certain, a person has to look
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from enum import Enum
 
 from .grammar import parse
 from .programs import Words, basename, only_exactly, unwrapped
-from .script import Word
+from .script import Word, remembered
 
 __all__ = ["CommandPattern", "Match", "joined_by_wildcards"]
 
@@ -62,7 +61,7 @@ class CommandPattern:
         if text.endswith((":*", " *")) and stars == 1:
             return cls._checked(text, "prefix", text[:-2])
         if stars:
-            head = _WILDCARD.split(text, maxsplit=1)[0]
+            head = _WILDCARD.split(text)[0]
             return cls._checked(
                 text,
                 "glob",
@@ -191,7 +190,7 @@ def _any_matches(regexes: Regexes, words: Words) -> bool:
     return any(regex.fullmatch(text) for regex in regexes for text in texts)
 
 
-@functools.lru_cache(maxsize=512)
+@remembered
 def _forbidding(plain: str, *, ignore_case: bool) -> Regexes:
     """Compile a pattern, with and without the directory of its program."""
     program, blank, rest = plain.partition(" ")
@@ -200,7 +199,7 @@ def _forbidding(plain: str, *, ignore_case: bool) -> Regexes:
     return tuple(_compiled(text, strict=False, ignore_case=ignore_case) for text in texts)
 
 
-@functools.lru_cache(maxsize=512)
+@remembered
 def _compiled(text: str, *, strict: bool, ignore_case: bool = False) -> re.Pattern[str]:
     end = ""
     if text.endswith(":*"):
@@ -223,12 +222,12 @@ def joined_by_wildcards(parts: Sequence[str], any_character: str = ".") -> str:
     return f"{first}{middle}{any_character}*{more[-1]}"
 
 
-@functools.lru_cache(maxsize=512)
+@remembered
 def _start(text: str) -> str:
-    return _WILDCARD.split(text.removesuffix(":*"), maxsplit=1)[0]
+    return _WILDCARD.split(text.removesuffix(":*"))[0]
 
 
-@functools.lru_cache(maxsize=512)
+@remembered
 def _program(text: str) -> str:
     """Return the program that a pattern is about; empty if it leaves that open."""
     start = _start(text)
@@ -236,7 +235,7 @@ def _program(text: str) -> str:
     return name.rpartition("/")[2] if blank or start == text.removesuffix(":*") else ""
 
 
-@functools.lru_cache(maxsize=512)
+@remembered
 def _mentions(text: str, fixed: tuple[str, ...]) -> list[re.Pattern[str]]:
     start = _start(text).split(" ")[0]
     program, *others = fixed or (start,)

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Assignment", "Command", "Redirect", "Script", "Word", "fragments", "names_in"]
+__all__ = [
+    "Assignment",
+    "Command",
+    "Redirect",
+    "Script",
+    "Word",
+    "fragments",
+    "names_in",
+    "remembered",
+]
+
+remembered = functools.lru_cache(maxsize=512)
+"""Keeps what a function makes of a rule: as much as the rules of a few policies need."""
 
 
 def names_in(text: str) -> frozenset[str]:
