@@ -47,6 +47,8 @@ from claudewire.wire import (
     RateLimitInfo,
     ResultMessage,
     StreamEvent,
+    TextBlock,
+    ToolResultBlock,
     ToolUseBlock,
     Usage,
     UserMessage,
@@ -379,6 +381,16 @@ def test_the_cost_of_a_turn_counts_even_if_nothing_else_is_reported() -> None:
     assert ledger.session.input_tokens == 105
 
 
+def test_the_cost_of_a_turn_counts_instead_of_what_its_messages_are_estimated_to_cost() -> None:
+    said = whole("Hm.", usage=used(10**6, 5), model=OPUS)
+    ledger = kept(said, ledger=UsageTracker(prices=PRICES))
+    assert cost(ledger.session) == pytest.approx(4.0001)
+    kept(result(total_cost_usd=1.0), ledger=ledger)
+    assert (ledger.session.cost_usd, ledger.models[OPUS].cost_usd) == (1.0, None)
+    unknown = kept(said, result(), ledger=UsageTracker(prices=PRICES))
+    assert cost(unknown.session) == cost(unknown.models[OPUS]) == pytest.approx(4.0001)
+
+
 def test_a_cost_that_is_in_no_models_counts_for_the_session() -> None:
     ledger = kept(result({OPUS: model_usage(10, 5, 0.25)}, total_cost_usd=1.0))
     assert ledger.session.cost_usd == pytest.approx(1.0)
@@ -398,11 +410,18 @@ def test_what_was_said_before_a_process_went_away_is_not_lost() -> None:
     ledger = kept(whole("Hm.", usage=used(10, 1), model=OPUS), turn=1)
     ledger.note(APIRetryMessage(attempt=1))
     ledger.restarted()
+    assert ledger.retry is None
     kept(*CLI().turn([Call(usage=used(100, 10))]), ledger=ledger, turn=2)
     assert (ledger.session.input_tokens, ledger.turn(1).input_tokens) == (110, 10)
     assert (ledger.models[OPUS].input_tokens, ledger.main.input_tokens) == (110, 110)
     assert ledger.session.estimated
-    assert ledger.retry is None
+
+
+def test_what_belongs_to_no_turn_is_in_no_turn() -> None:
+    ledger = kept(whole("Hm.", usage=used(10, 1)))
+    assert (ledger.session.tokens, ledger.turn(None)) == (11, NOTHING)
+    kept(result(), ledger=ledger)
+    assert (ledger.session.tokens, ledger.turn(None)) == (11, NOTHING)
 
 
 def test_what_the_cli_says_itself_costs_nothing() -> None:
@@ -452,6 +471,10 @@ def test_the_last_words_of_a_subagent_are_known_from_its_result_alone() -> None:
     )
     assert ledger.agents == {"t1": Totals(15, 13, calls=2, estimated=True)}
     assert ledger.models[HAIKU].calls == 2
+    noted = UserMessage.of(
+        [TextBlock("Note."), ToolResultBlock("t1")], tool_use_result=agent_output(used(8, 12))
+    )
+    assert kept(noted).agents == {"t1": Totals(8, 12, calls=1, estimated=True)}
 
 
 def test_last_words_that_were_sent_are_not_counted_again() -> None:
@@ -566,6 +589,10 @@ def test_what_the_cli_says_about_the_context_counts() -> None:
     assert ledger.context == ContextWindow(800, 950, "report")
     ledger.note_context(ContextUsageResult(total_tokens=700))
     assert ledger.context == ContextWindow(700, 950, "report")
+    ledger.note_context(ContextUsageResult(total_tokens=600, max_tokens=900, raw_max_tokens=980))
+    assert ledger.context == ContextWindow(600, 980, "report")
+    ledger.note_context(ContextUsage("m", 500))
+    assert ledger.context == ContextWindow(500, 980, "report")
 
 
 def test_compaction_empties_the_context() -> None:
