@@ -406,6 +406,56 @@ def test_a_report_of_less_than_before_is_a_new_count() -> None:
     assert ledger.session.cost_usd == pytest.approx(1.1)
 
 
+def report(input: int, output: int, cost: float, main: Usage | None = None) -> ResultMessage:
+    return result({OPUS: model_usage(input, output, cost)}, total_cost_usd=cost, usage=main)
+
+
+RESTART = None
+
+
+@pytest.mark.parametrize(
+    ("reports", "input", "output", "cost_usd"),
+    [
+        ([report(100, 50, 1), report(150, 80, 1.5, used(50, 30))], 150, 80, 1.5),
+        ([report(100, 50, 1), result(), report(150, 80, 1.5)], 150, 80, 1.5),
+        ([report(100, 50, 1), RESTART, report(150, 80, 1.5, used(50, 30))], 150, 80, 1.5),
+        ([report(100, 50, 1), RESTART, report(150, 80, 1.5)], 150, 80, 1.5),
+        ([report(100, 50, 1), RESTART, report(150, 80, 1.5, used(150, 80))], 250, 130, 2.5),
+        ([report(100, 50, 1), RESTART, report(100, 50, 1, used(100, 50))], 200, 100, 2),
+        ([report(100, 50, 1), RESTART, report(10, 5, 0.125, used(10, 5))], 110, 55, 1.125),
+        ([report(100, 50, 1), RESTART, result(), report(150, 80, 1.5, used(50, 30))], 150, 80, 1.5),
+        (
+            [report(100, 50, 1), RESTART, result(), report(150, 80, 1.5, used(150, 80))],
+            *(250, 130, 2.5),
+        ),
+        (
+            [report(100, 50, 1), RESTART, report(150, 80, 1.5), report(160, 85, 2, used(50, 50))],
+            *(160, 85, 2),
+        ),
+    ],
+)
+def test_only_a_report_that_does_not_include_what_was_reported_before_a_restart_is_a_new_count(
+    reports: list[ResultMessage | None], input: int, output: int, cost_usd: float
+) -> None:
+    ledger = UsageTracker()
+    for number, it in enumerate(reports):
+        if it is RESTART:
+            ledger.restarted()
+        else:
+            ledger.note(it, number)
+    turns = sum(it is not RESTART for it in reports)
+    assert ledger.session == Totals(input, output, cost_usd=cost_usd, turns=turns)
+    assert ledger.models == {OPUS: Totals(input, output, cost_usd=cost_usd)}
+
+
+def test_a_report_without_a_window_leaves_the_one_that_is_known() -> None:
+    ledger = kept(report(1, 1, 0), whole("Hm.", usage=used(9), model=OPUS))
+    kept(result({OPUS: ModelUsage(input_tokens=10)}), ledger=ledger)
+    assert ledger.context == ContextWindow(9, 200_000, "message")
+    kept(whole("Hm.", id="m2", usage=used(10), model=OPUS), ledger=ledger)
+    assert ledger.context == ContextWindow(10, 200_000, "message")
+
+
 def test_what_was_said_before_a_process_went_away_is_not_lost() -> None:
     ledger = kept(whole("Hm.", usage=used(10, 1), model=OPUS), turn=1)
     ledger.note(APIRetryMessage(attempt=1))

@@ -339,6 +339,14 @@ def test_a_process_that_is_gone_runs_nothing() -> None:
     assert list(tasks.restarted()) == []
 
 
+def test_a_list_of_a_process_that_is_gone_says_nothing_of_the_next() -> None:
+    tasks = table(listed("a"))
+    tasks.restarted()
+    for message in (started("a", is_backgrounded=False), listed()):
+        tasks.note(message)
+    assert states(tasks) == {"a": "running"}
+
+
 # --- subagents -----------------------------------------------------------------------------------
 
 
@@ -422,6 +430,23 @@ def test_a_task_that_learns_its_id_keeps_what_its_call_has_told() -> None:
     assert (task.id, task.tool_use_id, task.kind) == ("a1", "t1", "local_agent")
     assert (task.description, task.subagent_type, task.background) == ("Look", "explorer", True)
     assert [it.id for it in tasks] == ["a1", "b1"]  # it began with its call
+
+
+def test_a_task_that_is_called_none_is_not_taken_for_one_without_a_call() -> None:
+    assert states(table(started("None"), started("b"))) == {"None": "running", "b": "running"}
+
+
+def test_an_end_that_says_no_more_leaves_what_is_known() -> None:
+    usage = TaskUsage(10, 1, 59)
+    tasks = table(
+        started("a", ambient=True),
+        TaskProgressMessage(task_id="a", usage=usage, summary="Looks"),
+        notified("a", output_file="out", summary="Found"),
+        notified("a", output_file=""),
+    )
+    task = only(tasks)
+    assert (task.usage, task.summary, task.output_file) == (usage, "Found", "out")
+    assert (task.ambient, task.status) == (True, "completed")
 
 
 def test_a_task_that_was_known_by_its_id_and_by_its_call_keeps_what_both_have_told() -> None:
@@ -644,3 +669,39 @@ def test_what_a_task_that_goes_on_has_started_goes_on_with_it() -> None:
         result(),
     )
     assert [task.id for task in tasks.running] == ["a", "b", "c"]
+
+
+def test_a_task_goes_on_with_the_one_that_is_its_parent_now() -> None:
+    tasks = table(
+        started("a", is_backgrounded=True),
+        started("b", is_backgrounded=False),
+        *(started(id, is_backgrounded=False) for id in "cde"),
+        started("c", parent_task_id="a"),
+        started("d", parent_task_id="a"),
+        started("d", parent_task_id="b"),
+        result(),
+    )
+    assert [task.id for task in tasks.running] == ["a", "c"]
+
+
+def test_a_task_that_is_forgotten_is_nobodys_child() -> None:
+    tasks = TaskTracker(kept=0)
+    tasks.note(started("a", is_backgrounded=True))
+    for id in "bcd":
+        tasks.note(started(id, parent_task_id="a", is_backgrounded=False))
+    tasks.note(notified("b"))
+    tasks.note(notified("d"))
+    tasks.note(result())
+    assert [task.id for task in tasks.running] == ["a", "c"]
+
+
+def test_nothing_is_kept_of_tasks_that_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("claudewire.tracking.tasks.RUNNING", 3)
+    tasks = TaskTracker(kept=0)
+    for number in range(6):
+        fields = {"parent_task_id": f"a{number - 1}", "is_backgrounded": True}
+        tasks.note(started(f"a{number}", tool_use_id=f"t{number}", **fields))
+        tasks.note(whole(call(f"c{number}")))
+        tasks.note(listed(f"a{number}", f"c{number}"))
+    tasks.restarted()
+    assert [it for it in vars(tasks).values() if isinstance(it, dict | set) and it] == []
