@@ -156,6 +156,32 @@ AGENT: list[Message] = [
 ]
 
 
+ABOUT_A_TASK: list[tuple[list[Message], Message]] = [
+    ([], started("a")),
+    ([started("a")], started("a")),
+    ([started("a")], TaskProgressMessage(task_id="a")),
+    ([started("a")], updated("a", description="Look")),
+    ([started("a")], updated("a", status="paused")),
+    ([started("a")], notified("a")),
+    ([started("a")], listed("a")),
+    ([started("a")], ToolProgressMessage(tool_use_id="a", subagent_retry=SubagentRetry(attempt=2))),
+    ([], whole(call("a"))),
+    ([whole(call("a"))], whole("Hm.", agent="a")),
+    ([], whole("Hm.", agent="a")),
+    ([whole(call("a"))], tool_result("a")),
+    ([whole(call("a"))], tool_result("a", tool_use_result={"backgroundTaskId": "b"})),
+]
+
+
+@pytest.mark.parametrize(("before", "message"), ABOUT_A_TASK)
+def test_the_last_message_about_a_task_is_the_last_that_has_changed_it(
+    before: list[Message], message: Message
+) -> None:
+    (task,) = table(*before).note(message)
+    assert task.last is message
+    assert task.raw == message.raw
+
+
 def test_a_subagent_in_the_background_is_one_task_from_its_call_to_its_end() -> None:
     tasks = table(AGENT[0])
     assert (only(tasks).id, only(tasks).status) == ("t1", "pending")
@@ -337,6 +363,18 @@ def test_a_process_that_is_gone_runs_nothing() -> None:
     assert states(tasks) == {"b1": "lost", "b2": "completed"}
     assert tasks.idle
     assert list(tasks.restarted()) == []
+
+
+def test_what_is_gone_from_the_list_has_ended_whatever_else_was_said_of_it() -> None:
+    tasks = table(listed("a", "b"), updated("a", is_backgrounded=False), listed("b"))
+    assert states(tasks) == {"a": "ended", "b": "running"}
+
+
+def test_a_task_that_was_forgotten_is_gone_from_the_list_without_a_word() -> None:
+    tasks = TaskTracker(kept=0)
+    tasks.note(listed("a"))
+    tasks.note(notified("a"))
+    assert list(tasks.note(listed())) == []
 
 
 def test_a_list_of_a_process_that_is_gone_says_nothing_of_the_next() -> None:
