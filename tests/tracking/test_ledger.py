@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import to_builtins
+from msgspec.structs import replace
 from tests.helpers.api_messages import (
     IN_PIECES,
     RECORDINGS,
@@ -27,8 +28,18 @@ from tests.helpers.api_messages import (
 from tests.helpers.strategies import records
 from tests.helpers.talk import Talk
 
+from claudewire.errors import OptionsError
 from claudewire.simulator import Chat, SimulatedCLI
-from claudewire.tracking import ContextWindow, Price, RateLimit, Retry, Totals, UsageTracker
+from claudewire.tracking import (
+    ContextWindow,
+    Price,
+    PriceTable,
+    RateLimit,
+    Retry,
+    Totals,
+    UsageTracker,
+    check_amount,
+)
 from claudewire.tracking.totals import NOTHING
 from claudewire.wire import (
     APIRetryMessage,
@@ -143,9 +154,24 @@ def test_all_tokens_count_cached_or_not() -> None:
 
 
 def test_an_estimate_makes_every_sum_an_estimate() -> None:
-    assert (Totals(1) + Totals(1, estimated=True)).estimated
-    assert (Totals(1) - Totals(1, estimated=True)).estimated
-    assert not (Totals(1) + Totals(1)).estimated
+    exact, estimate = Totals(1), Totals(1, estimated=True)
+    for one, other in ((exact, estimate), (estimate, exact), (estimate, estimate)):
+        assert (one + other).estimated
+        assert (one - other).estimated
+    assert not (exact + exact).estimated
+    assert not (exact - exact).estimated
+
+
+@pytest.mark.parametrize(
+    "kind", ["input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens"]
+)
+def test_each_kind_of_tokens_is_compared_with_its_own(kind: str) -> None:
+    some = Totals(10, 10, 10, 10, cost_usd=1.0, turns=2, calls=3, estimated=True)
+    for amount in (9, 10, 11):
+        other = replace(some, **{kind: amount})
+        larger = replace(some, **{kind: max(10, amount)})
+        assert some.covers(other) == (amount <= 10)
+        assert (some.at_least(other), other.at_least(some)) == (larger, larger)
 
 
 # --- a CLI that counts right ---------------------------------------------------------------------
@@ -615,6 +641,51 @@ def test_nothing_is_learnt_from_what_has_cost_nothing() -> None:
     assert Price.like(Totals(cost_usd=1.0)) is None
 
 
+def test_the_longest_beginning_of_a_name_has_the_price() -> None:
+    prices = {"claude": Price(1, 0, 0, 0), "claude-opus": Price(2, 0, 0, 0), "a": Price(9, 0, 0, 0)}
+    table, some = PriceTable(prices), Totals(10**6)
+    table.learn("claude-opus-5", Totals(10**6, cost_usd=7.0))
+    table.learn("other", Totals(10**6, cost_usd=7.0))
+    table.learn("other", Totals(10**6))  # which says nothing
+    names = ("claude-opus-5", "claude-haiku", "claud", "a", "other", "")
+    assert {name: table.cost(name, some) for name in names} == {
+        "claude-opus-5": 2.0,
+        "claude-haiku": 1.0,
+        "claud": None,
+        "a": 9.0,
+        "other": pytest.approx(7.0),
+        "": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "least", "problem"),
+    [
+        (0, "0 or more", None),
+        (0, "more than 0", "It must be more than 0, not 0"),
+        (1e-9, "more than 0", None),
+        (-1, "0 or more", "It must be 0 or more, not -1"),
+        (math.inf, "0 or more", "It must be 0 or more, not inf"),
+        (math.nan, "0 or more", "It must be 0 or more, not nan"),
+        (True, "0 or more", "It must be a number, not True"),
+        ("1", "0 or more", "It must be a number, not '1'"),
+    ],
+)
+def test_an_amount_is_a_number_that_is_large_enough(
+    value: Any, least: str, problem: str | None
+) -> None:
+    told: str | None = None
+    try:
+        check_amount("It", value, least=least)
+    except OptionsError as error:
+        told = str(error)
+    assert told == problem
+
+
+def test_an_amount_may_be_nothing_unless_it_is_said_otherwise() -> None:
+    check_amount("It", 0)
+
+
 def test_without_any_price_there_is_no_cost() -> None:
     assert kept(whole("Hm.", usage=used(10, 5))).session.cost_usd is None
 
@@ -681,8 +752,22 @@ def test_a_quota_that_is_used_up_limits_until_it_is_reset() -> None:
 def test_a_limit_without_an_end_has_none_and_one_that_is_paid_for_is_none() -> None:
     ledger = kept(limit("rejected"))
     assert (limits(ledger).limited, limits(ledger).until) == (True, None)
-    kept(limit("rejected", is_using_overage=True, resets_at=1000), ledger=ledger)
-    assert (limits(ledger).limited, limits(ledger).until) == (False, None)
+    for paid in ({"is_using_overage": True}, {"overage_in_use": True}):
+        kept(limit("rejected", **paid, resets_at=1000), ledger=ledger)
+        assert (limits(ledger).limited, limits(ledger).until) == (False, None)
+    assert set(limits(ledger).kinds) == {""}
+    kept(limit("rejected", resets_at=1000), ledger=ledger)
+    assert (limits(ledger).limited, limits(ledger).until) == (True, 1000)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "window", "fill"),
+    [(50, 200, 0.25), (0, 200, 0.0), (50, 0, None), (50, None, None), (None, 200, None)],
+)
+def test_a_window_is_as_full_as_is_known(
+    tokens: int | None, window: int | None, fill: float | None
+) -> None:
+    assert ContextWindow(tokens, window).fill == fill
 
 
 RETRY = APIRetryMessage(

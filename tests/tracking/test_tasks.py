@@ -258,6 +258,11 @@ def test_a_notification_is_the_end_whatever_its_word_for_it(end: str | None) -> 
     assert (only(tasks).status, only(tasks).running) == (end or "ended", False)
 
 
+def test_a_task_that_has_ended_as_pending_does_not_run_when_it_speaks() -> None:
+    tasks = table(notified("a", "pending", tool_use_id="t1"), whole("Hm.", agent="t1"))
+    assert (only(tasks).status, only(tasks).running) == ("pending", False)
+
+
 def test_an_unknown_status_is_the_end_if_it_has_a_time() -> None:
     tasks = table(started("b1"), updated("b1", status="evaporating"))
     assert (only(tasks).status, only(tasks).running) == ("evaporating", True)
@@ -427,9 +432,42 @@ def test_what_an_older_cli_runs_in_the_background_is_known_but_never_ends(
     assert tasks.idle
 
 
-@pytest.mark.parametrize("output", ["Error: no", None, {"agentId": "a1"}, {"backgroundTaskId": 7}])
+@pytest.mark.parametrize(
+    "output",
+    [
+        "Error: no",
+        None,
+        {"agentId": "a1"},
+        {"agentId": 7, "status": "async_launched"},
+        {"status": "async_launched"},
+        {"backgroundTaskId": 7},
+    ],
+)
 def test_other_results_start_no_task(output: Any) -> None:
     assert len(table(tool_result("t1", tool_use_result=output))) == 0
+
+
+def test_of_several_results_in_one_line_it_is_not_known_which_has_started_a_task() -> None:
+    output = {"backgroundTaskId": "b1"}
+    message = UserMessage.of([ToolResultBlock("t1"), ToolResultBlock("t2")], tool_use_result=output)
+    assert len(table(message)) == 0
+
+
+def test_a_call_that_has_started_its_task_waits_no_longer() -> None:
+    output = {"agentId": "a1", "status": "async_launched"}
+    tasks = table(whole(call("t1", run_in_background=True)))
+    assert only(tasks).status == "pending"
+    (task,) = tasks.note(tool_result("t1", tool_use_result=output))
+    assert (task.id, task.status, only(tasks)) == ("a1", "running", task)
+
+
+@pytest.mark.parametrize(
+    ("asked", "background"), [(True, True), (False, False), ("yes", None), (None, None)]
+)
+def test_only_a_call_that_says_so_runs_in_the_background(
+    asked: Any, background: bool | None
+) -> None:
+    assert only(table(whole(call("t1", run_in_background=asked)))).background is background
 
 
 def test_a_call_that_was_to_run_in_the_background_and_failed_has_ended() -> None:
@@ -536,6 +574,11 @@ def test_a_subagent_that_asks_the_api_again_says_so() -> None:
     assert list(tasks.note(ToolProgressMessage(tool_use_id="t9", subagent_retry=retry))) == []
     (task,) = tasks.note(ToolProgressMessage(tool_use_id="t1"))
     assert task.retry is None
+    unnamed = SubagentRetry(attempt=3)
+    (task,) = tasks.note(
+        ToolProgressMessage(tool_use_id="t9", task_id="a1", subagent_retry=unnamed)
+    )
+    assert task.retry == unnamed
     tasks.note(ToolProgressMessage(tool_use_id="t9", subagent_retry=retry))
     tasks.note(TaskProgressMessage(task_id="a1", summary="On"))
     assert only(tasks).retry is None
@@ -679,6 +722,19 @@ def test_only_so_many_tasks_of_a_list_are_looked_at(monkeypatch: pytest.MonkeyPa
     assert states(table(listed("a", "b", "c"))) == {"a": "running", "b": "running"}
 
 
+def test_only_so_many_calls_of_subagents_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("claudewire.tracking.tasks.CALLS", 2)
+    calls = [whole(call(f"t{number}", "Bash"), agent="t") for number in range(3)]
+    others = [whole(call(f"u{number}", "Bash")) for number in range(3)]
+    tasks = table(*calls, *others, *(started(f"a{it}", tool_use_id=f"t{it}") for it in range(3)))
+    assert [(task.id, task.parent) for task in tasks] == [
+        ("t", None),
+        ("a0", None),
+        ("a1", "t"),
+        ("a2", "t"),
+    ]
+
+
 def test_nothing_is_kept_under_the_name_that_a_task_had_before() -> None:
     tasks = table(whole(call("toolu_1")), started("task-1", tool_use_id="toolu_1"))
     assert only(tasks).id == "task-1"
@@ -707,6 +763,17 @@ def test_what_a_task_that_goes_on_has_started_goes_on_with_it() -> None:
         result(),
     )
     assert [task.id for task in tasks.running] == ["a", "b", "c"]
+
+
+def test_what_a_task_has_started_that_is_over_ends_with_the_turn() -> None:
+    tasks = table(
+        started("a", is_backgrounded=True),
+        started("b", parent_task_id="a", is_backgrounded=False),
+        started("c", parent_task_id="b", is_backgrounded=False),
+        notified("b"),
+        result(),
+    )
+    assert [task.id for task in tasks.running] == ["a"]
 
 
 def test_a_task_goes_on_with_the_one_that_is_its_parent_now() -> None:
