@@ -324,6 +324,53 @@ def test_an_empty_block_that_the_cli_leaves_out_is_not_taken_for_another() -> No
     ]
 
 
+def pieces(*texts: str) -> list[Message]:
+    """Blocks of text in pieces; one that is not over ends with an ellipsis."""
+    found: list[Message] = [start()]
+    for index, it in enumerate(texts):
+        found += [begin(index, TextBlock("")), delta(index, it.removesuffix("…"))]
+        found += [] if it.endswith("…") else [stop(index)]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("streamed", "said", "place"),
+    [
+        (["", "Hello."], "Hello.", 1),  # which has the same text
+        (["One…", "Two"], "Two", 1),
+        (["One", "Two…"], "Two.", 1),  # which is not over
+        (["One…", "Two"], "One and a half.", 0),
+        (["One…", "Two…"], "Three.", 1),  # the last of them
+        (["One", "Two"], "Three.", 0),  # the first of all
+    ],
+)
+def test_a_whole_is_of_the_block_with_its_text_or_of_the_last_that_is_not_over_or_of_the_first(
+    streamed: list[str], said: str, place: int
+) -> None:
+    assembler = put_together([*pieces(*streamed), whole(said)])
+    assert [live.confirmed for live in assembler.blocks] == [place == 0, place == 1]
+    assert assembler.blocks[place].text == said
+
+
+@pytest.mark.parametrize(
+    ("streamed", "said"),
+    [
+        (["One…"], ["One.", "Two."]),
+        (["One"], ["One", "Two"]),
+        (["One", "One"], ["One", "One"]),
+        (["One", "Two"], ["One", "Two", "Three"]),
+    ],
+)
+def test_each_block_of_one_line_is_another(streamed: list[str], said: list[str]) -> None:
+    assembler = put_together([*pieces(*streamed), whole(*said)])
+    assert [(live.text, live.confirmed) for live in assembler.blocks] == [(it, True) for it in said]
+
+
+def test_a_line_with_several_blocks_that_repeats_nothing_replaces_nothing() -> None:
+    lines = [whole("One.", uuid="1"), whole("Two.", CALL, uuid="2")]
+    assert blocks(put_together(lines)) == [TextBlock("One."), TextBlock("Two."), CALL]
+
+
 def test_messages_without_an_id_are_told_apart_by_their_lines() -> None:
     assembler = put_together([whole("One.", id=None), whole("Two.", id=None)])
     assert text(assembler) == "One.\n\nTwo."
@@ -557,6 +604,14 @@ def test_what_a_model_that_declined_has_said_is_taken_back() -> None:
     assert list(Assembler().note(ModelRefusalFallbackMessage())) == []
 
 
+def test_what_comes_in_place_of_what_was_taken_back_is_new_and_of_the_same_message() -> None:
+    refusal = ModelRefusalFallbackMessage(retracted_message_uuids=["1"])
+    before = [*pieces("I will not…"), whole("I will not.", uuid="1"), refusal]
+    for messages in ([delta(0, "I will.")], [begin(0, TextBlock("")), delta(0, "I will.")]):
+        (live,) = put_together([*before, *messages]).blocks
+        assert (live.id, live.text, live.message_id) == ("block-2", "I will.", "m1")
+
+
 # --- everything is kept --------------------------------------------------------------------------
 
 
@@ -591,6 +646,42 @@ def test_a_summary_of_the_api_is_given_as_a_whole() -> None:
     ]
     (live,) = put_together(messages).blocks
     assert (live.text, live.block) == ("All.", CompactionBlock("All.", "secret"))
+
+
+def test_a_summary_without_a_text_adds_none_and_keeps_what_it_began_with() -> None:
+    begun = [start(), begin(0, CompactionBlock("All.", "secret"))]
+    assert blocks(put_together([*begun, stop(0)])) == [CompactionBlock("All.", "secret")]
+    assert history([*begun, delta(0, CompactionDelta(None, "other")), stop(0)]) == [
+        ("block-1", "started", ""),
+        ("block-1", "grew", ""),
+        ("block-1", "completed", ""),
+    ]
+    other = put_together([*begun, delta(0, CompactionDelta(None, "other")), stop(0)])
+    assert blocks(other) == [CompactionBlock("All.", "other")]
+
+
+def test_a_control_character_in_the_input_of_a_tool_is_kept() -> None:
+    call = ToolUseBlock("t1", "Bash", {"command": "a\tb\n"})
+    begun = [start(), begin(0, ToolUseBlock("t1", "Bash", {}))]
+    raw = delta(0, InputJsonDelta('{"command": "a\tb\n"}'))
+    assert blocks(put_together([*begun, raw, stop(0)])) == [call]
+
+
+@pytest.mark.parametrize(
+    "block", [UnknownBlock({"type": "hologram"}), ImageBlock(URLSource("http://localhost/x.png"))]
+)
+def test_the_input_of_a_tool_in_a_block_that_is_none_changes_nothing(block: Block) -> None:
+    messages = [start(), begin(0, block), delta(0, InputJsonDelta('{"command": "ls"}')), stop(0)]
+    assert blocks(put_together(messages)) == [block]
+
+
+def test_a_block_of_a_kind_that_is_called_unknown_is_not_taken_for_another() -> None:
+    odd = UnknownBlock({"type": "unknown"})
+    assembler = put_together([start(), begin(0, odd), whole("Hi.")])
+    assert [(live.kind, live.confirmed) for live in assembler.blocks] == [
+        ("unknown", False),
+        ("text", True),
+    ]
 
 
 def test_a_block_that_comes_in_one_piece_is_kept_as_it_is() -> None:
@@ -635,6 +726,12 @@ def test_results_in_one_line_go_to_their_calls_and_share_no_output() -> None:
     assert isinstance(one.result, ToolResultBlock)
     assert isinstance(two.result, ToolResultBlock)
     assert (one.result.text, two.result.text, one.output) == ("one", "two", None)
+
+
+def test_a_text_beside_the_only_result_of_a_line_does_not_hide_its_output() -> None:
+    line = UserMessage.of([ToolResultBlock("t1"), TextBlock("Note.")], tool_use_result={"a": 1})
+    (live,) = put_together([whole(CALL), line]).blocks
+    assert (live.result, live.output) == (ToolResultBlock("t1"), {"a": 1})
 
 
 def test_the_result_of_a_tool_of_the_api_is_with_its_call_and_a_block_of_its_own() -> None:

@@ -77,6 +77,12 @@ def test_limits_of_a_turn_start_anew_with_each() -> None:
     assert str(alert) == "The turn has used 90 of 100 output tokens"
 
 
+def test_a_limit_of_the_session_is_the_same_in_every_turn() -> None:
+    ledger = spend(spend(UsageTracker(), 90, turn=1), 20, turn=2)
+    (alert,) = check([Budget(output_tokens=100)], ledger, turn=2)
+    assert (alert.level, alert.used, alert.turn) == ("hard", 110, None)
+
+
 def test_a_limit_is_noticed_while_the_turn_runs() -> None:
     ledger = UsageTracker()
     ledger.note(whole("Hm.", usage=Usage(10, 100)), 1)
@@ -152,6 +158,11 @@ def test_what_was_given_before_is_not_given_again() -> None:
         ({"cost_usd": float("nan")}, "must be more than 0"),
         ({"tokens": 1, "warn_at": (1.0,)}, "between 0 and 1"),
         ({"tokens": 1, "warn_at": (0.0,)}, "between 0 and 1"),
+        ({"tokens": 1, "warn_at": ("0.8",)}, "Each of warn_at must be a number, not '0.8'"),
+        ({"tokens": 1, "warn_at": 0.8}, r"warn_at must be a list such as \(0.8,\), not 0.8"),
+        ({"tokens": 1.5}, "The limit tokens of a budget must be a whole number, not 1.5"),
+        ({"tokens": 1, "hard": 1}, "hard must be True or False, not 1"),
+        ({"tokens": 1, "per": "day"}, "per must be session or turn, not 'day'"),
         ({"turns": 1, "per": "turn"}, "calls instead"),
     ],
 )
@@ -170,14 +181,20 @@ def test_a_shared_budget_adds_up_what_several_sessions_use() -> None:
     said = []
     for watch, ledger in zip(watches, ledgers, strict=True):
         watch.count(spend(ledger, 10), 0)
-        said.append([alert.level for alert in watch.check(ledger)])
-    assert said == [[], ["warning"], ["hard"]]
+        said.append(([alert.level for alert in watch.check(ledger)], shared.is_used_up))
+    assert said == [([], False), (["warning"], False), (["hard"], True)]
     assert shared.used.output_tokens == 30
-    assert shared.is_used_up
     # That it is used up, each is told once; a warning only one.
     assert [alert.level for alert in watches[0].check(ledgers[0])] == ["hard"]
     assert watches[0].check(ledgers[0]) == []
     assert watches[2].check(ledgers[2]) == []
+
+
+def test_a_warning_of_a_shared_budget_is_given_to_one_session() -> None:
+    shared = SharedBudget(output_tokens=10)
+    watches, ledger = [BudgetWatch([shared]) for _ in range(3)], UsageTracker()
+    watches[0].count(spend(ledger, 9), 0)
+    assert [len(watch.check(ledger)) for watch in watches] == [1, 0, 0]
 
 
 def test_what_a_shared_budget_says_is_about_all_sessions() -> None:
@@ -214,6 +231,7 @@ def test_sessions_are_told_when_a_mark_is_passed_and_only_then() -> None:
 def test_turns_that_are_running_count_as_turns() -> None:
     shared = SharedBudget(turns=2)
     watches = [BudgetWatch([shared]) for _ in range(3)]
+    watches[2].count(UsageTracker(), 0)  # it runs none
     assert [watch.refusal() for watch in watches[:2]] == [None, None]
     assert watches[2].refusal() == "All 2 turns of a shared budget are used or running"
     watches[0].count(UsageTracker(), 0)  # its turn came to nothing
@@ -221,9 +239,9 @@ def test_turns_that_are_running_count_as_turns() -> None:
 
 
 def test_a_soft_limit_of_turns_refuses_none() -> None:
-    shared = SharedBudget(turns=1, hard=False)
-    watches = [BudgetWatch([shared]) for _ in range(3)]
-    assert [watch.refusal() for watch in watches] == [None] * 3
+    for shared in (SharedBudget(turns=1, hard=False), SharedBudget(tokens=1)):
+        watches = [BudgetWatch([shared]) for _ in range(3)]
+        assert [watch.refusal() for watch in watches] == [None] * 3
 
 
 def test_two_shared_budgets_are_never_the_same() -> None:

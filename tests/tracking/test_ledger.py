@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import to_builtins
+from msgspec.structs import replace
 from tests.helpers.api_messages import (
     IN_PIECES,
     RECORDINGS,
@@ -27,8 +28,18 @@ from tests.helpers.api_messages import (
 from tests.helpers.strategies import records
 from tests.helpers.talk import Talk
 
+from claudewire.errors import OptionsError
 from claudewire.simulator import Chat, SimulatedCLI
-from claudewire.tracking import ContextWindow, Price, RateLimit, Retry, Totals, UsageTracker
+from claudewire.tracking import (
+    ContextWindow,
+    Price,
+    PriceTable,
+    RateLimit,
+    Retry,
+    Totals,
+    UsageTracker,
+    check_amount,
+)
 from claudewire.tracking.totals import NOTHING
 from claudewire.wire import (
     APIRetryMessage,
@@ -47,6 +58,8 @@ from claudewire.wire import (
     RateLimitInfo,
     ResultMessage,
     StreamEvent,
+    TextBlock,
+    ToolResultBlock,
     ToolUseBlock,
     Usage,
     UserMessage,
@@ -141,9 +154,24 @@ def test_all_tokens_count_cached_or_not() -> None:
 
 
 def test_an_estimate_makes_every_sum_an_estimate() -> None:
-    assert (Totals(1) + Totals(1, estimated=True)).estimated
-    assert (Totals(1) - Totals(1, estimated=True)).estimated
-    assert not (Totals(1) + Totals(1)).estimated
+    exact, estimate = Totals(1), Totals(1, estimated=True)
+    for one, other in ((exact, estimate), (estimate, exact), (estimate, estimate)):
+        assert (one + other).estimated
+        assert (one - other).estimated
+    assert not (exact + exact).estimated
+    assert not (exact - exact).estimated
+
+
+@pytest.mark.parametrize(
+    "kind", ["input_tokens", "output_tokens", "cache_read_tokens", "cache_creation_tokens"]
+)
+def test_each_kind_of_tokens_is_compared_with_its_own(kind: str) -> None:
+    some = Totals(10, 10, 10, 10, cost_usd=1.0, turns=2, calls=3, estimated=True)
+    for amount in (9, 10, 11):
+        other = replace(some, **{kind: amount})
+        larger = replace(some, **{kind: max(10, amount)})
+        assert some.covers(other) == (amount <= 10)
+        assert (some.at_least(other), other.at_least(some)) == (larger, larger)
 
 
 # --- a CLI that counts right ---------------------------------------------------------------------
@@ -379,6 +407,16 @@ def test_the_cost_of_a_turn_counts_even_if_nothing_else_is_reported() -> None:
     assert ledger.session.input_tokens == 105
 
 
+def test_the_cost_of_a_turn_counts_instead_of_what_its_messages_are_estimated_to_cost() -> None:
+    said = whole("Hm.", usage=used(10**6, 5), model=OPUS)
+    ledger = kept(said, ledger=UsageTracker(prices=PRICES))
+    assert cost(ledger.session) == pytest.approx(4.0001)
+    kept(result(total_cost_usd=1.0), ledger=ledger)
+    assert (ledger.session.cost_usd, ledger.models[OPUS].cost_usd) == (1.0, None)
+    unknown = kept(said, result(), ledger=UsageTracker(prices=PRICES))
+    assert cost(unknown.session) == cost(unknown.models[OPUS]) == pytest.approx(4.0001)
+
+
 def test_a_cost_that_is_in_no_models_counts_for_the_session() -> None:
     ledger = kept(result({OPUS: model_usage(10, 5, 0.25)}, total_cost_usd=1.0))
     assert ledger.session.cost_usd == pytest.approx(1.0)
@@ -394,15 +432,72 @@ def test_a_report_of_less_than_before_is_a_new_count() -> None:
     assert ledger.session.cost_usd == pytest.approx(1.1)
 
 
+def report(input: int, output: int, cost: float, main: Usage | None = None) -> ResultMessage:
+    return result({OPUS: model_usage(input, output, cost)}, total_cost_usd=cost, usage=main)
+
+
+RESTART = None
+
+
+@pytest.mark.parametrize(
+    ("reports", "input", "output", "cost_usd"),
+    [
+        ([report(100, 50, 1), report(150, 80, 1.5, used(50, 30))], 150, 80, 1.5),
+        ([report(100, 50, 1), result(), report(150, 80, 1.5)], 150, 80, 1.5),
+        ([report(100, 50, 1), RESTART, report(150, 80, 1.5, used(50, 30))], 150, 80, 1.5),
+        ([report(100, 50, 1), RESTART, report(150, 80, 1.5)], 150, 80, 1.5),
+        ([report(100, 50, 1), RESTART, report(150, 80, 1.5, used(150, 80))], 250, 130, 2.5),
+        ([report(100, 50, 1), RESTART, report(100, 50, 1, used(100, 50))], 200, 100, 2),
+        ([report(100, 50, 1), RESTART, report(10, 5, 0.125, used(10, 5))], 110, 55, 1.125),
+        ([report(100, 50, 1), RESTART, result(), report(150, 80, 1.5, used(50, 30))], 150, 80, 1.5),
+        (
+            [report(100, 50, 1), RESTART, result(), report(150, 80, 1.5, used(150, 80))],
+            *(250, 130, 2.5),
+        ),
+        (
+            [report(100, 50, 1), RESTART, report(150, 80, 1.5), report(160, 85, 2, used(50, 50))],
+            *(160, 85, 2),
+        ),
+    ],
+)
+def test_only_a_report_that_does_not_include_what_was_reported_before_a_restart_is_a_new_count(
+    reports: list[ResultMessage | None], input: int, output: int, cost_usd: float
+) -> None:
+    ledger = UsageTracker()
+    for number, it in enumerate(reports):
+        if it is RESTART:
+            ledger.restarted()
+        else:
+            ledger.note(it, number)
+    turns = sum(it is not RESTART for it in reports)
+    assert ledger.session == Totals(input, output, cost_usd=cost_usd, turns=turns)
+    assert ledger.models == {OPUS: Totals(input, output, cost_usd=cost_usd)}
+
+
+def test_a_report_without_a_window_leaves_the_one_that_is_known() -> None:
+    ledger = kept(report(1, 1, 0), whole("Hm.", usage=used(9), model=OPUS))
+    kept(result({OPUS: ModelUsage(input_tokens=10)}), ledger=ledger)
+    assert ledger.context == ContextWindow(9, 200_000, "message")
+    kept(whole("Hm.", id="m2", usage=used(10), model=OPUS), ledger=ledger)
+    assert ledger.context == ContextWindow(10, 200_000, "message")
+
+
 def test_what_was_said_before_a_process_went_away_is_not_lost() -> None:
     ledger = kept(whole("Hm.", usage=used(10, 1), model=OPUS), turn=1)
     ledger.note(APIRetryMessage(attempt=1))
     ledger.restarted()
+    assert ledger.retry is None
     kept(*CLI().turn([Call(usage=used(100, 10))]), ledger=ledger, turn=2)
     assert (ledger.session.input_tokens, ledger.turn(1).input_tokens) == (110, 10)
     assert (ledger.models[OPUS].input_tokens, ledger.main.input_tokens) == (110, 110)
     assert ledger.session.estimated
-    assert ledger.retry is None
+
+
+def test_what_belongs_to_no_turn_is_in_no_turn() -> None:
+    ledger = kept(whole("Hm.", usage=used(10, 1)))
+    assert (ledger.session.tokens, ledger.turn(None)) == (11, NOTHING)
+    kept(result(), ledger=ledger)
+    assert (ledger.session.tokens, ledger.turn(None)) == (11, NOTHING)
 
 
 def test_what_the_cli_says_itself_costs_nothing() -> None:
@@ -452,6 +547,10 @@ def test_the_last_words_of_a_subagent_are_known_from_its_result_alone() -> None:
     )
     assert ledger.agents == {"t1": Totals(15, 13, calls=2, estimated=True)}
     assert ledger.models[HAIKU].calls == 2
+    noted = UserMessage.of(
+        [TextBlock("Note."), ToolResultBlock("t1")], tool_use_result=agent_output(used(8, 12))
+    )
+    assert kept(noted).agents == {"t1": Totals(8, 12, calls=1, estimated=True)}
 
 
 def test_last_words_that_were_sent_are_not_counted_again() -> None:
@@ -542,6 +641,51 @@ def test_nothing_is_learnt_from_what_has_cost_nothing() -> None:
     assert Price.like(Totals(cost_usd=1.0)) is None
 
 
+def test_the_longest_beginning_of_a_name_has_the_price() -> None:
+    prices = {"claude": Price(1, 0, 0, 0), "claude-opus": Price(2, 0, 0, 0), "a": Price(9, 0, 0, 0)}
+    table, some = PriceTable(prices), Totals(10**6)
+    table.learn("claude-opus-5", Totals(10**6, cost_usd=7.0))
+    table.learn("other", Totals(10**6, cost_usd=7.0))
+    table.learn("other", Totals(10**6))  # which says nothing
+    names = ("claude-opus-5", "claude-haiku", "claud", "a", "other", "")
+    assert {name: table.cost(name, some) for name in names} == {
+        "claude-opus-5": 2.0,
+        "claude-haiku": 1.0,
+        "claud": None,
+        "a": 9.0,
+        "other": pytest.approx(7.0),
+        "": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "least", "problem"),
+    [
+        (0, "0 or more", None),
+        (0, "more than 0", "It must be more than 0, not 0"),
+        (1e-9, "more than 0", None),
+        (-1, "0 or more", "It must be 0 or more, not -1"),
+        (math.inf, "0 or more", "It must be 0 or more, not inf"),
+        (math.nan, "0 or more", "It must be 0 or more, not nan"),
+        (True, "0 or more", "It must be a number, not True"),
+        ("1", "0 or more", "It must be a number, not '1'"),
+    ],
+)
+def test_an_amount_is_a_number_that_is_large_enough(
+    value: Any, least: str, problem: str | None
+) -> None:
+    told: str | None = None
+    try:
+        check_amount("It", value, least=least)
+    except OptionsError as error:
+        told = str(error)
+    assert told == problem
+
+
+def test_an_amount_may_be_nothing_unless_it_is_said_otherwise() -> None:
+    check_amount("It", 0)
+
+
 def test_without_any_price_there_is_no_cost() -> None:
     assert kept(whole("Hm.", usage=used(10, 5))).session.cost_usd is None
 
@@ -566,6 +710,10 @@ def test_what_the_cli_says_about_the_context_counts() -> None:
     assert ledger.context == ContextWindow(800, 950, "report")
     ledger.note_context(ContextUsageResult(total_tokens=700))
     assert ledger.context == ContextWindow(700, 950, "report")
+    ledger.note_context(ContextUsageResult(total_tokens=600, max_tokens=900, raw_max_tokens=980))
+    assert ledger.context == ContextWindow(600, 980, "report")
+    ledger.note_context(ContextUsage("m", 500))
+    assert ledger.context == ContextWindow(500, 980, "report")
 
 
 def test_compaction_empties_the_context() -> None:
@@ -604,8 +752,22 @@ def test_a_quota_that_is_used_up_limits_until_it_is_reset() -> None:
 def test_a_limit_without_an_end_has_none_and_one_that_is_paid_for_is_none() -> None:
     ledger = kept(limit("rejected"))
     assert (limits(ledger).limited, limits(ledger).until) == (True, None)
-    kept(limit("rejected", is_using_overage=True, resets_at=1000), ledger=ledger)
-    assert (limits(ledger).limited, limits(ledger).until) == (False, None)
+    for paid in ({"is_using_overage": True}, {"overage_in_use": True}):
+        kept(limit("rejected", **paid, resets_at=1000), ledger=ledger)
+        assert (limits(ledger).limited, limits(ledger).until) == (False, None)
+    assert set(limits(ledger).kinds) == {""}
+    kept(limit("rejected", resets_at=1000), ledger=ledger)
+    assert (limits(ledger).limited, limits(ledger).until) == (True, 1000)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "window", "fill"),
+    [(50, 200, 0.25), (0, 200, 0.0), (50, 0, None), (50, None, None), (None, 200, None)],
+)
+def test_a_window_is_as_full_as_is_known(
+    tokens: int | None, window: int | None, fill: float | None
+) -> None:
+    assert ContextWindow(tokens, window).fill == fill
 
 
 RETRY = APIRetryMessage(

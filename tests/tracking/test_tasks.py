@@ -156,6 +156,32 @@ AGENT: list[Message] = [
 ]
 
 
+ABOUT_A_TASK: list[tuple[list[Message], Message]] = [
+    ([], started("a")),
+    ([started("a")], started("a")),
+    ([started("a")], TaskProgressMessage(task_id="a")),
+    ([started("a")], updated("a", description="Look")),
+    ([started("a")], updated("a", status="paused")),
+    ([started("a")], notified("a")),
+    ([started("a")], listed("a")),
+    ([started("a")], ToolProgressMessage(tool_use_id="a", subagent_retry=SubagentRetry(attempt=2))),
+    ([], whole(call("a"))),
+    ([whole(call("a"))], whole("Hm.", agent="a")),
+    ([], whole("Hm.", agent="a")),
+    ([whole(call("a"))], tool_result("a")),
+    ([whole(call("a"))], tool_result("a", tool_use_result={"backgroundTaskId": "b"})),
+]
+
+
+@pytest.mark.parametrize(("before", "message"), ABOUT_A_TASK)
+def test_the_last_message_about_a_task_is_the_last_that_has_changed_it(
+    before: list[Message], message: Message
+) -> None:
+    (task,) = table(*before).note(message)
+    assert task.last is message
+    assert task.raw == message.raw
+
+
 def test_a_subagent_in_the_background_is_one_task_from_its_call_to_its_end() -> None:
     tasks = table(AGENT[0])
     assert (only(tasks).id, only(tasks).status) == ("t1", "pending")
@@ -230,6 +256,11 @@ def test_an_update_alone_can_tell_the_end(end: str) -> None:
 def test_a_notification_is_the_end_whatever_its_word_for_it(end: str | None) -> None:
     tasks = table(started("b1"), notified("b1", end))
     assert (only(tasks).status, only(tasks).running) == (end or "ended", False)
+
+
+def test_a_task_that_has_ended_as_pending_does_not_run_when_it_speaks() -> None:
+    tasks = table(notified("a", "pending", tool_use_id="t1"), whole("Hm.", agent="t1"))
+    assert (only(tasks).status, only(tasks).running) == ("pending", False)
 
 
 def test_an_unknown_status_is_the_end_if_it_has_a_time() -> None:
@@ -339,6 +370,26 @@ def test_a_process_that_is_gone_runs_nothing() -> None:
     assert list(tasks.restarted()) == []
 
 
+def test_what_is_gone_from_the_list_has_ended_whatever_else_was_said_of_it() -> None:
+    tasks = table(listed("a", "b"), updated("a", is_backgrounded=False), listed("b"))
+    assert states(tasks) == {"a": "ended", "b": "running"}
+
+
+def test_a_task_that_was_forgotten_is_gone_from_the_list_without_a_word() -> None:
+    tasks = TaskTracker(kept=0)
+    tasks.note(listed("a"))
+    tasks.note(notified("a"))
+    assert list(tasks.note(listed())) == []
+
+
+def test_a_list_of_a_process_that_is_gone_says_nothing_of_the_next() -> None:
+    tasks = table(listed("a"))
+    tasks.restarted()
+    for message in (started("a", is_backgrounded=False), listed()):
+        tasks.note(message)
+    assert states(tasks) == {"a": "running"}
+
+
 # --- subagents -----------------------------------------------------------------------------------
 
 
@@ -381,9 +432,42 @@ def test_what_an_older_cli_runs_in_the_background_is_known_but_never_ends(
     assert tasks.idle
 
 
-@pytest.mark.parametrize("output", ["Error: no", None, {"agentId": "a1"}, {"backgroundTaskId": 7}])
+@pytest.mark.parametrize(
+    "output",
+    [
+        "Error: no",
+        None,
+        {"agentId": "a1"},
+        {"agentId": 7, "status": "async_launched"},
+        {"status": "async_launched"},
+        {"backgroundTaskId": 7},
+    ],
+)
 def test_other_results_start_no_task(output: Any) -> None:
     assert len(table(tool_result("t1", tool_use_result=output))) == 0
+
+
+def test_of_several_results_in_one_line_it_is_not_known_which_has_started_a_task() -> None:
+    output = {"backgroundTaskId": "b1"}
+    message = UserMessage.of([ToolResultBlock("t1"), ToolResultBlock("t2")], tool_use_result=output)
+    assert len(table(message)) == 0
+
+
+def test_a_call_that_has_started_its_task_waits_no_longer() -> None:
+    output = {"agentId": "a1", "status": "async_launched"}
+    tasks = table(whole(call("t1", run_in_background=True)))
+    assert only(tasks).status == "pending"
+    (task,) = tasks.note(tool_result("t1", tool_use_result=output))
+    assert (task.id, task.status, only(tasks)) == ("a1", "running", task)
+
+
+@pytest.mark.parametrize(
+    ("asked", "background"), [(True, True), (False, False), ("yes", None), (None, None)]
+)
+def test_only_a_call_that_says_so_runs_in_the_background(
+    asked: Any, background: bool | None
+) -> None:
+    assert only(table(whole(call("t1", run_in_background=asked)))).background is background
 
 
 def test_a_call_that_was_to_run_in_the_background_and_failed_has_ended() -> None:
@@ -422,6 +506,23 @@ def test_a_task_that_learns_its_id_keeps_what_its_call_has_told() -> None:
     assert (task.id, task.tool_use_id, task.kind) == ("a1", "t1", "local_agent")
     assert (task.description, task.subagent_type, task.background) == ("Look", "explorer", True)
     assert [it.id for it in tasks] == ["a1", "b1"]  # it began with its call
+
+
+def test_a_task_that_is_called_none_is_not_taken_for_one_without_a_call() -> None:
+    assert states(table(started("None"), started("b"))) == {"None": "running", "b": "running"}
+
+
+def test_an_end_that_says_no_more_leaves_what_is_known() -> None:
+    usage = TaskUsage(10, 1, 59)
+    tasks = table(
+        started("a", ambient=True),
+        TaskProgressMessage(task_id="a", usage=usage, summary="Looks"),
+        notified("a", output_file="out", summary="Found"),
+        notified("a", output_file=""),
+    )
+    task = only(tasks)
+    assert (task.usage, task.summary, task.output_file) == (usage, "Found", "out")
+    assert (task.ambient, task.status) == (True, "completed")
 
 
 def test_a_task_that_was_known_by_its_id_and_by_its_call_keeps_what_both_have_told() -> None:
@@ -473,6 +574,11 @@ def test_a_subagent_that_asks_the_api_again_says_so() -> None:
     assert list(tasks.note(ToolProgressMessage(tool_use_id="t9", subagent_retry=retry))) == []
     (task,) = tasks.note(ToolProgressMessage(tool_use_id="t1"))
     assert task.retry is None
+    unnamed = SubagentRetry(attempt=3)
+    (task,) = tasks.note(
+        ToolProgressMessage(tool_use_id="t9", task_id="a1", subagent_retry=unnamed)
+    )
+    assert task.retry == unnamed
     tasks.note(ToolProgressMessage(tool_use_id="t9", subagent_retry=retry))
     tasks.note(TaskProgressMessage(task_id="a1", summary="On"))
     assert only(tasks).retry is None
@@ -616,6 +722,19 @@ def test_only_so_many_tasks_of_a_list_are_looked_at(monkeypatch: pytest.MonkeyPa
     assert states(table(listed("a", "b", "c"))) == {"a": "running", "b": "running"}
 
 
+def test_only_so_many_calls_of_subagents_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("claudewire.tracking.tasks.CALLS", 2)
+    calls = [whole(call(f"t{number}", "Bash"), agent="t") for number in range(3)]
+    others = [whole(call(f"u{number}", "Bash")) for number in range(3)]
+    tasks = table(*calls, *others, *(started(f"a{it}", tool_use_id=f"t{it}") for it in range(3)))
+    assert [(task.id, task.parent) for task in tasks] == [
+        ("t", None),
+        ("a0", None),
+        ("a1", "t"),
+        ("a2", "t"),
+    ]
+
+
 def test_nothing_is_kept_under_the_name_that_a_task_had_before() -> None:
     tasks = table(whole(call("toolu_1")), started("task-1", tool_use_id="toolu_1"))
     assert only(tasks).id == "task-1"
@@ -644,3 +763,50 @@ def test_what_a_task_that_goes_on_has_started_goes_on_with_it() -> None:
         result(),
     )
     assert [task.id for task in tasks.running] == ["a", "b", "c"]
+
+
+def test_what_a_task_has_started_that_is_over_ends_with_the_turn() -> None:
+    tasks = table(
+        started("a", is_backgrounded=True),
+        started("b", parent_task_id="a", is_backgrounded=False),
+        started("c", parent_task_id="b", is_backgrounded=False),
+        notified("b"),
+        result(),
+    )
+    assert [task.id for task in tasks.running] == ["a"]
+
+
+def test_a_task_goes_on_with_the_one_that_is_its_parent_now() -> None:
+    tasks = table(
+        started("a", is_backgrounded=True),
+        started("b", is_backgrounded=False),
+        *(started(id, is_backgrounded=False) for id in "cde"),
+        started("c", parent_task_id="a"),
+        started("d", parent_task_id="a"),
+        started("d", parent_task_id="b"),
+        result(),
+    )
+    assert [task.id for task in tasks.running] == ["a", "c"]
+
+
+def test_a_task_that_is_forgotten_is_nobodys_child() -> None:
+    tasks = TaskTracker(kept=0)
+    tasks.note(started("a", is_backgrounded=True))
+    for id in "bcd":
+        tasks.note(started(id, parent_task_id="a", is_backgrounded=False))
+    tasks.note(notified("b"))
+    tasks.note(notified("d"))
+    tasks.note(result())
+    assert [task.id for task in tasks.running] == ["a", "c"]
+
+
+def test_nothing_is_kept_of_tasks_that_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("claudewire.tracking.tasks.RUNNING", 3)
+    tasks = TaskTracker(kept=0)
+    for number in range(6):
+        fields = {"parent_task_id": f"a{number - 1}", "is_backgrounded": True}
+        tasks.note(started(f"a{number}", tool_use_id=f"t{number}", **fields))
+        tasks.note(whole(call(f"c{number}")))
+        tasks.note(listed(f"a{number}", f"c{number}"))
+    tasks.restarted()
+    assert [it for it in vars(tasks).values() if isinstance(it, dict | set) and it] == []

@@ -428,6 +428,26 @@ def test_an_opening_and_a_prompt_in_the_usual_form_take_one_typed_pass(
     }
 
 
+def test_what_opens_a_conversation_needs_no_decoder_for_all_lines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    connection, cli = client(), Connection(Role.CLI)
+
+    def never(line: bytes) -> Event:
+        raise AssertionError(line)
+
+    monkeypatch.setattr(codec, "first_pass", never)  # which takes long to make
+    asked = [Request(id=it, body=body) for it, body in (("i", Initialize()), ("v", Interrupt()))]
+    opening = connection.send(asked[0])
+    assert [type(it) for it in cli.receive_data(opening)] == [Request]
+    connection.send(asked[1])
+    cli_says = [codec.encode_directly(Response(response=SuccessResponse(it))) for it in "iv"]
+    assert connection.receive_data(b"".join(cli_says)) == [
+        Answer("i", InitializeResult(), asked[0]),
+        Answer("v", InterruptResult(), asked[1]),
+    ]
+
+
 @pytest.mark.parametrize("text", ["Hello", "half a pair: \ud83d"])
 def test_a_prompt_bears_the_id_of_the_session_however_it_is_written(text: str) -> None:
     connection = client()

@@ -24,6 +24,24 @@ from claudewire.wire.types.host_requests import HostRequest
 
 
 @pytest.mark.parametrize(
+    ("version", "numbers"),
+    [
+        ("2.1.17 (Claude Code)", (2, 1, 17)),
+        ("v22.1.0", (22, 1, 0)),
+        ("2.1.17-beta.4+5", (2, 1, 17)),
+        ("2.1", (2, 1)),
+        ("unknown", ()),
+        ("", ()),
+        (None, ()),
+    ],
+)
+def test_a_version_is_its_first_three_numbers(
+    version: str | None, numbers: tuple[int, ...]
+) -> None:
+    assert parse_version(version) == numbers
+
+
+@pytest.mark.parametrize(
     ("version", "request_name", "lacks"),
     [
         ("1.0.128", "set_model", False),

@@ -95,7 +95,7 @@ class _Stream:
     __slots__ = ("current", "messages", "open")
 
     def __init__(self) -> None:
-        self.messages: dict[str, _MessageBlocks] = {}
+        self.messages: dict[str | None, _MessageBlocks] = {}
         self.current: _MessageBlocks | None = None
         """The message that is being streamed."""
         self.open: dict[int, LiveBlock] = {}
@@ -113,7 +113,7 @@ class _Stream:
 
     def name(self, spoken: _MessageBlocks, id: str | None) -> None:
         """Learn the id of a message whose beginning was never seen."""
-        if id is not None and spoken.id is None:
+        if id is not None:
             self.messages[id] = spoken
             spoken.id = id
             for live in spoken.blocks:
@@ -122,7 +122,7 @@ class _Stream:
     def forget(self, gone: list[LiveBlock]) -> None:
         """Forget blocks that were removed."""
         self.open = {index: live for index, live in self.open.items() if live not in gone}
-        named = {live.message_id or "" for live in gone}
+        named = {live.message_id for live in gone}
         for spoken in (self.current, *map(self.messages.get, named)):
             if spoken is not None:
                 spoken.blocks = [live for live in spoken.blocks if live not in gone]
@@ -143,8 +143,8 @@ class Assembler:
     def __init__(self) -> None:
         self._streams: dict[str | None, _Stream] = {}
         self._blocks: dict[str, LiveBlock] = {}
-        self._lines: dict[str, list[LiveBlock]] = {}
-        self._tools: dict[str, LiveBlock] = {}
+        self._lines: dict[str | None, list[LiveBlock]] = {}
+        self._tools: dict[str | None, LiveBlock] = {}
         self._count = 0
 
     @property
@@ -192,7 +192,7 @@ class Assembler:
         gone = list(blocks)
         for live in gone:
             live.change, live.added = "removed", ""
-            self._tools.pop(live.tool_use_id or "", None)
+            self._tools.pop(live.tool_use_id, None)
             self._blocks.pop(live.id, None)
         for agent in {live.agent for live in gone}:
             self._stream_of(agent).forget(gone)
@@ -271,7 +271,7 @@ class Assembler:
         live = stream.open.get(event.index) if stream is not None else None
         if live is None or live.complete or not finish(live):
             return ()
-        return (live, *self._know_result(live))
+        return (live, *self._attach(live.block))
 
     # --- wholes ----------------------------------------------------------------------------------
 
@@ -284,14 +284,14 @@ class Assembler:
         for live, block in zip(blocks, message.content, strict=True):
             confirm(live, block, aborted=message.aborted is True)
             self._know_tool(live)
-            changed += (live, *self._know_result(live))
+            changed += (live, *self._attach(live.block))
         return changed
 
     def _message_of(self, message: AssistantMessage, changed: list[LiveBlock]) -> _MessageBlocks:
         """Find the message that a line is a part of."""
         stream, id = self._stream_of(message.parent_tool_use_id), message.message_id
         current = stream.current
-        if id is not None and id in stream.messages:
+        if id in stream.messages:
             return stream.messages[id]
         if current is not None and (id is None or current.id is None) and current.waits:
             stream.name(current, id)
@@ -306,7 +306,7 @@ class Assembler:
     def _places(self, spoken: _MessageBlocks, message: AssistantMessage) -> list[LiveBlock]:
         """Find or make a block for each that a line holds."""
         content = message.content
-        places = self._lines.get(message.uuid or "", [])[: len(content)]
+        places = self._lines.get(message.uuid, [])[: len(content)]
         for index in range(len(places), len(content)):
             live = _repeated(spoken, index, content) or spoken.find(content[index])
             if live is None or live in places:
@@ -321,13 +321,9 @@ class Assembler:
         if live.tool_use_id is not None:
             self._tools[live.tool_use_id] = live
 
-    def _know_result(self, live: LiveBlock) -> Changed:
-        """The API's own tools have their results in the same message."""
-        return () if live.block is None else self._attach(live.block)
-
-    def _attach(self, block: Block, output: Any = None) -> Changed:
-        tool = getattr(block, "tool_use_id", None)
-        live = None if tool is None else self._tools.get(tool)
+    def _attach(self, block: Block | None, output: Any = None) -> Changed:
+        """Give a result to its call. Those of the API's own tools are in the same message."""
+        live = self._tools.get(getattr(block, "tool_use_id", None))
         if live is None:
             return ()
         live.result, live.output = block, output
@@ -357,7 +353,7 @@ def _abort(stream: _Stream) -> list[LiveBlock]:
 def _repeated(spoken: _MessageBlocks, index: int, content: list[Block]) -> LiveBlock | None:
     """Find the block that a line repeats which has all blocks of its message so far."""
     live = spoken.blocks[index] if len(content) > 1 and index < len(spoken.blocks) else None
-    return live if live is not None and live.confirmed and live.block == content[index] else None
+    return live if live is not None and live.block == content[index] else None
 
 
 _HANDLERS: dict[type[Message], Callable[[Assembler, Any], Changed]] = {

@@ -223,15 +223,14 @@ def grow(live: LiveBlock, delta: Delta) -> None:
 def finish(live: LiveBlock) -> bool:
     """Make the block from its pieces, after the last one; return whether that was possible."""
     # Without its beginning a text is still a text, but a tool call has no name.
-    start = live._start or _EMPTY.get(live.kind)
-    made = None if start is None else _made(live, start)
+    made = _made(live, live._start or _EMPTY.get(live.kind))
     if made is None:
         return False
     live.block, live.complete, live.change, live.added = made, True, "completed", ""
     return True
 
 
-def _made(live: LiveBlock, start: Block) -> Block | None:
+def _made(live: LiveBlock, start: Block | None) -> Block | None:
     """Add the pieces to the block as it began; None if they are no JSON of a tool's input."""
     if isinstance(start, TextBlock):
         citations = [*(start.citations or ()), *live._citations]

@@ -258,8 +258,6 @@ class UsageTracker(Ledger):
         output = message.tool_use_result
         if not (isinstance(output, dict) and "agentId" in output):
             return
-        if not isinstance(message.content, list):
-            return
         usage, model = _convert(output.get("usage"), Usage), output.get("resolvedModel")
         for block in message.content:
             if type(block) is ToolResultBlock and usage is not None:

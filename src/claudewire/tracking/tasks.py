@@ -142,7 +142,7 @@ class TaskTable:
     def __init__(self, *, kept: int = KEPT) -> None:
         self._kept = kept
         self._tasks: dict[str, BackgroundTask] = {}
-        self._names: dict[str, str] = {}
+        self._names: dict[str | None, str] = {}
         """Every name of a task, its tool call's among them, and the id it goes by."""
         self._names_of: dict[str, set[str]] = {}
         self._children: dict[str, dict[str, None]] = {}
@@ -156,7 +156,7 @@ class TaskTable:
         self._busy: set[str] = set()
         """Those that run and count as activity."""
         self._listed: set[str] = set()
-        self._callers: dict[str, str] = {}
+        self._callers: dict[str | None, str] = {}
         """The tool calls of subagents, and who has made them."""
         self._clock = 0
         self.state: str | None = None
@@ -244,8 +244,8 @@ class TaskTracker(TaskTable):
         self._busy.discard(id)
 
     def _move_child(self, id: str, before: str | None, after: str | None) -> None:
-        if before is not None and before in self._children:
-            self._children[before].pop(id, None)
+        if before is not None:
+            del self._children[before][id]
             if not self._children[before]:
                 del self._children[before]
         if after is not None:
@@ -295,8 +295,8 @@ class TaskTracker(TaskTable):
 
     def _owner(self, tool_use_id: str | None) -> str | None:
         """Return the id of the subagent that has made a tool call."""
-        agent = None if tool_use_id is None else self._callers.get(tool_use_id)
-        return None if agent is None else self._names.get(agent, agent)
+        agent = self._callers.get(tool_use_id)
+        return self._names.get(agent, agent)
 
     def _end(self, task: BackgroundTask, status: str, **fields: Any) -> BackgroundTask:
         self._clock += 1
