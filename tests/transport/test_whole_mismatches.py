@@ -39,6 +39,8 @@ PAIRS: Sequence[tuple[Any, Any]] = [
     ({"uuid": "u1"}, {"uuid": "theirs"}),
     ({"a": "<secret-1> and <secret-2>"}, {"a": "<secret-2> and <secret-3>"}),
     ("words", "other words"),
+    ('{"b": "a\ttab", "a": "é"}', '{"b": "another\ttab", "a": "é"}'),
+    ({"a": f"see {UUID}1"}, {"a": f"see {UUID}2"}),
 ]
 
 
