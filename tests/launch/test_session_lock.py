@@ -200,6 +200,18 @@ def test_a_file_that_was_deleted_is_made_again_and_the_locks_on_it_stay(cache: P
     lock.release()
 
 
+def test_a_file_that_nobody_has_made_again_is_made_for_the_next_lock(cache: Path) -> None:
+    one, other = new_id(), new_id()
+    first = SessionLock(one, PLACE)
+    os.unlink(_path())
+    assert lock_holders([one, other], PLACE) == {}
+    second = SessionLock(other, PLACE)
+    assert Path(_path()).exists()
+    assert lock_holders([one, other], PLACE) == dict.fromkeys([one, other], os.getpid())
+    for lock in (first, second):
+        lock.release()
+
+
 def test_a_lock_that_is_released_while_another_is_made_leaves_the_file_open(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import termios
 import threading
+import weakref
 from collections.abc import Awaitable, Callable, Container
 from pathlib import Path
 
@@ -115,6 +116,22 @@ async def test_without_tasks_stderr_and_the_exit_are_heard_of_too(anyio_backend:
                 assert await process.wait() == 7
             assert [b"".join(heard), statuses] == [b"problem\n", [7]]
             assert [type(failure) for failure in failures] == [ZeroDivisionError]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_those_that_have_watched_it_are_forgotten_with_its_end() -> None:
+    class Watcher:
+        def __call__(self, *told: object) -> None:
+            pass
+
+    watchers = [Watcher(), Watcher(), Watcher()]
+    async with running(shell("exec cat")) as process:
+        assert process.watch(*watchers)
+        await process.aclose()
+        left = [weakref.ref(it) for it in watchers]
+        watchers.clear()
+        await anyio.lowlevel.checkpoint()
+        assert [it() for it in left] == [None] * 3
 
 
 async def test_it_is_a_transport() -> None:
@@ -640,11 +657,16 @@ class Ticking:
         return self.now
 
 
-async def test_what_clears_its_environment_is_found_by_its_descent_when_the_input_ends() -> None:
-    async with running(shell(f"{BARE_CHILD} {UNTIL_EOF}")) as process:
+@pytest.mark.parametrize(
+    ("end", "then"), [(at_the_end_of_its_input, UNTIL_EOF), (at_once, "sleep 1000")]
+)
+async def test_what_clears_its_environment_is_found_by_its_descent_before_its_parent_ends(
+    end: Callable[[ProcessTransport], Awaitable[None]], then: str
+) -> None:
+    async with running(shell(f"{BARE_CHILD} {then}")) as process:
         [bare] = await numbers(process)
         with killed_in_the_end(bare):
-            await at_the_end_of_its_input(process)
+            await end(process)
             await process.aclose()
             assert not is_alive(bare)
 

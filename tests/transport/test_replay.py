@@ -317,6 +317,20 @@ def test_pauses_count_from_when_the_application_spoke_and_what_is_late_delays_no
     in_virtual_time(main)
 
 
+def test_pauses_count_from_when_the_application_spoke_late() -> None:
+    async def main() -> None:
+        replay = ReplayTransport(told(("<", "a"), (">", "x"), ("<", "b")), speed=1.0)
+        with anyio.fail_after(60):
+            start = anyio.current_time()
+            assert await replay.receive() == b"a\n"
+            await anyio.sleep(10)
+            await replay.send(b"x\n")
+            assert await replay.receive() == b"b\n"
+            assert anyio.current_time() - start == 11
+
+    in_virtual_time(main)
+
+
 async def test_a_reader_that_waits_in_real_time_is_woken_by_the_application() -> None:
     replay = ReplayTransport(told((">", "x"), ("<", "a"), ("!", "b"), ("exit", 0)), speed=1000.0)
     got: list[object] = []

@@ -41,6 +41,8 @@ PAIRS: Sequence[tuple[Any, Any]] = [
     ("words", "other words"),
     ('{"b": "a\ttab", "a": "é"}', '{"b": "another\ttab", "a": "é"}'),
     ({"a": f"see {UUID}1"}, {"a": f"see {UUID}2"}),
+    ([LONG + "1", LONG + "3"], [LONG + "2", LONG + "3"]),
+    ([LONG + "3", LONG + "1"], [LONG + "3", LONG + "2"]),
 ]
 
 

@@ -172,13 +172,13 @@ class _LockFile:
         import fcntl
 
         start, length = (0, 0) if byte is None else (byte, 1)
-        if sys.platform == "linux":
-            asked = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
-            kind, *_, pid = struct.unpack_from("hhqqi", fcntl.fcntl(self._fd, fcntl.F_GETLK, asked))
-        else:  # pragma: no cover - the systems that descend from BSD
+        if sys.platform != "linux":  # pragma: no cover - the systems that descend from BSD
             asked = struct.pack("qqihh", start, length, 0, fcntl.F_WRLCK, os.SEEK_SET)
             told = fcntl.fcntl(self._fd, fcntl.F_GETLK, asked)
             _, _, pid, kind, _ = struct.unpack_from("qqihh", told)
+            return None if kind == fcntl.F_UNLCK else pid
+        asked = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
+        kind, *_, pid = struct.unpack_from("hhqqi", fcntl.fcntl(self._fd, fcntl.F_GETLK, asked))
         return None if kind == fcntl.F_UNLCK else pid
 
     def close(self) -> None:

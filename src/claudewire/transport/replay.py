@@ -224,7 +224,7 @@ class ReplayTransport:
 
     async def aclose(self) -> None:
         """Stop playing. Calls that wait return with the end. It raises nothing; call `finish`."""
-        if not self._closed and self._failure is None:
+        if self._failure is None:
             with suppress(ReplayMismatch):
                 self._take_rest()
         self._closed = True
