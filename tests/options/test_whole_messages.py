@@ -94,7 +94,7 @@ GIVEN: list[dict[str, Any]] = [
     *({"model": it} for it in (" a ", "  ", "a\n", "\0", "é", LONG * 2)),
     *({"name": it} for it in ("a b", "a\nb", "a\x7f", "\u2028")),
     *({"effort": it} for it in (LONG, LONG + "x", LONG + "xx", LONG + "xxx", "HIGH", "m-ax")),
-    *({"permission_mode": it} for it in ("dont-ask", "accept", "q", ["plan"], b"plan")),
+    *({"permission_mode": it} for it in ("dont-ask", "edits", "q", ["plan"], b"plan")),
     # lists
     *({"supported_dialog_kinds": it} for it in (("a",), {"a"}, b"a", bytearray(b"a"), "a")),
     {"supported_dialog_kinds": Path("a")},
