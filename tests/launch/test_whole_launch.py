@@ -77,6 +77,7 @@ OLDER_VALUES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "no tools": ({"builtin_tools": []}, ("builtin_tools",)),
     "one tool": ({"builtin_tools": ["Read"], "deny": ["Bash"]}, ("builtin_tools",)),
     "no agents": ({}, ("agents",)),
+    **{f"blocks, {it}": ({**BLOCKS, "dialect": it}, ("system_prompt",)) for it in DIALECTS},
     **{f"prompts, {it}": ({**PROMPTS, "dialect": it}, ("system_prompt",)) for it in DIALECTS},
 }
 
