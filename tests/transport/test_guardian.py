@@ -429,7 +429,7 @@ async def environment(pid: int | None) -> bytes:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 async def test_one_that_does_not_do_its_duty_is_replaced(
-    guardian: Guardian, new_group: NewGroup, number: int
+    guardian: Guardian, new_group: NewGroup, number: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     groups = [new_group(), new_group(), new_group()]
     guardian.watch(groups[0].id)
@@ -446,6 +446,7 @@ async def test_one_that_does_not_do_its_duty_is_replaced(
     guardian.forget(groups[0].id)
     guardian.watch(groups[2].id)
     assert guardian.pid not in {None, first}
+    assert "The guardian process has ended or hangs" in caplog.text
     assert first not in children()
     assert len(descriptors()) == before
     guardian.end()

@@ -14,6 +14,7 @@ import termios
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Container
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -134,8 +135,10 @@ async def test_those_that_have_watched_it_are_forgotten_with_its_end() -> None:
         assert [it() for it in left] == [None] * 3
 
 
-async def test_it_is_a_transport() -> None:
+async def test_it_is_a_transport(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "claudewire.transport")
     async with running(SLEEPER) as process:
+        assert caplog.messages == [f"Started /bin/sh, pid {process.pid}"]
         transport: Transport = process
         assert await transport.receive() == b"ready\n"
         assert repr(process) == f"<ProcessTransport pid={process.pid} running>"
@@ -852,12 +855,17 @@ async def test_what_cannot_be_killed_is_reported(
 ) -> None:
     monkeypatch.setattr(child, "BRIEFLY", 0.02)
     with ended(started(SLEEPER)) as popen, anyio.fail_after(PATIENCE):
-        process = ProcessTransport(Immortal(popen, "no mark"), lambda: None, 0, 0.02)
+        removed: list[str] = []
+        cleanup = partial(removed.append, "once")
+        process = ProcessTransport(Immortal(popen, "no mark"), cleanup, 0, 0.02)
         assert await line(process) == b"ready"
+        process.kill_now()
+        assert removed == []  # it may still need its files
         before = descriptors()
         with pytest.raises(CLIError, match=f"Process {process.pid}, or a process that it has"):
             await process.aclose()
         assert "cannot be killed" in caplog.text
+        assert removed == ["once"]
         assert len(descriptors()) == len(before) - 4
         assert is_alive(process.pid)
         assert await process.wait() is None

@@ -113,6 +113,14 @@ async def test_what_was_prepared_is_removed_also_if_nothing_was_started(tmp_path
     assert not secret.exists()
 
 
+async def test_what_ends_the_program_is_not_held_up_by_what_is_removed() -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await spawn(Launch(("/no/such/program",), ENV, cleanup=(interrupted,)))
+
+
 async def test_what_was_prepared_is_removed_also_if_it_is_cancelled(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.touch()
