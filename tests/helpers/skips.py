@@ -69,9 +69,7 @@ ALLOWED = (
     Allowed("There is no node", ("docs/test_your_tool_page.py",), most=1, in_ci=False),
     Allowed("There is no go", ("docs/test_your_tool_page.py",), most=1),
     Allowed("there can be a sandbox here", ("real/test_options_real.py",)),
-    # As root:
-    Allowed("root may read everything", ("launch/test_argv.py",), most=1),
-    # As anybody else:
+    # As anybody but root:
     Allowed("only root ", ("real", "transport", "testing/test_cage.py"), most=10),
     Allowed("there is no `type` statement", ("schemas/test_schemas.py",), most=1),
 )

@@ -220,12 +220,25 @@ def test_what_is_not_there_is_said_before_the_cli_is_started(
         words(**given)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["mcp_config", "system_prompt", "plugins", "add_dirs"])
+def test_a_file_that_may_not_be_read_is_refused(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it would be if this were not root, who may read everything."""
     secret = tmp_path / "secret"
-    secret.touch(mode=0o000)
-    with pytest.raises(OptionsError, match="cannot be read"):
-        words(mcp_config=[secret])
+    secret.touch()
+    given: dict[str, Any] = {
+        "mcp_config": [secret],
+        "system_prompt": secret,
+        "plugins": [secret],
+        "add_dirs": [tmp_path],
+    }
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.R_OK)
+    if option in ("plugins", "add_dirs"):
+        assert words(**{option: given[option]})
+    else:
+        with pytest.raises(OptionsError, match=f"{option}: '.*secret' cannot be read"):
+            words(**{option: given[option]})
 
 
 # --- what is large or secret ---------------------------------------------------------------------
@@ -340,6 +353,9 @@ def test_nothing_is_in_files_for_a_cli_on_another_machine(tmp_path: Path) -> Non
 def test_a_prompt_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "prompt.bin"
     path.write_bytes(b"\xff\xfe\xfd")
+    with pytest.raises(OptionsError, match=re.escape("prompt.bin' cannot be read")):
+        opening(remote=True, system_prompt=path)
+    path.unlink()
     with pytest.raises(OptionsError, match=re.escape("prompt.bin' cannot be read")):
         opening(remote=True, system_prompt=path)
 

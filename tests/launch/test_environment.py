@@ -103,6 +103,8 @@ def test_a_clean_environment_inherits(name: str) -> None:
 
 def test_the_list_of_the_clean_environment_holds_no_secret() -> None:
     assert set(NEEDED).isdisjoint(NOT_INHERITED)
+    assert {*NEEDED} == {*ALWAYS_INHERITED.split()}
+    assert {*NOT_INHERITED} == {*LEFT_BEHIND.split()}
     assert not [name for name in NEEDED if "KEY" in name or "TOKEN" in name or "CLAUDE" in name]
 
 

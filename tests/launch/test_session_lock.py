@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -91,6 +92,62 @@ def test_the_file_stays_open_as_long_as_something_is_locked(cache: Path) -> None
     assert is_open()
     other.release()
     assert not is_open()
+
+
+def test_a_conversation_has_the_same_byte_in_every_version(cache: Path) -> None:
+    lock = SessionLock("f81d4fae-7dec-41d0-a765-00a0c91e6bf6", PLACE)
+    assert locks() == [3_307_571_667_046_818_836]
+    lock.release()
+
+
+def test_the_file_is_in_the_cache_of_the_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for folder in ("", None):
+        if folder is None:
+            monkeypatch.delenv("XDG_CACHE_HOME")
+        else:
+            monkeypatch.setenv("XDG_CACHE_HOME", folder)
+        lock = SessionLock(new_id(), PLACE)
+        file = tmp_path / ".cache" / "claudewire" / "locks" / "conversations"
+        assert file.exists()
+        lock.release()
+        file.unlink()
+
+
+def test_the_folder_may_be_made_by_another_in_the_same_moment(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = os.makedirs
+
+    def makedirs(path: str, **how: Any) -> None:
+        make(path)
+        make(path, **how)
+
+    monkeypatch.setattr(os, "makedirs", makedirs)
+    SessionLock(new_id(), PLACE).release()
+
+
+@pytest.mark.parametrize("error", [BlockingIOError, PermissionError])
+def test_systems_say_differently_that_a_lock_is_taken(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, error: type[OSError]
+) -> None:
+    def lockf(*given: object) -> None:
+        raise error
+
+    monkeypatch.setattr(fcntl, "lockf", lockf)
+    with pytest.raises(CLIError, match="is open already, in process unknown"):
+        SessionLock(new_id(), PLACE)
+
+
+def test_a_lock_is_not_made_through_a_link(cache: Path, tmp_path: Path) -> None:
+    file, target = Path(_path()), tmp_path / "target"
+    file.parent.mkdir(parents=True)
+    file.symlink_to(target)
+    with pytest.raises(OSError, match="symbolic links"):
+        SessionLock(new_id(), PLACE)
+    assert not target.exists()
 
 
 def test_a_lock_that_is_forgotten_is_released(cache: Path) -> None:
@@ -187,6 +244,32 @@ def test_a_fork_keeps_what_it_locks_when_it_drops_the_lock_of_its_parent(cache: 
         os.close(end)
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_that_drops_the_lock_of_its_parent_keeps_its_own_on_the_same(cache: Path) -> None:
+    id = new_id()
+    lock = SessionLock(id, PLACE)
+    told, go_on = os.pipe(), os.pipe()
+    pid = os.fork()
+    if pid == 0:  # pragma: no cover
+        try:
+            os.read(go_on[0], 1)
+            of_the_fork = SessionLock(id, PLACE)
+            lock.release()
+            os.write(told[1], b"x" * of_the_fork.is_held)
+            os.read(go_on[0], 1)
+        finally:
+            os._exit(0)
+    with killed_in_the_end(pid):
+        lock.release()
+        os.write(go_on[1], b"x")
+        assert os.read(told[0], 1) == b"x"
+        assert lock_holders([id], PLACE) == {id: pid}
+        os.write(go_on[1], b"x")
+        os.waitpid(pid, 0)
+    for end in (*told, *go_on):
+        os.close(end)
+
+
 def test_a_file_that_was_deleted_is_made_again_and_the_locks_on_it_stay(cache: Path) -> None:
     ours, theirs = new_id(), new_id()
     lock = SessionLock(ours, PLACE)
@@ -198,6 +281,19 @@ def test_a_file_that_was_deleted_is_made_again_and_the_locks_on_it_stay(cache: P
             SessionLock(ours, PLACE)
         assert lock_holders([ours, theirs], PLACE) == {ours: os.getpid(), theirs: holder.pid}
     lock.release()
+
+
+def test_a_file_that_nobody_has_made_again_is_made_for_the_next_lock(cache: Path) -> None:
+    one, other = new_id(), new_id()
+    first = SessionLock(one, PLACE)
+    os.unlink(_path())
+    assert lock_holders([one, other], PLACE) == {}
+    second = SessionLock(other, PLACE)
+    assert Path(_path()).exists()
+    assert lock_holders([one, other], PLACE) == dict.fromkeys([one, other], os.getpid())
+    for lock in (first, second, SessionLock(new_id(), PLACE)):
+        lock.release()
+    SessionLock(one, PLACE).release()
 
 
 def test_a_lock_that_is_released_while_another_is_made_leaves_the_file_open(
@@ -225,11 +321,20 @@ def test_a_lock_that_is_released_while_another_is_made_leaves_the_file_open(
         ({"CLAUDE_CONFIG_DIR": "/a/b", "HOME": "/c"}, "/a/b"),
         ({"HOME": "/c"}, "/c/.claude"),
         ({"CLAUDE_CONFIG_DIR": ""}, None),
+        ({"CLAUDE_CONFIG_DIR": "", "HOME": "/c"}, "/c/.claude"),
+        ({"CLAUDE_CONFIG_DIR": None, "HOME": ""}, None),
         ({}, None),
     ],
 )
 def test_where_conversations_are_kept(env: dict[str, str | None], place: str | None) -> None:
     assert place_of(env) == place
+
+
+def test_links_to_the_same_place_are_the_same_place(tmp_path: Path) -> None:
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path)
+    for env in ({"HOME": f"{tmp_path}/link"}, {"CLAUDE_CONFIG_DIR": f"{tmp_path}/link/.claude"}):
+        assert place_of(env) == str((tmp_path / ".claude").resolve())
 
 
 def test_a_claim_goes_over_to_another_conversation(cache: Path) -> None:
@@ -277,6 +382,17 @@ def test_where_no_file_can_be_made_there_is_no_lock_but_a_warning(
     claim.expect(options(resume=new_id()))
     assert claim.session_id is None
     assert "cannot be locked" in caplog.text
+
+
+def test_without_a_home_directory_there_is_no_lock_but_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "~there-is-no-such-user")
+    id, claim = new_id(), Claim(PLACE)
+    claim.expect(options(resume=id))
+    assert claim.session_id is None
+    assert "cannot be locked: There is no home directory" in caplog.text
+    assert lock_holders([id], PLACE) == {}
 
 
 async def no_transport(launch: Launch) -> Transport:
@@ -466,6 +582,7 @@ def test_only_locks_that_are_held_have_a_holder(cache: Path) -> None:
     ids = [new_id() for _ in range(4)]
     nothing: dict[str, int] = {}
     assert lock_holders(ids, PLACE) == nothing
+    assert not cache.exists()
     held, released = SessionLock(ids[0], PLACE), SessionLock(ids[1], PLACE)
     released.release()
     assert lock_holders(ids, PLACE) == {ids[0]: os.getpid()}

@@ -170,6 +170,13 @@ def test_what_the_caller_changes_later_changes_nothing() -> None:
     assert chosen.agents["made"].tools == ("Read",)  # type: ignore[union-attr]
 
 
+def test_options_equal_only_options() -> None:
+    assert Options() == Options()
+    assert Options(model="a") != Options(model="b")
+    assert Options() != 5
+    assert Options().__eq__(5) is NotImplemented
+
+
 def test_what_is_kept_cannot_be_changed() -> None:
     chosen = options(env={"A": "1"}, settings={"permissions": {"deny": ["Bash"]}})
 
@@ -249,9 +256,16 @@ def test_what_is_nested_too_deeply_is_refused_long_before_python_would() -> None
     def nested(levels: int) -> list[Any]:
         return [nested(levels - 1)] if levels else []
 
-    assert freeze(nested(190))
-    with pytest.raises(OptionsError, match="nested too deeply"):
-        freeze(nested(200))
+    def mapped(levels: int) -> dict[str, Any]:
+        return {"a": mapped(levels - 1)} if levels else {}
+
+    def structured(levels: int) -> PluginConfig:
+        return PluginConfig(structured(levels - 1) if levels else "")  # type: ignore[arg-type]
+
+    for make, most in ((nested, 199), (mapped, 199), (structured, 198)):
+        assert freeze(make(most))
+        with pytest.raises(OptionsError, match="nested too deeply"):
+            freeze(make(most + 1))
 
 
 # --- what is refused -----------------------------------------------------------------------------

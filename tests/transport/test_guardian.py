@@ -18,6 +18,7 @@ import anyio.lowlevel
 import pytest
 from tests.helpers.processes import (
     PATIENCE,
+    children,
     death,
     descriptors,
     group_of,
@@ -428,12 +429,12 @@ async def environment(pid: int | None) -> bytes:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 async def test_one_that_does_not_do_its_duty_is_replaced(
-    guardian: Guardian, new_group: NewGroup, number: int
+    guardian: Guardian, new_group: NewGroup, number: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     groups = [new_group(), new_group(), new_group()]
     guardian.watch(groups[0].id)
     guardian.watch(groups[1].id)
-    first = guardian.pid
+    first, before = guardian.pid, len(descriptors())
     assert first is not None
     os.kill(first, number)
     if number == signal.SIGKILL:
@@ -445,11 +446,84 @@ async def test_one_that_does_not_do_its_duty_is_replaced(
     guardian.forget(groups[0].id)
     guardian.watch(groups[2].id)
     assert guardian.pid not in {None, first}
-    assert not is_alive(first)
+    assert "The guardian process has ended or hangs" in caplog.text
+    assert first not in children()
+    assert len(descriptors()) == before
     guardian.end()
     assert groups[1].ended() == groups[2].ended() == -signal.SIGTERM
     assert is_alive(groups[0].id)
     groups[0].end()
+
+
+@pytest.mark.parametrize("what", ["a group", "a folder"])
+async def test_one_that_has_ended_is_not_replaced_if_there_is_nothing_to_guard(
+    guardian: Guardian, what: str
+) -> None:
+    before = len(descriptors())
+    if what == "a group":
+        guardian.watch(2**23)  # a number that no group has
+    else:
+        guardian.watch_folder("/there/is/no/such/folder")
+    first = guardian.pid
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    await death(first)
+    if what == "a group":
+        guardian.forget(2**23)
+    else:
+        guardian.forget_folder("/there/is/no/such/folder")
+    assert guardian.pid is None
+    assert len(descriptors()) == before
+
+
+async def test_one_that_takes_the_place_of_another_guards_all_of_it(
+    guardian: Guardian, new_group: NewGroup, tmp_path: Path
+) -> None:
+    folders = [tmp_path / name for name in ("one", "two", "three")]
+    for folder in folders:
+        folder.mkdir()
+        guardian.watch_folder(str(folder))
+    group, first = new_group(), guardian.pid
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    await death(first)
+    guardian.forget_folder(str(folders[1]))
+    guardian.watch(group.id)
+    second = guardian.pid
+    assert second is not None
+    guardian.end()
+    assert group.ended() == -signal.SIGTERM
+    await all_dead([second])
+    assert [it.exists() for it in folders] == [False, True, False]
+
+
+async def test_after_its_end_nothing_is_guarded(
+    guardian: Guardian, new_group: NewGroup, tmp_path: Path
+) -> None:
+    folder, other = tmp_path / "folder", new_group()
+    folder.mkdir()
+    guardian.watch(new_group().id)
+    guardian.watch_folder(str(folder))
+    guardian.end()
+    assert [*guardian.groups] == []
+    folder.mkdir(exist_ok=True)
+    guardian.watch(other.id)
+    second = guardian.pid
+    assert second is not None
+    guardian.forget(other.id)
+    guardian.end()
+    await all_dead([second])
+    other.end()
+
+
+@pytest.mark.parametrize("name", ["a\nb", " a", "a ", "a\t"])
+async def test_a_folder_that_a_shell_could_misread_is_not_guarded(
+    guardian: Guardian, name: str
+) -> None:
+    guardian.watch_folder(name)
+    assert guardian.pid is None
+    guardian.forget_folder(name)
+    assert guardian.pid is None
 
 
 async def test_many_threads_may_use_it(guardian: Guardian, new_group: NewGroup) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import select
 import signal
@@ -28,7 +29,7 @@ from tests.helpers.processes import (
     shell,
 )
 
-from claudewire.transport.platforms import Child, marks, start
+from claudewire.transport.platforms import Child, exit_watcher, marks, start
 from claudewire.transport.platforms import process_table as module
 from claudewire.transport.platforms.child import _exists
 from claudewire.transport.platforms.exit_watcher import PidfdWatcher, ThreadWatcher
@@ -141,6 +142,53 @@ def test_without_pidfds_a_thread_waits(monkeypatch: pytest.MonkeyPatch) -> None:
         assert sleeper.returncode == -signal.SIGUSR1
 
 
+def test_where_pidfds_are_not_permitted_a_thread_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(pid: int) -> int:
+        raise PermissionError("a sandbox does not permit it")
+
+    monkeypatch.setattr(os, "pidfd_open", refused)
+    with child("echo ready; exec sleep 1000") as sleeper:
+        assert isinstance(sleeper.exited, ThreadWatcher)
+
+
+def test_a_watcher_that_cannot_be_made_closes_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[int] = []
+
+    def refused(pid: int) -> int:
+        raise PermissionError
+
+    system = SimpleNamespace(pidfd_open=refused, close=closed.append)
+    with monkeypatch.context() as patch:
+        patch.setattr(exit_watcher, "os", system)
+        with pytest.raises(PermissionError):
+            PidfdWatcher(1)
+        gc.collect()
+    assert closed == []
+
+
+def test_a_file_descriptor_may_be_any_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[object, ...]] = []
+    system = SimpleNamespace(
+        pidfd_open=lambda pid: 0,
+        close=lambda fd: asked.append(("close", fd)),
+        waitid=lambda *what: asked.append(what),
+        P_PIDFD="fd",
+        P_PID="pid",
+        WEXITED=1,
+        WNOHANG=2,
+        WNOWAIT=4,
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(exit_watcher, "os", system)
+        watcher = PidfdWatcher(77)
+        assert watcher.fileno() == 0
+        assert not watcher.has_exited()
+        watcher.close()
+        watcher.close()
+        assert not watcher.has_exited()
+    assert asked == [("fd", 0, 7), ("close", 0), ("pid", 77, 7)]
+
+
 def test_the_exit_status_of_a_process_that_is_not_our_child_is_unknown() -> None:
     stranger = ThreadWatcher(os.getppid())
     wait(stranger.fileno())
@@ -183,7 +231,7 @@ def test_a_thread_that_waits_for_an_exit_does_not_keep_the_interpreter_from_endi
     with child("echo ready; exec sleep 1000") as sleeper:
         watcher = ThreadWatcher(sleeper.pid)
         (thread,) = set(threading.enumerate()) - before
-        assert thread.daemon
+        assert (thread.daemon, thread.name) == (True, "claudewire exit")
         watcher.close()
 
 
@@ -244,6 +292,29 @@ def test_a_number_that_an_older_process_had_is_read_again(monkeypatch: pytest.Mo
     assert str(os.getpid()) not in module._elders
 
 
+def test_processes_may_have_no_inodes_and_may_exit_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without an inode it cannot be told whether a number was given again."""
+    inodes = {"1": 1, str(2**30): 3, "self": 4, "2": 6, "3": 5}
+
+    @contextmanager
+    def scandir(path: str) -> Iterator[list[SimpleNamespace]]:
+        assert path == "/proc"
+        yield [SimpleNamespace(name=it, inode=lambda it=it: inodes[it]) for it in inodes]
+
+    def info(pid: int) -> ProcessInfo:
+        return process_info(1 if pid < 3 else pid)._replace(pid=pid)
+
+    module._our_start()
+    monkeypatch.setattr(module, "_elders", {"3": 5})
+    monkeypatch.setattr(module, "process_info", info)
+    monkeypatch.setattr(os, "scandir", scandir)
+    tables = [{*process_table()} for _ in range(2)]
+    monkeypatch.undo()
+    assert tables == [{1}, {1}]
+
+
 def test_a_dead_one_is_told_from_one_that_runs() -> None:
     dead = subprocess.Popen(shell("exit"))
     wait_until_dead(dead.pid)
@@ -276,15 +347,29 @@ def test_where_there_is_no_ps_nothing_is_known(monkeypatch: pytest.MonkeyPatch) 
     assert list(_from_ps()) == []
 
 
+def other_ps(monkeypatch: pytest.MonkeyPatch, folder: Path, code: bytes) -> list[ProcessInfo]:
+    """What is known with another program in the place of ps."""
+    program = folder / "ps"
+    program.write_bytes(b"#!/bin/sh\n" + code)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    return list(_from_ps())
+
+
 def test_ps_may_name_months_in_any_encoding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = tmp_path / "ps"
-    program.write_bytes(b"#!/bin/sh\nprintf '7 1 7 Ss Mo 2 M\\344r 10:00:00 2026\\n'\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    (listed,) = _from_ps()
-    assert listed == (7, 1, 7, False, "Mo 2 M\ufffdr 10:00:00 2026")
+    code = b"printf '7 1 7 Ss Mo 2 M\\344r 10:00:00 2026\\n8 7 7 Z+ Mo\\n'\n"
+    assert other_ps(monkeypatch, tmp_path, code) == [
+        ProcessInfo(7, 1, 7, False, "Mo 2 M\ufffdr 10:00:00 2026"),
+        ProcessInfo(8, 7, 7, True, "Mo"),
+    ]
+
+
+def test_what_ps_says_is_of_no_use_if_it_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert other_ps(monkeypatch, tmp_path, b"echo 7 1 7 Ss Mo; exit 1\n") == []
 
 
 def test_elsewhere_the_table_comes_from_ps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,7 +461,12 @@ def test_a_mark_is_found_with_all_that_descend_from_it() -> None:
             assert marked("inner-12", table, since) == {two}
             assert marked("inner-1", table, since) == set()
         later = str(int(process_info(two).started) + 1)
-        assert marked("outer-1", table, later) == set()
+        other = dict(table)
+        assert marked("outer-1", other, later) == set()
+        assert marked("outer-1", other, since) == {one, two}
+        assert {pid for pid, _ in marks._known} >= {one, two}
+        assert marked("outer-1", {}, since) == set()
+        assert marks._known == {}
 
 
 @contextmanager
@@ -421,6 +511,30 @@ def test_one_that_is_just_becoming_a_program_may_have_a_mark(
     monkeypatch.undo()
     shows_nothing(monkeypatch, 1)
     assert find_marked("m-1", table, "0") == ([], frozenset())
+
+
+def test_one_that_showed_nothing_is_looked_at_again_in_the_same_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown = iter([None, frozenset({"m-1"})])
+    monkeypatch.setattr(marks, "_marks_of", lambda pid: next(shown))
+    blank = ProcessInfo(2**30 + 7, 1, 1, is_dead=False, started=str(2**60))
+    table = {blank.pid: blank}
+    assert find_marked("m-1", table, "0") == ([], frozenset({(blank.pid, blank.started)}))
+    assert find_marked("m-1", table, "0") == ([blank], frozenset())
+    assert find_marked("m-1", table, str(2**60)) == ([blank], frozenset())
+    assert find_marked("m-1", table, str(2**60 + 1)) == ([], frozenset())
+
+
+def test_one_that_has_no_environment_has_no_mark() -> None:
+    popen = subprocess.Popen(
+        shell("echo ready; read x"), env={}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with ended(popen):
+        assert popen.stdout is not None
+        assert popen.stdout.readline() == b"ready\n"
+        bare = process_info(popen.pid)
+        assert find_marked("m-1", {bare.pid: bare}, bare.started) == ([], frozenset())
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can look at what is exiting")
@@ -587,6 +701,8 @@ def test_a_process_that_shows_nothing_is_ours_no_longer_although_others_look_for
     assert unclear("5") == {older.pid, younger.pid}
     clock.now = 1.0
     assert unclear("9") == {younger.pid}
+    clock.now = 2.0
+    assert unclear("5") == {older.pid, younger.pid}
     clock.now = 2.5
     assert unclear("5") == set()
 
@@ -637,6 +753,38 @@ def test_a_stranger_that_has_got_the_number_is_left_alone() -> None:
             assert stranger.poll() is None
             stranger.send_signal(signal.SIGUSR1)  # any that came before would have come first
             assert stranger.wait(PATIENCE) == -signal.SIGUSR1
+
+
+@pytest.mark.parametrize(
+    ("escaped", "is_killed"),
+    [("the leader", True), ("another leader before", False), ("a leader that is gone", True)],
+)
+def test_members_of_a_group_are_killed_if_its_leader_was_one_of_ours(
+    escaped: str, is_killed: bool
+) -> None:
+    """Numbers may be given again: what was started at another time is another process."""
+    code = (
+        "sh -c 'echo $$; exec sleep 1000' & wait"
+        if "gone" not in escaped
+        else "sleep 1000 & echo $!"
+    )
+    popen = subprocess.Popen(shell(code), stdout=subprocess.PIPE, bufsize=0, start_new_session=True)
+    with child("echo ready; exec sleep 1000") as gone, ended(popen) as leader:
+        assert leader.stdout is not None
+        member = int(leader.stdout.readline())
+        with killed_in_the_end(member):
+            seen = process_info(leader.pid)
+            if escaped == "a leader that is gone":
+                leader.wait(PATIENCE)
+            elif escaped == "another leader before":
+                seen = seen._replace(started="1")
+            gone.end_now()
+            gone._escaped[seen.pid] = seen
+            assert gone.is_left() is is_killed
+            gone.kill()
+            if is_killed:
+                wait_until_nothing_is_left(gone, killing=True)
+            assert is_alive(member) is not is_killed
 
 
 ORPHANAGE = """

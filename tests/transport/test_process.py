@@ -12,7 +12,9 @@ import signal
 import subprocess
 import termios
 import threading
+import weakref
 from collections.abc import Awaitable, Callable, Container
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -117,8 +119,26 @@ async def test_without_tasks_stderr_and_the_exit_are_heard_of_too(anyio_backend:
             assert [type(failure) for failure in failures] == [ZeroDivisionError]
 
 
-async def test_it_is_a_transport() -> None:
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_those_that_have_watched_it_are_forgotten_with_its_end() -> None:
+    class Watcher:
+        def __call__(self, *told: object) -> None:
+            pass
+
+    watchers = [Watcher(), Watcher(), Watcher()]
+    async with running(shell("exec cat")) as process:
+        assert process.watch(*watchers)
+        await process.aclose()
+        left = [weakref.ref(it) for it in watchers]
+        watchers.clear()
+        await anyio.lowlevel.checkpoint()
+        assert [it() for it in left] == [None] * 3
+
+
+async def test_it_is_a_transport(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "claudewire.transport")
     async with running(SLEEPER) as process:
+        assert caplog.messages == [f"Started /bin/sh, pid {process.pid}"]
         transport: Transport = process
         assert await transport.receive() == b"ready\n"
         assert repr(process) == f"<ProcessTransport pid={process.pid} running>"
@@ -640,11 +660,16 @@ class Ticking:
         return self.now
 
 
-async def test_what_clears_its_environment_is_found_by_its_descent_when_the_input_ends() -> None:
-    async with running(shell(f"{BARE_CHILD} {UNTIL_EOF}")) as process:
+@pytest.mark.parametrize(
+    ("end", "then"), [(at_the_end_of_its_input, UNTIL_EOF), (at_once, "sleep 1000")]
+)
+async def test_what_clears_its_environment_is_found_by_its_descent_before_its_parent_ends(
+    end: Callable[[ProcessTransport], Awaitable[None]], then: str
+) -> None:
+    async with running(shell(f"{BARE_CHILD} {then}")) as process:
         [bare] = await numbers(process)
         with killed_in_the_end(bare):
-            await at_the_end_of_its_input(process)
+            await end(process)
             await process.aclose()
             assert not is_alive(bare)
 
@@ -830,12 +855,17 @@ async def test_what_cannot_be_killed_is_reported(
 ) -> None:
     monkeypatch.setattr(child, "BRIEFLY", 0.02)
     with ended(started(SLEEPER)) as popen, anyio.fail_after(PATIENCE):
-        process = ProcessTransport(Immortal(popen, "no mark"), lambda: None, 0, 0.02)
+        removed: list[str] = []
+        cleanup = partial(removed.append, "once")
+        process = ProcessTransport(Immortal(popen, "no mark"), cleanup, 0, 0.02)
         assert await line(process) == b"ready"
+        process.kill_now()
+        assert removed == []  # it may still need its files
         before = descriptors()
         with pytest.raises(CLIError, match=f"Process {process.pid}, or a process that it has"):
             await process.aclose()
         assert "cannot be killed" in caplog.text
+        assert removed == ["once"]
         assert len(descriptors()) == len(before) - 4
         assert is_alive(process.pid)
         assert await process.wait() is None

@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,38 @@ def test_secrets_are_redacted_unless_that_is_refused(monkeypatch: pytest.MonkeyP
     assert shown[str.upper].lines(">") == [line.upper().encode()]
 
 
+def test_an_argument_is_a_secret_only_behind_an_option_that_says_so() -> None:
+    sink = io.BytesIO()
+    argv = ("api-key", "one", "--api-key", "two", "three", "-x", "four")
+    Recorder(sink, header={"argv": argv, "about": "argv"})
+    shown = ["api-key", "one", "--api-key", "<key-1>", "three", "-x", "four"]
+    assert Recording.load(sink.getvalue()).header == {
+        "redacted": True,
+        "argv": shown,
+        "about": "argv",
+    }
+
+
+def test_a_secret_of_several_lines_is_redacted_in_each_direction_by_itself() -> None:
+    sink = io.BytesIO()
+    recorder = Recorder(sink)
+    recorder.feed("!", b"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\n")
+    recorder.feed("<", b"MIIEvQIBADANBgkqhkiG\n")
+    recorder.feed("!", b"-----END PRIVATE KEY-----\ndone\n")
+    shown = Recording.load(sink.getvalue())
+    assert b"MIIE" not in b"".join(shown.lines("!"))
+    assert shown.lines("!")[-1] == b"done"
+    assert shown.lines("<") == [b"MIIEvQIBADANBgkqhkiG"]
+
+
+def test_time_is_kept_in_microseconds() -> None:
+    sink, times = io.BytesIO(), iter([100.0, 100.123456789, 101.9999996])
+    recorder = Recorder(sink, clock=lambda: next(times))
+    recorder.feed("<", b"a\n")
+    recorder.exit(0)
+    assert [it["t"] for it in recorded(sink)[1:]] == [0.123457, 2.0]
+
+
 def test_time_is_kept_by_the_machine_unless_told() -> None:
     sink = io.BytesIO()
     recorder = Recorder(sink)
@@ -283,6 +316,26 @@ def test_what_is_no_recording_is_refused_with_the_line(
     assert caught.value.number == number
     assert reason in caught.value.reason
     assert isinstance(caught.value, Error)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({}, {}),
+        ({"cut": 7, "partial": True}, {"cut": 7, "partial": True}),
+        ({"cut": "many", "partial": 1}, {}),
+        ({"cut": True, "partial": "yes"}, {}),
+        ({"cut": None, "partial": None, "eof": 1}, {}),
+        ({"cut": 1.5, "eof": "yes"}, {}),
+        ({"eof": True, "cut": 7}, {"line": None}),
+        ({"line": ""}, {"line": b""}),
+    ],
+)
+def test_what_has_another_type_than_it_must_have_says_nothing(
+    given: dict[str, Any], kept: dict[str, Any]
+) -> None:
+    (entry,) = Recording.load(content({"t": 1, "dir": "<", "line": "a", **given}))
+    assert entry == RecordingEntry(**{"t": 1, "dir": "<", "line": b"a", "number": 2, **kept})
 
 
 def test_a_file_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
@@ -394,8 +447,9 @@ def test_a_recording_is_not_written_through_a_link(tmp_path: Path) -> None:
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_text("important", encoding="utf-8")
     link.symlink_to(target)
-    with pytest.raises(OSError, match="not written through a symbolic link"):
+    with pytest.raises(OSError, match="not written through a symbolic link") as caught:
         Recorder(link)
+    assert (caught.value.errno, caught.value.filename) == (errno.ELOOP, str(link))
     assert target.read_text(encoding="utf-8") == "important"
 
 
@@ -405,13 +459,14 @@ def test_a_file_of_another_user_is_not_written_to(
     path = tmp_path / "recording.jsonl"
     path.write_text("theirs", encoding="utf-8")
     monkeypatch.setattr("os.geteuid", lambda: path.stat().st_uid + 1)
-    with pytest.raises(PermissionError, match="belongs to another user"):
+    with pytest.raises(PermissionError, match="belongs to another user") as caught:
         Recorder(path)
+    assert caught.value.filename == str(path)
     assert path.read_text(encoding="utf-8") == "theirs"
 
 
 def test_a_file_that_cannot_be_opened_is_reported_as_it_is(tmp_path: Path) -> None:
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(IsADirectoryError, match=os.strerror(errno.EISDIR)):
         Recorder(tmp_path)
 
 
@@ -482,6 +537,32 @@ async def test_much_is_looked_through_in_a_thread_and_little_at_once() -> None:
     assert len(recorded(sink)) == 10_003
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("chunks", "in_thread"),
+    [
+        ([b"x" * 8191 + b"\n"], False),
+        ([b"x" * 8192 + b"\n"], True),
+        ([b"x" * 8000, b"x" * 191 + b"\n"], False),
+        ([b"x" * 8000, b"x" * 192 + b"\n"], True),
+        ([b"x" * 8000 + b"\n", b"x" * 8000 + b"\n"], False),
+    ],
+)
+async def test_how_much_is_much(chunks: list[bytes], in_thread: bool) -> None:
+    sink, threads = io.BytesIO(), list[int]()
+    transport, peer = recording(sink, redactor=threads_of(threads))
+    threads.clear()
+    with anyio.fail_after(SOON):
+        for chunk in chunks:
+            await peer.send(chunk)
+            assert await transport.receive() == chunk
+        await transport.aclose()
+    assert {it != threading.get_ident() for it in threads} == {in_thread}
+    assert b"".join(it + b"\n" for it in Recording.load(sink.getvalue()).lines("<")) == b"".join(
+        chunks
+    )
+
+
 class Slow:
     """A redactor that does not go on until it may."""
 
@@ -514,6 +595,49 @@ async def test_what_is_sent_meanwhile_is_sent_at_once_and_recorded_in_its_place(
 
 
 @pytest.mark.anyio
+async def test_what_is_recorded_later_has_the_time_at_which_it_came() -> None:
+    sink, slow, now = io.BytesIO(), Slow(), [0.0]
+    transport, peer = recording(sink, redactor=slow, clock=lambda: now[0])
+    await peer.send(b"slow\n" + b"fast\n" * 2000)
+    now[0] = 1.0
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as group:
+            group.start_soon(transport.receive)
+            await anyio.to_thread.run_sync(slow.begun.wait)
+            now[0] = 2.0
+            await transport.send(b"answer\n")
+            peer.send_stderr(b"warning\n")
+            await transport.receive_stderr()
+            now[0] = 3.0
+            slow.may_go_on.set()
+        await transport.send(b"more\n")
+        await transport.aclose()
+    times = [(it["line"], it["t"]) for it in recorded(sink)[1:]]
+    assert times[:2] == [("slow", 1.0), ("fast", 1.0)]
+    assert times[2000:] == [("fast", 1.0), ("answer", 2.0), ("warning", 2.0), ("more", 3.0)]
+
+
+@pytest.mark.anyio
+async def test_a_recording_is_finished_although_its_end_is_cancelled() -> None:
+    sink, slow = io.BytesIO(), Slow()
+    transport, peer = recording(sink, redactor=slow)
+    await peer.send(b"slow\n" + b"fast\n" * 2000)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as group:
+            group.start_soon(transport.receive)
+            await anyio.to_thread.run_sync(slow.begun.wait)
+            group.cancel_scope.cancel()
+        async with anyio.create_task_group() as group:
+            group.start_soon(transport.aclose)
+            await anyio.wait_all_tasks_blocked()
+            group.cancel_scope.cancel()
+            slow.may_go_on.set()
+        assert len(recorded(sink)) == 2002
+        with pytest.raises(TransportClosed):
+            await peer.send(b"more")
+
+
+@pytest.mark.anyio
 async def test_nothing_is_lost_if_the_reader_is_cancelled_meanwhile() -> None:
     sink, slow = io.BytesIO(), Slow()
     transport, peer = recording(sink, redactor=slow)
@@ -533,18 +657,21 @@ async def test_nothing_is_lost_if_the_reader_is_cancelled_meanwhile() -> None:
 
 @pytest.mark.anyio
 async def test_a_recording_that_cannot_be_written_in_a_thread_is_an_error_from_then_on() -> None:
+    failures = count(1)
+
     def broken(text: str) -> str:
         if text == "x":
-            raise RuntimeError("no disk")
+            raise RuntimeError(f"no disk {next(failures)}")
         return text
 
     transport, peer = recording(io.BytesIO(), redactor=broken)
     await peer.send(b"x\n" * 10_000)
-    with pytest.raises(RuntimeError, match="no disk"):
+    with pytest.raises(RuntimeError, match=r"no disk 1$"):
         await transport.receive()
-    with pytest.raises(RuntimeError, match="no disk"):
+    assert next(failures) == 4  # each piece was tried
+    with pytest.raises(RuntimeError, match=r"no disk 1$"):
         await transport.send(b"more")
-    with pytest.raises(RuntimeError, match="no disk"):
+    with pytest.raises(RuntimeError, match=r"no disk 1$"):
         await transport.aclose()
 
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import os
+import termios
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from claudewire.transport import MemoryTransport, Pipes, memory_pair, relay
+from claudewire.transport import MemoryTransport, Pipes, memory_pair, own_pipes, relay
 
 SOON = 60
 
@@ -92,6 +98,78 @@ async def test_a_reader_that_is_gone_is_an_error_and_nothing_hangs(ends: Ends) -
     await cli.send(b"for nobody")
     with anyio.fail_after(SOON), pytest.raises(BrokenPipeError):
         await relay(ours, ends.pipes)
+
+
+class Busy:
+    """A transport that never takes what it is sent."""
+
+    def __init__(self) -> None:
+        self.inner, self.cli = memory_pair()
+        self.taken = b""
+        self.may_go_on = anyio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    async def send(self, data: bytes) -> None:
+        await self.may_go_on.wait()
+        self.taken += data
+
+
+def unread(fd: int) -> int:
+    """How many bytes a pipe holds."""
+    size = array.array("i", [0])
+    fcntl.ioctl(fd, termios.FIONREAD, size)
+    return size[0]
+
+
+@pytest.mark.anyio
+async def test_only_so_much_is_read_before_it_is_taken(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_pipes, "CHUNK", 1)
+    busy: Any = Busy()
+    os.write(ends.typed, bytes(range(100)))
+    before = {*threading.enumerate()}
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(relay, busy, ends.pipes)
+            while unread(ends.stdin) > 83:  # one is being sent, and sixteen wait
+                await anyio.lowlevel.checkpoint()
+            for _ in range(1000):
+                await anyio.lowlevel.checkpoint()
+            assert unread(ends.stdin) == 83
+            (reader,) = (it for it in {*threading.enumerate()} - before if "relay" in it.name)
+            assert reader.daemon
+            busy.may_go_on.set()
+            while len(busy.taken) < 100:
+                await anyio.lowlevel.checkpoint()
+            busy.cli.exit(0)
+    assert busy.taken == bytes(range(100))
+
+
+@pytest.mark.anyio
+async def test_it_can_be_cancelled_although_nobody_reads_what_is_written(ends: Ends) -> None:
+    ours, cli = memory_pair()
+    size = fcntl.fcntl(ends.out, fcntl.F_GETPIPE_SZ)
+    scope, has_ended = anyio.CancelScope(), anyio.Event()
+
+    async def run() -> None:
+        with scope:
+            await relay(ours, ends.pipes)
+        has_ended.set()
+
+    await cli.send(b"x" * 2 * size)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        while unread(ends.out) < size:
+            await anyio.lowlevel.checkpoint()
+        scope.cancel()
+        with anyio.move_on_after(SOON):
+            await has_ended.wait()
+        was_cancelled = has_ended.is_set()
+        os.close(ends.out)  # ends the thread that writes
+    assert was_cancelled
 
 
 @pytest.mark.anyio

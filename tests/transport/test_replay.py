@@ -317,6 +317,20 @@ def test_pauses_count_from_when_the_application_spoke_and_what_is_late_delays_no
     in_virtual_time(main)
 
 
+def test_pauses_count_from_when_the_application_spoke_late() -> None:
+    async def main() -> None:
+        replay = ReplayTransport(told(("<", "a"), (">", "x"), ("<", "b")), speed=1.0)
+        with anyio.fail_after(60):
+            start = anyio.current_time()
+            assert await replay.receive() == b"a\n"
+            await anyio.sleep(10)
+            await replay.send(b"x\n")
+            assert await replay.receive() == b"b\n"
+            assert anyio.current_time() - start == 11
+
+    in_virtual_time(main)
+
+
 async def test_a_reader_that_waits_in_real_time_is_woken_by_the_application() -> None:
     replay = ReplayTransport(told((">", "x"), ("<", "a"), ("!", "b"), ("exit", 0)), speed=1000.0)
     got: list[object] = []
@@ -331,6 +345,26 @@ async def test_a_reader_that_waits_in_real_time_is_woken_by_the_application() ->
             await anyio.wait_all_tasks_blocked()
             await replay.send(b"x\n")
     assert sorted(map(repr, got)) == ["0", "b'a\\n'", "b'b\\n'"]
+
+
+def test_the_first_line_comes_as_long_after_the_start_as_it_was_recorded() -> None:
+    async def main() -> None:
+        entries = (
+            RecordingEntry(t=0.25, dir="<", line=b"a"),
+            RecordingEntry(t=2.0, dir="<", line=b"b"),
+            RecordingEntry(t=1.5, dir="<", line=b"c"),  # a clock that was set back
+            RecordingEntry(t=2.0, exit=0),
+        )
+        replay = ReplayTransport(Recording(entries), speed=0.5)
+        start = anyio.current_time()
+        heard: list[tuple[bytes, float]] = []
+        with anyio.fail_after(60):
+            while data := await replay.receive():
+                heard.append((data, anyio.current_time() - start))
+            heard.append((b"", anyio.current_time() - start))
+        assert heard == [(b"a\n", 0.5), (b"b\nc\n", 4.0), (b"", 5.0)]
+
+    in_virtual_time(main)
 
 
 @pytest.mark.parametrize("speed", [0, -1.0, float("nan")])
@@ -401,6 +435,51 @@ async def test_ids_that_the_cli_was_told_otherwise_can_be_given() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "many"),
+    [
+        ("request_id", False),
+        ("uuid", False),
+        ("parentUuid", False),
+        ("uuids", True),
+        ("session_id", False),
+        ("message_id", False),
+        ("callback_id", False),
+        ("hookCallbackIds", True),
+        ("still_queued", True),
+        ("cancelled", True),
+    ],
+)
+async def test_what_has_the_name_of_an_id_holds_one(name: str, many: bool) -> None:
+    def holding(id: str) -> dict[str, Any]:
+        return {name: [id] if many else id, "text": id, f"{name}s_text": "then"}
+
+    recording = told((">", {name: "then"}), ("<", holding("then")))
+    said = await accepts(recording, {name: "now"})
+    assert json.loads(said) == {**holding("now"), "text": "then"}
+
+
+async def test_what_the_cli_wrote_to_stderr_makes_no_ids() -> None:
+    recording = told(("!", {"uuid": "u1"}), (">", PROMPT), ("<", RESULT))
+    said = await accepts(recording, {**PROMPT, "uuid": "mine"})
+    assert said == sent({**RESULT, "user_message_uuid": "mine"})
+
+
+async def test_ids_of_lines_that_come_in_another_order_are_those_of_the_application() -> None:
+    lines = [{"uuid": f"then-{name}", "is": name} for name in "abc"]
+    recording = told(*((">", line) for line in lines), ("<", {"uuids": ["then-a", "then-b"]}))
+    mine = [{"uuid": f"now-{name}", "is": name} for name in "cba"]
+    said = await accepts(recording, *mine, match="loose")
+    assert said == sent({"uuids": ["now-a", "now-b"]})
+
+
+async def test_a_text_may_still_have_the_id_of_then() -> None:
+    long = "0d9cd9d4-6c11-4a5e-8a3b-0f2c7a1f9e01"
+    recording = told((">", {"uuid": long}), (">", {"text": f"about {long}"}))
+    for now in (long, "my-own-id-for-this-message"):
+        await accepts(recording, {"uuid": "my-own-id-for-this-message"}, {"text": f"about {now}"})
+
+
+@pytest.mark.parametrize(
     ("recorded", "wrong"),
     [
         ("p1", "p2"),  # the CLI asked as p1, and nobody else may be answered
@@ -467,6 +546,7 @@ async def test_the_first_difference_is_shown() -> None:
         ("text", "other", "$", '"text" was recorded, "other" was sent'),
         ("text", {"a": 1}, "$", '"text" was recorded'),
         ("x" * 999, "y", "$", "x… was recorded"),
+        ("[" * 100_000, "[", "$", '[… was recorded, "[" was sent'),
         ({"a": "x" * 999 + "1"}, {"a": "x" * 999 + "2"}, "$.a", 'xxx1" was recorded, …xxx'),
         ({"a": "x" * 999 + "1"}, {"a": "x" * 999 + "2"}, "$.a", 'xxx2"\n }'),
     ],
@@ -502,6 +582,20 @@ async def test_to_send_more_or_less_than_recorded_is_a_mismatch() -> None:
     error = await mismatch(told((">", {**PROMPT, "uuid": "u1"})), None)
     assert (error.number, error.got, error.path) == (2, None, "$")
     assert "ended its input instead of sending this" in str(error)
+    recording = told((">", {"uuid": "then"}), (">", {"message_uuid": "then"}))
+    error = await mismatch(recording, {"uuid": "now"}, None)
+    assert error.expected == json.dumps({"message_uuid": "now"})
+
+
+async def test_the_first_mismatch_stays_although_more_was_left_unfinished() -> None:
+    replay = ReplayTransport(told((">", "a")))
+    with anyio.fail_after(SOON):
+        with pytest.raises(ReplayMismatch) as caught:
+            await replay.send(b"b\nc")
+        await replay.aclose()
+    with pytest.raises(ReplayMismatch) as again:
+        replay.finish()
+    assert again.value is caught.value
 
 
 async def test_after_a_mismatch_everybody_hears_of_it() -> None:
@@ -626,6 +720,21 @@ async def test_another_redactor_can_be_given() -> None:
     with anyio.fail_after(SOON):
         await replay.send(sent({"a": "b"}))
         replay.finish()
+
+
+async def test_what_was_recorded_with_a_secret_may_be_sent_with_it() -> None:
+    recording = told((">", {"a": "b"}))
+    replay = ReplayTransport(recording, redactor=lambda text: text.replace("b", "***"))
+    with anyio.fail_after(SOON):
+        await replay.send(sent({"a": "b"}))
+        replay.finish()
+
+
+async def test_nothing_is_taken_out_if_that_is_refused() -> None:
+    recording = told((">", {"who": "<email-1>"}), redacted=True)
+    replay = ReplayTransport(recording, redactor=False)
+    with anyio.fail_after(SOON), pytest.raises(ReplayMismatch, match=r"me@x\.org"):
+        await replay.send(sent({"who": "me@x.org"}))
 
 
 # --- there and back ------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.helpers.kept import Kept, normal
 from tests.helpers.processes import ENV, PATIENCE, descriptors, running, shell
 
 from claudewire.errors import Cause, CLIError, CLINotFoundError, OptionsError
@@ -112,6 +113,14 @@ async def test_what_was_prepared_is_removed_also_if_nothing_was_started(tmp_path
     assert not secret.exists()
 
 
+async def test_what_ends_the_program_is_not_held_up_by_what_is_removed() -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await spawn(Launch(("/no/such/program",), ENV, cleanup=(interrupted,)))
+
+
 async def test_what_was_prepared_is_removed_also_if_it_is_cancelled(tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.touch()
@@ -143,3 +152,44 @@ async def test_what_the_system_says_is_put_in_words(number: int, cause: Cause, w
 async def test_a_launch_does_not_show_its_environment() -> None:
     launch = Launch(("claude",), {"ANTHROPIC_API_KEY": "secret"})
     assert "secret" not in repr(launch)
+
+
+async def test_what_is_said_of_a_program_that_cannot_be_started_is_as_it_was(
+    kept: Kept, tmp_path: Path
+) -> None:
+    there, nowhere = program(tmp_path, ""), "/no/such/claude"
+    numbers = (
+        "EACCES",
+        "EPERM",
+        "ENOEXEC",
+        "ENOMEM",
+        "EAGAIN",
+        "EMFILE",
+        "ENFILE",
+        "EIO",
+        "ENOENT",
+    )
+    argv = (there, "-p", "--token", "sk-ant-api03-" + "x" * 40)
+    cases: list[tuple[Exception, tuple[str, ...], Path | None]] = [
+        *((OSError(getattr(errno, it), it), argv, tmp_path) for it in numbers),
+        (OSError(errno.ENOENT, "no"), (nowhere, "-p"), None),
+        (OSError("without a number"), argv, None),
+        (ValueError("a NUL"), argv, None),
+        (OSError(errno.EIO, "no"), argv, tmp_path / "none"),
+        (OSError(errno.EIO, "no"), argv, tmp_path / "claude"),
+        *(
+            (OSError(errno.E2BIG, "no"), (nowhere, *words), None)
+            for words in (
+                ("--flag=" + "é" * 300, "x"),
+                ("--flag", "x" * 300),
+                ("word", "x" * 300),
+                ("--token", "sk-ant-api03-" + "x" * 300),
+            )
+        ),
+    ]
+    lines = []
+    for given, words, cwd in cases:
+        error = explained(given, words, {"É": "é", "A": ""}, cwd)
+        shown = f"{getattr(error, 'cause', '')} {error.evidence.argv}"
+        lines.append(f"--- {given.args[-1]}\n{type(error).__name__}: {error}\n{shown}\n")
+    kept("spawn-errors.txt", normal("".join(lines), folder=tmp_path))

@@ -39,6 +39,10 @@ PAIRS: Sequence[tuple[Any, Any]] = [
     ({"uuid": "u1"}, {"uuid": "theirs"}),
     ({"a": "<secret-1> and <secret-2>"}, {"a": "<secret-2> and <secret-3>"}),
     ("words", "other words"),
+    ('{"b": "a\ttab", "a": "é"}', '{"b": "another\ttab", "a": "é"}'),
+    ({"a": f"see {UUID}1"}, {"a": f"see {UUID}2"}),
+    ([LONG + "1", LONG + "3"], [LONG + "2", LONG + "3"]),
+    ([LONG + "3", LONG + "1"], [LONG + "3", LONG + "2"]),
 ]
 
 

@@ -189,9 +189,10 @@ def _prompts(options: Options, files: PrivateFiles, older: Collection[str]) -> I
 
 def _places_of(options: Options, name: str, older: Collection[str]) -> frozenset[Place]:
     """Where the CLI looks for a prompt."""
-    if name in older and (options.remote or name == "append_system_prompt"):
+    where = places(options)
+    if name in older and (Place.FILE not in where or name == "append_system_prompt"):
         return frozenset({Place.WORDS})
-    return places(options)
+    return where
 
 
 def _servers(options: Options, files: PrivateFiles) -> Iterator[str]:

@@ -69,10 +69,10 @@ class SessionLock:
             _close_unused()
 
     def _unlock(self) -> None:
-        if self._file is not None and self.is_held:
-            self._file.unlock(self._byte)
+        file, self._file = self._file, None
+        if file is not None and self._process == os.getpid():
+            file.unlock(self._byte)
             _held.discard(self._key)
-        self._file = None
 
     def __del__(self) -> None:
         # Without the mutex: the garbage collector may call this in the middle of anything.
@@ -94,7 +94,7 @@ def lock_holders(session_ids: Iterable[str], place: str) -> dict[str, int]:
                 return {}
             bytes_of = {id: _byte(id, place) for id in session_ids}
             found = {id: us if it in ours else file.holder(it) for id, it in bytes_of.items()}
-    except (OSError, RuntimeError):  # there is no place for locks, so nothing is locked
+    except OSError:  # there is no place for locks, so nothing is locked
         return {}
     return {id: holder for id, holder in found.items() if holder is not None}
 
@@ -125,7 +125,7 @@ def _path() -> str:
 def _path_in(folder: str, home: str | None) -> str:
     cache = os.path.expanduser(folder)
     if cache.startswith("~"):
-        raise RuntimeError("There is no home directory, and so no place for locks")
+        raise FileNotFoundError("There is no home directory, and so no place for locks")
     return os.path.join(cache, "claudewire", "locks", "conversations")
 
 
@@ -172,13 +172,13 @@ class _LockFile:
         import fcntl
 
         start, length = (0, 0) if byte is None else (byte, 1)
-        if sys.platform == "linux":
-            asked = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
-            kind, *_, pid = struct.unpack_from("hhqqi", fcntl.fcntl(self._fd, fcntl.F_GETLK, asked))
-        else:  # pragma: no cover - the systems that descend from BSD
+        if sys.platform != "linux":  # pragma: no cover - the systems that descend from BSD
             asked = struct.pack("qqihh", start, length, 0, fcntl.F_WRLCK, os.SEEK_SET)
             told = fcntl.fcntl(self._fd, fcntl.F_GETLK, asked)
             _, _, pid, kind, _ = struct.unpack_from("qqihh", told)
+            return None if kind == fcntl.F_UNLCK else pid
+        asked = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
+        kind, *_, pid = struct.unpack_from("hhqqi", fcntl.fcntl(self._fd, fcntl.F_GETLK, asked))
         return None if kind == fcntl.F_UNLCK else pid
 
     def close(self) -> None:
@@ -255,11 +255,10 @@ _OF_THE_PLACE = ("CLAUDE_CONFIG_DIR", "HOME")
 
 def place_of(env: Mapping[str, str | None]) -> str | None:
     """Say where a CLI with this environment keeps its conversations; None if it is unknown."""
-    config = env.get("CLAUDE_CONFIG_DIR")
+    if config := env.get("CLAUDE_CONFIG_DIR"):
+        return os.path.realpath(config)
     home = env.get("HOME")
-    if not config and not home:
-        return None
-    return os.path.realpath(config or os.path.join(home or "", ".claude"))
+    return os.path.realpath(os.path.join(home, ".claude")) if home else None
 
 
 class Claim:

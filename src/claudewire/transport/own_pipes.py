@@ -92,14 +92,15 @@ class _Reader:
         return data
 
     def _read(self) -> None:
-        data = b"-"
-        while data:
+        is_open = True
+        while is_open:
             self._room.acquire()
             try:
                 data = os.read(self._fd, CHUNK)
             except OSError:  # it was closed
                 data = b""
             self._chunks.put(data)
+            is_open = bool(data)
 
 
 async def _send(transport: Transport, reader: _Reader) -> None:

@@ -224,7 +224,7 @@ class ReplayTransport:
 
     async def aclose(self) -> None:
         """Stop playing. Calls that wait return with the end. It raises nothing; call `finish`."""
-        if not self._closed and self._failure is None:
+        if self._failure is None:
             with suppress(ReplayMismatch):
                 self._take_rest()
         self._closed = True
@@ -348,7 +348,6 @@ class ReplayTransport:
             self._release(entry)
         self._ended |= {"<", "!"}
         self._exited = True
-        self._changed.notify()
         return math.inf
 
     def _due(self, entry: RecordingEntry, before: float) -> float:
@@ -359,7 +358,7 @@ class ReplayTransport:
     def _release(self, entry: RecordingEntry) -> None:
         if entry.dir is None:
             self._exited, self._status = True, entry.exit
-        elif entry.dir != ">" and entry.line is None:
+        elif entry.line is None:
             self._ended.add(entry.dir)
         elif entry.dir == "<":
             line = self._ids.current(entry.data.decode("utf-8", "surrogateescape"))

@@ -111,7 +111,8 @@ def _wait_without_reaping(pid: int) -> int | None:
         info = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     except ChildProcessError:
         return None
-    return None if info is None else _status(info)
+    assert info is not None  # it has been waited for
+    return _status(info)
 
 
 def _wait_by_kqueue(pid: int) -> int | None:  # pragma: no cover - macOS

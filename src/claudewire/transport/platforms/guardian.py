@@ -182,9 +182,9 @@ class Guardian:
     def _dismiss(self) -> None:
         """Make it end without doing anything, and whatever it is doing."""
         shell, self._shell = self._shell, None
-        if shell is not None:
-            shell.kill()
-            shell.wait()
+        assert shell is not None  # there is a pipe to it
+        shell.kill()
+        shell.wait()
         self._close()
 
     def _close(self) -> None:

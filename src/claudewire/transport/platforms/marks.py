@@ -75,9 +75,8 @@ def find_marked(mark: str, table: Table, since: str, groups: Collection[int] = (
     # Hundreds may look for theirs in the same table, one after the other.
     if index is None or index.table is not table or index.first > first or index.unclear:
         index = _index_of(table, first, groups)
-    unclear = frozenset(key for key in index.unclear if int(key[1]) >= first)
     found = [it for it in index.processes.get(mark, []) if int(it.started) >= first]
-    return Marked(found, unclear)
+    return Marked(found, index.unclear)  # some are left only if all were looked at just now
 
 
 class _Index(NamedTuple):
