@@ -457,7 +457,8 @@ async def test_how_a_turn_has_ended_is_told_unless_the_person_ended_it(
     assert told_by(chat) == ["Some words", *told_too]
     said = [] if outcome is FAILED else [("claude", "Some words")]
     assert chat.session.transcript == said
-    assert chat.session._drawing._last == ("text" if said or stopped else "entry")
+    is_apart = chat.session._drawing.notice("Something else.")[0] == ""
+    assert is_apart is (stopped or said != [])
 
 
 async def test_what_a_subagent_says_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
