@@ -155,7 +155,7 @@ class Drawing:
         name = one_line(name, max(width // 2, 8))
         tail = "".join(f" {paint.mark('dot')} {part}" for part in more if part)
         room = width - cells(indent) - 2 - cells(name) - 1
-        tail = clip(tail, max(room - min(cells(subject), room // 3), 0)) if tail else ""
+        tail = clip(tail, max(room - min(cells(subject), room // 3), 0))
         subject = clip(subject, max(room - cells(tail), 0)) if room - cells(tail) > 3 else ""
         line = f"{indent}{mark} {paint('tool', name)}"
         return line + (f" {subject}" if subject else "") + paint("dim", tail)
