@@ -53,6 +53,21 @@ async def test_a_task_has_the_time_that_it_was_given() -> None:
     assert took == pytest.approx(45, abs=5)
 
 
+async def test_a_task_that_was_interrupted_before_its_time_is_over_stays_interrupted() -> None:
+    stopped: list[object] = []
+
+    async def stop(session: object, **how: object) -> None:
+        stopped.append(how)
+
+    task = Task("x", Options(), transport=SimulatedCLI(think), timeout=45.0)
+    work = TaskRun(task, PlainView(io.StringIO(), io.StringIO()), Nobody())
+    work._exit = Exit.INTERRUPTED
+    work._stop = stop  # type: ignore[method-assign]
+    report = await work.run()
+    assert (report.outcome, stopped) == ("interrupted", [{"in_time": False}])
+    assert report.session_id is not None
+
+
 async def test_what_changes_is_drawn_four_times_a_second() -> None:
     view = TerminalView(io.StringIO(), io.StringIO())
     drawn: list[object] = []

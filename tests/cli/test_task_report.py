@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import signal
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +20,8 @@ from claudewire.errors import BudgetExceeded, Cause, CLIError, OptionsError, Tur
 from claudewire.options import Options
 from claudewire.people import PermissionRequest, QuestionRequest
 from claudewire.policy import DecisionRecord, Policy
+from claudewire.simulator import SimulatedCLI
+from claudewire.testing import Chat
 
 
 def task(nobody: Nobody | None = None, **fields: Any) -> TaskRun:
@@ -226,3 +229,64 @@ def test_what_cannot_be_shown_interrupts_the_turn_and_is_raised() -> None:
 
     anyio.run(run)
     assert err.getvalue().startswith("The turn ")
+
+
+@pytest.mark.parametrize(
+    ("waiting", "words"),
+    [(None, "Starting"), ("FIRST_TOKEN", "Thinking"), ("something new", "Working")],
+)
+def test_it_says_what_the_session_is_doing(waiting: str | None, words: str) -> None:
+    work = task()
+    assert work._doing() == "Starting"
+    found = waiting and SimpleNamespace(what=SimpleNamespace(name=waiting))
+    work._session = SimpleNamespace(waiting=found)  # type: ignore[assignment]
+    assert work._doing() == words
+
+
+def test_a_view_runs_as_long_as_the_task_and_knows_what_it_does() -> None:
+    seen: list[str] = []
+
+    class Noted(PlainView):
+        async def run(self) -> None:
+            try:
+                await anyio.sleep_forever()
+            finally:
+                seen.append(self.doing())
+
+    work = TaskRun(
+        Task("x", Options(cli="simulated")), Noted(io.StringIO(), io.StringIO()), Nobody()
+    )
+
+    async def run() -> None:
+        with anyio.fail_after(SOON):
+            await work.run()
+
+    anyio.run(run)
+    assert len(seen) == 1
+    assert seen[0] != ""
+
+
+def test_a_signal_interrupts_a_task() -> None:
+    class Pressed(PlainView):
+        def show(self, activity: Any, depth: int = 0) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    async def wait(chat: Chat) -> None:
+        await chat.say("I wait.")
+        await chat.sleep(100_000)
+
+    err = io.StringIO()
+    options = Options(include_partial_messages=True)
+    waiting = Task("x", options, transport=SimulatedCLI(wait))
+    work = TaskRun(waiting, Pressed(io.StringIO(), err), Nobody())
+
+    async def run() -> RunReport:
+        with anyio.fail_after(SOON):
+            return await work.run()
+
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        assert anyio.run(run).outcome == "interrupted"
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert err.getvalue().startswith("Interrupting. Press Ctrl-C again to end the CLI.\n")
