@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
+from tests.cli.scenes import scene
 from tests.people.asking import COLOUR, SOON, ask, use
 
 from claudewire.cli.exits import Exit
@@ -290,3 +291,59 @@ def test_a_signal_interrupts_a_task() -> None:
     finally:
         signal.signal(signal.SIGTERM, before)
     assert err.getvalue().startswith("Interrupting. Press Ctrl-C again to end the CLI.\n")
+
+
+def done(prompt: str, work: list[TaskRun] | None = None) -> tuple[RunReport, str, str]:
+    """Do a task with a scene of the simulated CLI; return what it says where."""
+    out, err = io.StringIO(), io.StringIO()
+    options = Options(include_partial_messages=True)
+    given = Task(prompt, options, transport=SimulatedCLI(scene))
+    made = TaskRun(given, PlainView(out, err), Nobody())
+    for it in work or ():
+        made._check_budget = it._check_budget  # type: ignore[method-assign]
+
+    async def run() -> RunReport:
+        with anyio.fail_after(SOON):
+            return await made.run()
+
+    return anyio.run(run), out.getvalue(), err.getvalue()
+
+
+def test_what_happens_beside_the_answer_is_shown() -> None:
+    _, out, err = done("busy")
+    assert out == "Done after a while.\n"
+    assert err.splitlines()[:2] == [
+        "The API did not answer (529); asked again, attempt 2 of 10.",
+        "The conversation was summarised to make room for more.",
+    ]
+    _, out, _ = done("background")
+    assert out == "It is being built.\n\nThe build is done.\n"
+    _, _, err = done("agents")
+    assert [line for line in err.splitlines() if line.startswith("  ")] == [
+        line for line in err.splitlines() if "inner.py" in line
+    ]
+
+
+def test_a_budget_is_only_checked_after_a_turn_that_succeeded() -> None:
+    checked: list[Any] = []
+    noting: Any = SimpleNamespace(_check_budget=checked.append)
+    done("fail", [noting])
+    assert checked == []
+    done("say", [noting])
+    assert len(checked) == 1
+
+
+def test_a_defect_is_raised_and_not_reported() -> None:
+    class Broken(PlainView):
+        def show(self, activity: Any, depth: int = 0) -> None:
+            raise KeyError("a defect")
+
+    given = Task("say", Options(), transport=SimulatedCLI(scene))
+
+    async def run() -> None:
+        with anyio.fail_after(SOON):
+            await TaskRun(given, Broken(io.StringIO(), io.StringIO()), Nobody()).run()
+
+    with pytest.raises(ExceptionGroup) as raised:
+        anyio.run(run)
+    assert raised.group_contains(KeyError)
