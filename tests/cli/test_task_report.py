@@ -14,7 +14,7 @@ from tests.cli.scenes import scene
 from tests.people.asking import COLOUR, SOON, ask, use
 
 from claudewire.cli.exits import Exit
-from claudewire.cli.reports import Decided, ErrorReport, RunReport
+from claudewire.cli.reports import Decided, ErrorReport, RunReport, TextPiece
 from claudewire.cli.task import LAST_CALL, Nobody, Task, TaskRun, decided_of, error_report
 from claudewire.cli.views import PlainView
 from claudewire.errors import BudgetExceeded, Cause, CLIError, OptionsError, TurnError
@@ -322,6 +322,24 @@ def test_what_happens_beside_the_answer_is_shown() -> None:
     assert [line for line in err.splitlines() if line.startswith("  ")] == [
         line for line in err.splitlines() if "inner.py" in line
     ]
+
+
+def test_blocks_of_different_turns_have_different_names() -> None:
+    class Turn:
+        async def iter_blocks(self) -> Any:
+            yield SimpleNamespace(kind="text", added="Words", id="block-1", agent=None)
+
+    async def unsolicited() -> Any:
+        yield Turn()
+        yield Turn()
+
+    shown: list[Any] = []
+    work = task()
+    work.view.show = lambda activity, depth: shown.append((activity, depth))  # type: ignore[assignment, method-assign, misc]
+    session: Any = SimpleNamespace(unsolicited=unsolicited())
+    anyio.run(work._show_unsolicited, session)
+    names = ["turn-2-block-1", "turn-3-block-1"]
+    assert shown == [(TextPiece(text="Words", block=name), 0) for name in names]
 
 
 def test_a_budget_is_only_checked_after_a_turn_that_succeeded() -> None:
