@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import msgspec
 import pytest
 from tests.cli.scenes import scene
@@ -365,3 +366,49 @@ def test_a_defect_is_raised_and_not_reported() -> None:
     with pytest.raises(ExceptionGroup) as raised:
         anyio.run(run)
     assert raised.group_contains(KeyError)
+
+
+def test_a_decision_is_shown_noted_and_kept() -> None:
+    shown: list[Any] = []
+    work = task()
+    work.view.show = shown.append  # type: ignore[assignment, method-assign]
+    work._log.decided = shown.append  # type: ignore[assignment, method-assign]
+    work._decided(record(decided_by="handler Nobody", latency=0.5))
+    made = Decided(
+        kind="permission",
+        tool="Bash",
+        answer="deny",
+        by="no terminal",
+        reason="Because.",
+        seconds=0.5,
+    )
+    assert shown == [made, made]
+    assert work._decisions == [made]
+
+
+def test_a_turn_is_stopped_also_while_the_task_is_cancelled() -> None:
+    asked: list[Any] = []
+
+    async def interrupt(**given: Any) -> Any:
+        await anyio.lowlevel.checkpoint()
+        asked.append(given)
+        if len(asked) == 2:
+            raise CLIError("No answer.")
+        return SimpleNamespace(outcome="stopped", cancelled=[], still_queued=[])
+
+    err = io.StringIO()
+    work = TaskRun(Task("x", Options()), PlainView(io.StringIO(), err))
+    session: Any = SimpleNamespace(interrupt=interrupt)
+
+    async def stop() -> None:
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await work._stop(session)
+
+    anyio.run(stop)
+    anyio.run(stop)
+    assert asked == [{"queued": "cancel", "timeout": 10.0}] * 2
+    assert err.getvalue().splitlines() == [
+        "The turn was stopped.",
+        "The turn could not be interrupted: No answer.",
+    ]
