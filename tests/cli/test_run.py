@@ -252,3 +252,7 @@ def test_a_schema_is_given_or_in_a_file(tmp_path: Path, monkeypatch: pytest.Monk
         assert error.value.message == words
     with pytest.raises(CommandError, match="--output: this is not a JSON Schema: Expecting"):
         running.read_schema("{")
+    with pytest.raises(
+        CommandError, match="--output: this is not a JSON Schema: maximum recursion"
+    ):
+        running.read_schema('{"a":' * 100_000)

@@ -60,6 +60,7 @@ def test_without_a_terminal_there_is_no_keyboard(monkeypatch: pytest.MonkeyPatch
     assert not run.has_keyboard()
     monkeypatch.setattr(os, "ctermid", lambda: os.devnull)
     assert run.has_keyboard()
+    monkeypatch.setattr(os, "ctermid", lambda: "/no/such/terminal")
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
     assert run.has_keyboard()
 
