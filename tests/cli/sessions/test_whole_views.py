@@ -80,6 +80,7 @@ CONTENT: list[Any] = [
     "A prompt\nof two lines",
     LONG,
     "<command-name>/help</command-name>",
+    "X\nY X\n",
     "<system-reminder>x",
     "<local-command-stdout>x",
     "<task-notification>x",
