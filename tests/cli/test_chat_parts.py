@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import stat
 from collections.abc import Iterator
@@ -19,10 +20,12 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import DummyOutput
 
+from claudewire.cli import chat
 from claudewire.cli.chat_commands import COMMANDS as CHAT_COMMANDS
 from claudewire.cli.chat_commands import _cost
 from claudewire.cli.chat_screen import ChatCompleter, ChatScreen, _Question, history_file
 from claudewire.cli.chat_session import ChatSession
+from claudewire.cli.errors import CommandError
 from claudewire.cli.reports import Decided, RunReport, TextPiece, ToolEnded
 from claudewire.cli.styles import Paint
 from claudewire.cli.terminal_view import Drawing
@@ -303,3 +306,37 @@ def test_the_model_is_changed_and_that_is_said() -> None:
         anyio.run(CHAT_COMMANDS["/model"].run, chat, name)
     assert changed == ["opus"]
     assert said == ["The model is now opus.", "Which model? /model NAME"]
+
+
+@pytest.mark.parametrize(("stdin", "stdout"), [(True, True), (True, False), (False, True)])
+def test_a_conversation_needs_a_terminal(
+    stdin: bool, stdout: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Any] = []
+
+    class Noted:
+        def __init__(self, *given: Any) -> None:
+            made.extend(given)
+
+        async def run(self) -> int:
+            asyncio.get_running_loop()  # the line that is typed into needs it
+            return 7
+
+    def stream(is_terminal: bool) -> Any:
+        return SimpleNamespace(isatty=lambda: is_terminal, flush=lambda: None)
+
+    monkeypatch.setattr("claudewire.cli.chat_session.ChatSession", Noted)
+    monkeypatch.setattr("sys.stdin", stream(stdin))
+    monkeypatch.setattr("sys.stdout", stream(stdout))
+    words = ["--model", "opus", "--record", str(tmp_path / "a.jsonl"), "say", "hello"]
+    if not (stdin and stdout):
+        with pytest.raises(CommandError) as error:
+            chat.command.main(words, "chat", standalone_mode=False)
+        assert error.value.message.startswith("A conversation needs a terminal")
+        assert error.value.advice == "For one task without a terminal there is `claudewire run`."
+        return
+    assert chat.command.main(words, "chat", standalone_mode=False) == 7
+    options, transport, prompt = made
+    assert (options.model, options.include_partial_messages) == ("opus", True)
+    assert prompt == "say hello"
+    assert transport is not None

@@ -30,6 +30,8 @@ def raising(error: BaseException) -> Any:
         (click.UsageError("odd words"), Exit.USAGE, "error: odd words\n"),
         (CommandError("No.", advice="Yes."), Exit.USAGE, "error: No.\n       Yes.\n"),
         (FileNotFoundError(2, "No such file", "a"), Exit.USAGE, "error: a: No such file\n"),
+        (OSError(5, "Broken"), Exit.FAILED, "error: Reading or writing failed: Broken\n"),
+        (CommandError("No.", exit=Exit.FAILED), Exit.FAILED, "error: No.\n"),
         (CLIError("It ended."), Exit.NO_CLI, "error: It ended.\n"),
     ],
 )
@@ -84,3 +86,41 @@ def test_a_long_line_is_wrapped_on_a_terminal_alone(monkeypatch: pytest.MonkeyPa
     assert len(group._fitted(line)) > 1
     assert all(len(part) <= 32 for part in group._fitted(line))
     assert group._fitted("short") == ["short"]
+    assert group._fitted(f"{'a' * 15}  {'b' * 15}") == [f"{'a' * 15}  {'b' * 15}"]
+    assert group._fitted(f"{'a' * 16}  {'b' * 15}") == [f"{'a' * 16} {'b' * 15}"]
+    monkeypatch.setenv("COLUMNS", "10")
+    assert group._fitted("a" * 21) == ["a" * 20, "a"]
+
+
+@pytest.mark.parametrize(("returned", "status"), [(0, 0), (3, 3), (None, 0), ("words", 0)])
+def test_the_status_is_what_a_command_returns(
+    returned: object, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[object] = []
+
+    def main(*arguments: object, **named: object) -> object:
+        given.append((arguments, named))
+        return returned
+
+    monkeypatch.setattr(group.command, "main", main)
+    assert group.execute(("run", "x")) == status
+    assert given == [((["run", "x"], "claudewire"), {"standalone_mode": False})]
+
+
+def test_names_of_commands_are_completed_with_what_they_do() -> None:
+    context = click.Context(group.command)
+    found = group.command.shell_complete(context, "s")
+    assert [(it.value, it.help) for it in found] == [
+        (name, COMMANDS[name].help) for name in ("sessions", "show", "schema", "sim")
+    ]
+    options = [it.value for it in group.command.shell_complete(context, "--")]
+    assert options == ["--version", "--help"]
+
+
+def test_a_command_line_that_makes_no_sense_says_where_to_look(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert group.execute(["run", "--nothing"]) == Exit.USAGE
+    said = capsys.readouterr().err.splitlines()
+    assert said[-1] == "       Try `claudewire run --help`."
+    assert said[0].startswith("error: No such option")

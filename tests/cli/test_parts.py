@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -130,6 +131,14 @@ def test_an_error_says_what_happened_and_what_to_do() -> None:
     assert [*describe_error(CommandError("No.", advice="Yes."))] == ["No.", "Yes."]
     assert [*describe_error(FileNotFoundError(2, "No such file", "a"))] == ["a: No such file"]
     assert [*describe_error(OSError("odd"))] == ["odd"]
+    assert [*describe_error(OSError(5, "Broken"))] == ["Reading or writing failed: Broken"]
+    much = CLIError("a\nb", evidence=Evidence(stderr="\n1\n2\n3\n4\n5\n6\n"), advice="c\nd")
+    last = [f"stderr: {number}" for number in range(2, 7)]
+    assert [*describe_error(much)] == ["a", "b", *last, "c", "d"]
+    assert [*describe_error(CLIError("Give it.", advice="Give cli=…."))] == [
+        "Give it.",
+        "Give --cli PATH.",
+    ]
     assert [*describe_error(ValueError("one\ntwo"))] == ["one", "two"]
 
 
@@ -147,7 +156,14 @@ def limit(**fields: Any) -> RateLimitEvent:
         ),
         (CompactBoundaryMessage(), "The conversation was summarised to make room for more."),
         (limit(status="allowed_warning", utilization=0.9), "The usage limit is near (90%)."),
-        (limit(status="rejected", resets_at=1e9), "The usage limit is reached. It resets at "),
+        (
+            limit(status="rejected", resets_at=1e9),
+            f"The usage limit is reached. It resets at {datetime.fromtimestamp(1e9):%H:%M}.",
+        ),
+        (
+            limit(status="allowed_warning", resets_at=1e9),
+            f"The usage limit is near. It resets at {datetime.fromtimestamp(1e9):%H:%M}.",
+        ),
         (Stall(WaitingFor.TOOL, 61, Evidence(), "warn"), "Nothing for 61 s: waiting for a tool."),
         (
             BudgetAlert(Alert(Budget(tokens=10), "tokens", "warning", 0.8, 8, 10)),

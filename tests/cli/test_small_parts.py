@@ -60,6 +60,7 @@ def test_without_a_terminal_there_is_no_keyboard(monkeypatch: pytest.MonkeyPatch
     assert not run.has_keyboard()
     monkeypatch.setattr(os, "ctermid", lambda: os.devnull)
     assert run.has_keyboard()
+    monkeypatch.setattr(os, "ctermid", lambda: "/no/such/terminal")
     monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
     assert run.has_keyboard()
 
@@ -160,6 +161,8 @@ def test_what_is_no_number_is_left_to_the_field_to_refuse(typed: str, value: obj
         ("stopped", [], [], "The turn was stopped."),
         ("was_over", ["a"], [], "The turn had ended already. Dropped from the queue: 1."),
         ("not_stopped", [], ["a", "b"], "The turn has not stopped. Still queued: 2."),
+        ("withdrawn", [], [], "The prompt was taken back before it began."),
+        ("nothing_running", [], [], "No turn was running."),
     ],
 )
 def test_an_interrupt_says_what_it_did(
@@ -175,16 +178,20 @@ def test_an_interrupt_says_what_it_did(
         (0, [0]),
         (3, [3]),
         (None, [1]),
-        (-signal.SIGKILL, [("kill", signal.SIGKILL)]),
-        (-signal.SIGTERM, [("signal", signal.SIGTERM), ("kill", signal.SIGTERM)]),
+        (-signal.SIGKILL, [("kill", 77, signal.SIGKILL)]),
+        (
+            -signal.SIGTERM,
+            [("signal", signal.SIGTERM, signal.SIG_DFL), ("kill", 77, signal.SIGTERM)],
+        ),
     ],
 )
 def test_it_ends_as_the_cli_has_ended(
     status: int | None, done: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Any] = []
-    monkeypatch.setattr(signal, "signal", lambda number, _: made.append(("signal", number)))
-    monkeypatch.setattr(os, "kill", lambda _, number: made.append(("kill", number)))
+    monkeypatch.setattr(signal, "signal", lambda *given: made.append(("signal", *given)))
+    monkeypatch.setattr(os, "getpid", lambda: 77)
+    monkeypatch.setattr(os, "kill", lambda *given: made.append(("kill", *given)))
     returned = tap.die_as(status)
     assert (made or [returned]) == done
 

@@ -11,6 +11,7 @@ from tests.helpers.clock import simulated_time
 
 from claudewire.cli.exits import Exit
 from claudewire.cli.task import Nobody, Task, TaskRun
+from claudewire.cli.terminal_view import TerminalView
 from claudewire.cli.views import PlainView
 from claudewire.options import Options
 from claudewire.simulator import SimulatedCLI
@@ -50,3 +51,27 @@ async def test_a_task_has_the_time_that_it_was_given() -> None:
     assert (report.outcome, report.exit_code) == ("stalled", Exit.STALLED)
     assert said == "The turn was stopped.\n"
     assert took == pytest.approx(45, abs=5)
+
+
+async def test_a_task_that_was_interrupted_before_its_time_is_over_stays_interrupted() -> None:
+    stopped: list[object] = []
+
+    async def stop(session: object, **how: object) -> None:
+        stopped.append(how)
+
+    task = Task("x", Options(), transport=SimulatedCLI(think), timeout=45.0)
+    work = TaskRun(task, PlainView(io.StringIO(), io.StringIO()), Nobody())
+    work._exit = Exit.INTERRUPTED
+    work._stop = stop  # type: ignore[method-assign]
+    report = await work.run()
+    assert (report.outcome, stopped) == ("interrupted", [{"in_time": False}])
+    assert report.session_id is not None
+
+
+async def test_what_changes_is_drawn_four_times_a_second() -> None:
+    view = TerminalView(io.StringIO(), io.StringIO())
+    drawn: list[object] = []
+    view.screen.change = drawn.append  # type: ignore[method-assign, assignment]
+    with anyio.move_on_after(1.1):
+        await view.run()
+    assert (view.drawing.frame, len(drawn)) == (4, 5)

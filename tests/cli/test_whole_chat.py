@@ -14,7 +14,7 @@ import pytest
 from tests.cli.conversations import Conversation, Step
 from tests.helpers.kept import Kept
 
-from claudewire.cli.chat_commands import COMMANDS
+from claudewire.cli.chat_commands import COMMANDS, ChatCommand, Leave
 from claudewire.cli.exits import Exit
 from claudewire.errors import CLIError
 from claudewire.session import SessionState
@@ -457,7 +457,8 @@ async def test_how_a_turn_has_ended_is_told_unless_the_person_ended_it(
     assert told_by(chat) == ["Some words", *told_too]
     said = [] if outcome is FAILED else [("claude", "Some words")]
     assert chat.session.transcript == said
-    assert chat.session._drawing._last == ("text" if said or stopped else "entry")
+    is_apart = chat.session._drawing.notice("Something else.")[0] == ""
+    assert is_apart is (stopped or said != [])
 
 
 async def test_what_a_subagent_says_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -543,3 +544,62 @@ async def test_the_third_ctrl_c_kills(monkeypatch: pytest.MonkeyPatch) -> None:
     assert closed == [{}, {}, {"now": True}]
     ending = "- Ending the session. Press Ctrl-C again to kill it."
     assert told_by(chat) == [ending, "(closed)", ending, "(closed)", "(closed)"]
+
+
+@pytest.mark.parametrize("error", [FAILED, KeyError("a defect")])
+async def test_an_error_of_the_library_is_told_and_a_defect_is_raised(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    def send(text: str) -> None:
+        raise error
+
+    chat = Conversation(monkeypatch)
+    held = chat.session
+    session: Any = SimpleNamespace(send=send, interrupt=fail)
+    held.session = session
+    turn: Any = Ended(error)
+    turns: list[Any] = [turn]
+
+    async def sent() -> None:
+        held.send("hello")
+
+    async def interrupted() -> None:
+        held._turns = turns
+        await held._interrupt()
+
+    steps: list[tuple[Any, str]] = [
+        (lambda: held._run(ChatCommand("", fail), ""), "- It failed."),
+        (sent, "- It failed."),
+        (lambda: held._show_turn(turn), "- It failed."),
+        (interrupted, "- It could not be interrupted: It failed."),
+    ]
+    for step, words in steps:
+        if error is FAILED:
+            await step()
+            assert told_by(chat)[-1] == words
+        else:
+            with pytest.raises(KeyError):
+                await step()
+    assert held.transcript == []
+
+
+async def test_a_conversation_goes_on_after_what_is_typed_and_ends_with_the_person(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken: list[str] = []
+
+    async def take(text: str, session: Any) -> None:
+        taken.append(text)
+        if text == "bye":
+            raise Leave
+
+    for last in (["bye"], []):
+        chat = Conversation(monkeypatch, " one ", "two", *last)
+        monkeypatch.setattr(chat.session, "_take", take)
+        session: Any = None
+        await chat.session._read(session)
+        assert taken == ["one", "two", *last]
+        taken.clear()

@@ -520,6 +520,20 @@ def test_what_a_terminal_shows_of_a_task_is_as_it_was(
     kept(f"terminal-{'output' if structured else 'text'}.txt", text)
 
 
+def test_a_tool_ends_a_line_of_the_answer_and_a_notice_elsewhere_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    log: list[str] = []
+    view = TerminalView(Terminal("out", log), Terminal("err", log, is_terminal=False))
+    view.show(TextPiece(text="Half a ", block="1"))
+    view.show(Notice(text="Meanwhile."))
+    view.show(TextPiece(text="line", block="1"))
+    view.show(ToolStarted(id="1", name="Bash", subject="ls", input={}))
+    lines = [it for it in log if it.endswith("\\n'.")]
+    assert lines == ["err 'Meanwhile.\\n'.", "out 'Half a line\\n'."]
+
+
 def test_a_terminal_says_how_long_it_has_waited_since_something_happened(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

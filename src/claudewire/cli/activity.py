@@ -47,10 +47,15 @@ class ActivityLog:
         self._names: dict[str, str] = {}
         self._denied: set[str] = set()
 
-    def note(self, block: LiveBlock) -> Iterator[Activity]:
-        """Take a block that has changed; yield what that means."""
+    def note(self, block: LiveBlock, turn: str = "") -> Iterator[Activity]:
+        """Take a block that has changed; yield what that means.
+
+        Args:
+            block: the block, which has a name of its own only within its turn.
+            turn: what the names of the blocks of this turn begin with.
+        """
         if block.kind == "text" and block.added:
-            yield TextPiece(text=block.added, block=block.id, agent=block.agent)
+            yield TextPiece(text=block.added, block=f"{turn}{block.id}", agent=block.agent)
         elif block.kind.endswith("tool_use") and block.tool_use_id is not None:
             yield from self._tool(block, block.tool_use_id)
 

@@ -123,7 +123,7 @@ def prepare(words: tuple[str, ...], form: str | None, given: dict[str, Any]) -> 
     nobody = None if has_person(given, form, view) else Nobody(options.policy)
     task = Task(
         prompt,
-        options if nobody is None else options.replace(person=nobody),
+        options.replace(person=nobody),
         transport=transport_for(given["record"], options),
         timeout=given["timeout"],
         denied_ok=given["denied"] == "ok",
@@ -204,7 +204,7 @@ def read_schema(given: str) -> dict[str, Any]:
         found = json.loads(given if is_inline else Path(given).read_text(encoding="utf-8"))
     except OSError as error:
         raise CommandError(f"--output {given}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CommandError(f"--output: this is not a JSON Schema: {error}") from error
     if not isinstance(found, dict):
         raise CommandError("--output: a JSON Schema is an object.")

@@ -169,7 +169,6 @@ def _with_rules(path: str, rules: dict[str, Iterable[str]]) -> Policy:
         ask=(*file.ask, *rules["ask"]),
         deny=(*file.deny, *rules["deny"]),
         default=file.default,
-        cwd=file.cwd,
         directories=file.directories,
         mode=file.mode,
         case_sensitive=file.case_sensitive,

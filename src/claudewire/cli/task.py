@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
@@ -200,14 +201,15 @@ class TaskRun:
             if alert.level == "hard":
                 self._error = BudgetExceeded(str(alert), advice=LAST_CALL)
 
-    async def _show(self, turn: AnyTurn) -> None:
+    async def _show(self, turn: AnyTurn, name: str = "") -> None:
         async for block in turn.iter_blocks():
-            for activity in self._log.note(block):
+            for activity in self._log.note(block, name):
                 self.view.show(activity, self._log.depth(block.agent))
 
     async def _show_unsolicited(self, session: Session[Any]) -> None:
+        numbers = count(2)
         async for turn in session.unsolicited:
-            await self._show(turn)
+            await self._show(turn, f"turn-{next(numbers)}-")
 
     async def _show_notices(self, session: Session[Any]) -> None:
         with session.events() as events:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from enum import Enum, auto
 from time import monotonic
 from typing import TYPE_CHECKING, TextIO
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 __all__ = ["Drawing", "TerminalView"]
+
+Event = ToolStarted | ToolEnded | Decided | Notice
+"""Any activity but text."""
 
 TICK = 0.25
 """Seconds between two looks at the clock: it shows whole seconds."""
@@ -40,6 +44,14 @@ class _Running:
     since: float
 
 
+class _Last(Enum):
+    """What was shown last: text has blank lines around it."""
+
+    NOTHING = auto()
+    TEXT = auto()
+    ENTRY = auto()
+
+
 class Drawing:
     """Turns activities into lines: those that are finished, and those that still change.
 
@@ -57,8 +69,7 @@ class Drawing:
         self._clock = clock
         self._markdown: MarkdownStream | None = None
         self._block: str | None = None
-        self._last = ""
-        """What was shown last: nothing, `text` or an `entry`; text has blank lines around it."""
+        self._last = _Last.NOTHING
         self._answered = False
         """A person has just answered a question or a plan."""
         self._running: dict[str, _Running] = {}
@@ -76,10 +87,10 @@ class Drawing:
             lines += self.end_text()
             self._block = piece.block
             self._markdown = MarkdownStream(self._width(), self._paint)
-            lines += [""] if self._last else []
+            lines += [""] if self._last is not _Last.NOTHING else []
         assert self._markdown is not None
         self._markdown.width = max(self._width(), 10)
-        self._last = "text"
+        self._last = _Last.TEXT
         return lines + self._markdown.feed(piece.text)
 
     def end_text(self) -> list[str]:
@@ -89,9 +100,9 @@ class Drawing:
 
     def fresh(self) -> None:
         """Begin something new: what follows is not part of what was shown before."""
-        self._last = "text"
+        self._last = _Last.TEXT
 
-    def activity(self, activity: Activity, depth: int) -> list[str]:
+    def activity(self, activity: Event, depth: int) -> list[str]:
         """Take anything but text; return the lines that say so."""
         self.since = self._clock()
         if isinstance(activity, ToolStarted):
@@ -102,8 +113,8 @@ class Drawing:
             return self._tool(activity, depth)
         if isinstance(activity, Notice):
             return self.notice(activity.text)
-        if isinstance(activity, Decided) and activity.by == "person":
-            self._last = "entry"  # the question and its answer were shown
+        if activity.by == "person":
+            self._last = _Last.ENTRY  # the question and its answer were shown
             self._answered = activity.kind in ("question", "plan")
         return []
 
@@ -133,8 +144,8 @@ class Drawing:
 
     def _after_text(self, lines: list[str]) -> list[str]:
         """Put lines below the text before them, with a blank line between."""
-        gap = [""] if self._last == "text" else []
-        self._last = "entry"
+        gap = [""] if self._last is _Last.TEXT else []
+        self._last = _Last.ENTRY
         return [*self.end_text(), *gap, *lines]
 
     def _entry(self, mark: str, name: str, subject: str, depth: int, *more: str) -> str:
@@ -144,7 +155,7 @@ class Drawing:
         name = one_line(name, max(width // 2, 8))
         tail = "".join(f" {paint.mark('dot')} {part}" for part in more if part)
         room = width - cells(indent) - 2 - cells(name) - 1
-        tail = clip(tail, max(room - min(cells(subject), room // 3), 0)) if tail else ""
+        tail = clip(tail, max(room - min(cells(subject), room // 3), 0))
         subject = clip(subject, max(room - cells(tail), 0)) if room - cells(tail) > 3 else ""
         line = f"{indent}{mark} {paint('tool', name)}"
         return line + (f" {subject}" if subject else "") + paint("dim", tail)
@@ -165,7 +176,7 @@ class Drawing:
         if not lines and status:
             took = f" {now - self.since:.0f} s" if now - self.since >= 1 else ""
             lines.append(f"  {frame} {self._paint('dim', status + took)}")
-        return ["", *lines] if lines and self._last == "text" else lines
+        return ["", *lines] if lines and self._last is _Last.TEXT else lines
 
     def _spinner(self) -> str:
         frame = _FRAMES[self.frame % len(_FRAMES)] if self._paint.mark("done") == "✓" else "*"
@@ -223,7 +234,7 @@ class TerminalView(View):
         self.drawing.since = monotonic()
         self._raw.write(piece)
 
-    def _progress(self, activity: Activity, depth: int) -> None:
+    def _progress(self, activity: Event, depth: int) -> None:
         if isinstance(activity, ToolStarted):
             self._raw.end_line()
             self.screen.print(self.drawing.end_text(), self.out)

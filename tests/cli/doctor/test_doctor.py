@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import platform
@@ -1065,6 +1066,23 @@ def test_doctor_fits_into_a_narrow_window(
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) < width
     assert "".join(shown.split()).count("x" * 10) >= 3
+
+
+@pytest.mark.parametrize(("encoding", "marks"), [("ascii", "+-!x-"), ("utf-8", "✓·!✗-")])
+def test_marks_are_those_that_can_be_written(
+    encoding: str, marks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stdout(io.StringIO):
+        @property
+        def encoding(self) -> str:  # type: ignore[override]
+            return encoding
+
+    stdout = Stdout()
+    monkeypatch.setattr("sys.stdout", stdout)
+    statuses: tuple[Any, ...] = ("ok", "info", "warning", "problem", "skipped")
+    for status in statuses:
+        View(verbose=False).show(Check(name="x", status=status, message="m"))
+    assert [line[1] for line in stdout.getvalue().splitlines()] == [*marks]
 
 
 @pytest.mark.parametrize("verbose", [False, True])

@@ -74,11 +74,13 @@ INFOS = [
 HITS = [
     Hit(INFOS[0], "u", "user", None, f"some\twords\nhere {LONG}", ((5, 10), (11, 15))),
     Hit(INFOS[2], None, "tool", None, "x\x1by", ((1, 2),)),
+    Hit(INFOS[3], None, "user", None, "a\x1bb c\nd e\x1bf\tg", ((4, 7),)),
 ]
 CONTENT: list[Any] = [
     "A prompt\nof two lines",
     LONG,
     "<command-name>/help</command-name>",
+    "X\nY X\n",
     "<system-reminder>x",
     "<local-command-stdout>x",
     "<task-notification>x",

@@ -13,7 +13,10 @@ from tests.cli.wire.printed import PRINTED, SCHEMAS, text_of
 
 from claudewire.cli import reports as of_tasks
 from claudewire.cli.doctor import report as of_doctor
+from claudewire.cli.doctor.surroundings import Settings, Surroundings
 from claudewire.cli.sessions import report as of_sessions
+from claudewire.cli.task import Task
+from claudewire.cli.terminal_view import _Running
 from claudewire.cli.wire import reports as of_recordings
 
 
@@ -35,3 +38,9 @@ def test_what_is_printed_cannot_be_changed_and_is_made_with_the_names_of_its_fie
         assert kind.__struct_config__.frozen, kind
         fields = inspect.signature(kind).parameters.values()
         assert {it.kind for it in fields} <= {inspect.Parameter.KEYWORD_ONLY}, kind
+
+
+@pytest.mark.parametrize("kind", [Settings, Surroundings, Task, _Running])
+def test_what_is_given_on_cannot_be_changed(kind: type) -> None:
+    parameters = kind.__dataclass_params__  # type: ignore[attr-defined]
+    assert parameters.frozen

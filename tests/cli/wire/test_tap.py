@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
+import shutil
 import signal
 import stat
 import subprocess
@@ -12,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -21,11 +24,12 @@ from tests.recordings.test_html_page import talk
 from tests.recordings.written import answered, asked, prompt, result, written
 
 import claudewire
-from claudewire.cli.wire import replay
+from claudewire.cli.errors import CommandError
+from claudewire.cli.wire import record, replay
 from claudewire.cli.wire.record import Sink
 from claudewire.recordings import Timeline, read
 from claudewire.testing import LATEST
-from claudewire.transport import Recording
+from claudewire.transport import Launch, Recording, ReplayMismatch, ReplayUnfinished
 
 SOON = 60
 COMMAND = [sys.executable, "-m", "claudewire.cli"]
@@ -154,6 +158,142 @@ def test_what_cannot_be_recorded_is_an_error_with_advice(
     assert len(done.err.splitlines()) > 1
 
 
+@pytest.mark.parametrize(
+    ("words", "made"),
+    [
+        ([], []),
+        (["-o", "a.jsonl"], ["-o", "{folder}/a.jsonl"]),
+        (["-o", "talks/", "--keep-secrets"], ["-o", "{folder}/talks/", "--keep-secrets"]),
+    ],
+)
+def test_a_program_that_records_says_how(
+    run: Runner, tmp_path: Path, words: list[str], made: list[str]
+) -> None:
+    assert run("record", *words, "--script", "new", "--", "true", "-p").status == 0
+    options = [it.format(folder=tmp_path) for it in made]
+    command = ["record", *options, "--", str(shutil.which("true")), "-p"]
+    line = shlex.join([sys.executable, "-m", "claudewire.cli", *command])
+    text = (tmp_path / "new").read_text(encoding="utf-8")
+    assert text == f'#!/bin/sh\n# Made by claudewire.\nexec {line} "$@"\n'
+
+
+def test_a_program_is_found_where_it_is_now(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "tool").write_text("#!/bin/sh\n", encoding="utf-8")
+    (tmp_path / "tool").chmod(0o755)
+    assert run("record", "--script", "new", "--", "./tool").status == 0
+    assert f"-- {tmp_path}/tool " in (tmp_path / "new").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("output", "names"),
+    [
+        (None, ["recording-S.jsonl", "recording-S-2.jsonl"]),
+        ("a/b.jsonl", ["a/b.jsonl", "a/b-2.jsonl"]),
+        ("new/", ["new/S-77.jsonl", "new/S-77-2.jsonl"]),
+        ("old", ["old/S-77.jsonl", "old/S-77-2.jsonl"]),
+        ("x/y/z", ["x/y/z", "x/y/z-2"]),
+    ],
+)
+def test_a_recording_has_a_file_of_its_own(
+    tmp_path: Path, output: str | None, names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(record, "time", SimpleNamespace(strftime=str))
+    monkeypatch.setattr(os, "getpid", lambda: 77)
+    (tmp_path / "old").mkdir()
+    for name in names:
+        path, descriptor = record._create(output)
+        os.close(descriptor)
+        assert str(path) == name.replace("S", "%Y%m%d-%H%M%S")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_recording_that_cannot_be_written_is_an_error_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(CommandError) as error:
+        record._create("file/x.jsonl")
+    assert error.value.message == "No recording can be written to file/x.jsonl: File exists"
+    assert error.value.advice == "Name a file or a folder that you may write, with -o."
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_secrets_are_left_out_of_a_recording_unless_they_are_wanted(
+    run: Runner, keep: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded: list[Any] = []
+
+    async def note(argv: list[str], sink: Sink, redacted: bool) -> int:
+        recorded.append((argv, redacted))
+        sink.write(b"")
+        return 5
+
+    monkeypatch.setattr(record, "_record", note)
+    words = ["--keep-secrets"] if keep else []
+    assert run("record", "-o", "x.jsonl", *words, "--", "true", "-p").status == 5
+    assert recorded == [([shutil.which("true"), "-p"], not keep)]
+
+
+@pytest.mark.parametrize("redacted", [True, False])
+def test_the_cli_is_started_with_this_environment_and_closed_in_the_end(
+    redacted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Any] = []
+
+    async def start(launch: Launch) -> Any:
+        calls.append((launch.argv, dict(launch.env) == dict(os.environ)))
+        return "the process"
+
+    async def serve(transport: Any, *, signals: Any) -> int:
+        calls.append(signals)
+        return 3
+
+    class Tapped:
+        def __init__(self, *given: Any, **named: Any) -> None:
+            calls.append((given, named))
+
+        async def aclose(self) -> None:
+            calls.append("closed")
+
+    sink = Sink((Path("x"), 0))
+    monkeypatch.setattr(record, "spawn", start)
+    monkeypatch.setattr(record, "relay", serve)
+    monkeypatch.setattr(record, "RecordingTransport", Tapped)
+    monkeypatch.setattr(record, "pass_signals_to", lambda process: f"signals of {process}")
+    assert anyio.run(record._record, ["claude", "-p"], sink, redacted) == 3
+    assert calls == [
+        (("claude", "-p"), True),
+        (("the process", sink), {"header": {"argv": ["claude", "-p"]}, "redactor": redacted}),
+        "signals of the process",
+        "closed",
+    ]
+
+
+def test_a_line_is_written_whole_also_in_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pieces: list[bytes] = []
+
+    def write(descriptor: int, data: memoryview) -> int:
+        pieces.append(bytes(data))
+        if len(pieces) == 4:
+            raise OSError(28, "No space left on device")
+        return 2
+
+    path = tmp_path / "x.jsonl"
+    sink = Sink((path, os.open(path, os.O_WRONLY | os.O_CREAT)))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", write)
+        assert [sink.write(b"abcd"), sink.write(b"efgh"), sink.write(b"ijkl")] == [4, 4, 4]
+    assert pieces == [b"abcd", b"cd", b"efgh", b"gh"]
+    sink.report()
+    assert "is not whole: No space left on device" in capsys.readouterr().err
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.close(sink._fd)
+
+
 def test_a_full_disk_ends_the_recording_and_not_the_conversation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -176,7 +316,11 @@ def test_a_person_is_told_where_the_recording_is(
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     Sink((tmp_path / "x.jsonl", os.open(os.devnull, os.O_WRONLY))).report()
-    assert "Look at it: claudewire show" in screen.getvalue()
+    path = tmp_path / "x.jsonl"
+    assert screen.getvalue() == f"Recorded {path}. Look at it: claudewire show {path}\n"
+    monkeypatch.setattr(sys, "stderr", file := io.StringIO())
+    Sink((path, os.open(os.devnull, os.O_WRONLY))).report()
+    assert file.getvalue() == ""
 
 
 # --- replay --------------------------------------------------------------------------------------
@@ -334,6 +478,85 @@ def test_the_value_of_a_flag_is_found_however_it_is_written(
     words: list[str], value: str | None
 ) -> None:
     assert replay._value(words, "--x") == value
+
+
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        ([], {"speed": None, "match": "loose", "ids": {}}),
+        (["--speed", "0"], {"speed": None, "match": "loose", "ids": {}}),
+        (["--speed", "2", "--match", "none"], {"speed": 2.0, "match": "none", "ids": {}}),
+        (["--session-id", "new"], {"speed": None, "match": "loose", "ids": {"old": "new"}}),
+    ],
+)
+def test_a_recording_is_played_as_it_was_asked_for(
+    run: Runner,
+    tmp_path: Path,
+    words: list[str],
+    given: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    played: list[Any] = []
+
+    class Noted:
+        def __init__(self, recording: Recording, **how: Any) -> None:
+            played.append((len(recording.entries), how))
+
+        def finish(self) -> None:
+            played.append("finished")
+
+    async def serve(transport: Any) -> int:
+        return 4
+
+    monkeypatch.setattr(replay, "ReplayTransport", Noted)
+    monkeypatch.setattr(replay, "relay", serve)
+    assert run("replay", str(conversation(tmp_path)), "--as-cli", *words).status == 4
+    assert played == [(4, given), "finished"]
+
+
+@pytest.mark.parametrize("kind", [ReplayMismatch, ReplayUnfinished])
+def test_a_replay_that_differs_is_a_failure_with_advice(
+    run: Runner, tmp_path: Path, kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Odd(kind):  # type: ignore[misc]
+        def __init__(self) -> None:
+            Exception.__init__(self)
+
+        def __str__(self) -> str:
+            return "It differs\x1b."
+
+    async def serve(transport: Any) -> int:
+        raise Odd
+
+    monkeypatch.setattr(replay, "relay", serve)
+    done = run("replay", str(conversation(tmp_path)), "--as-cli")
+    assert (done.status, done.out) == (1, "")
+    assert done.err == (
+        "error: It differs\\x1b.\n"
+        "       --match loose or --match none compare less. Or record it again.\n"
+    )
+
+
+def test_replay_at_its_own_pace_waits_at_most_three_seconds(
+    run: Runner, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr(replay, "_show", lambda _, speed, given: shown.append((speed, given)))
+    for words in ([], ["--speed", "0"], ["--step", "--grep", "a", "--longest-wait", "9"]):
+        assert run("replay", str(file), *words).status == 0
+    usual = {"step": False, "longest_wait": 3.0, "grep": None}
+    other = {"step": True, "longest_wait": 9.0, "grep": "a"}
+    assert shown == [(1.0, usual), (0.0, usual), (1.0, other)]
+
+
+def test_a_time_that_goes_back_is_not_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+    waited: list[float] = []
+    recording = written((5, ">", prompt("a")), (3, "<", result("b")), (4, "<", result("c")))
+    given = {"step": False, "longest_wait": 9.0, "grep": None}
+    replay._show(recording, 1.0, given, sleep=waited.append)
+    assert waited == [0.0, 1.0]
+    replay._show(recording, 0.0, given, sleep=waited.append)
+    assert len(waited) == 2
 
 
 # --- sim -----------------------------------------------------------------------------------------

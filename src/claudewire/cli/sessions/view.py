@@ -11,7 +11,7 @@ from ...store import AssistantEntry, BadLine, Entry, Hit, SessionInfo, UserEntry
 from ...wire import Block, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from ..styles import Paint, clip_painted
 from ..text import cells, one_line, safe
-from ..wire.lines import UNLIMITED, counted, wrapped
+from ..wire.lines import counted, wrapped
 
 __all__ = ["SessionView", "when"]
 
@@ -155,7 +155,7 @@ class SessionView:
             yield f"  {self._paint.mark('running')} {one_line(said, max(self._width - 5, 20))}"
 
     def _folded(self, text: str, indent: str) -> Iterator[str]:
-        room = max(self._width - len(indent) - 1, 20) if self._width < UNLIMITED else UNLIMITED
+        room = max(self._width - len(indent) - 1, 20)
         for line in safe(text.strip("\n")).split("\n"):
             for part in wrapped(line.expandtabs(4), room):
                 yield f"{indent}{part}"
