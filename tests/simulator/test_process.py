@@ -246,6 +246,30 @@ def test_the_environment_says_what_is_simulated(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("head", "branch"),
+    [
+        (None, "HEAD"),
+        (b"ref: refs/heads/main\n", "main"),
+        (b"ref: refs/heads/a/b\n", "a/b"),
+        (b"ref: refs/tags/a\n", "ref: refs/tags/a"),
+        (b"0123456789abcdef\n", "HEAD"),
+        (b"\xff", "HEAD"),
+    ],
+)
+def test_the_branch_is_that_of_the_folder_or_of_one_above_it(
+    tmp_path: Path, head: bytes | None, branch: str
+) -> None:
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    if head is not None:
+        (tmp_path / ".git").mkdir()
+        (tmp_path / ".git" / "HEAD").write_bytes(head)
+    (tmp_path / "a" / ".git").write_text("gitdir: elsewhere", encoding="utf-8")
+    for folder in (tmp_path, below):
+        assert engine_in(folder).session.branch == branch
+
+
+@pytest.mark.parametrize(
     ("env", "folder"),
     [
         ({}, None),

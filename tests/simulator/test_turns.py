@@ -15,6 +15,9 @@ from claudewire.simulator.engine import Wait
 from claudewire.wire import (
     AddRules,
     CanUseTool,
+    HookCallback,
+    HookMatcher,
+    HookOutput,
     Initialize,
     Interrupt,
     McpCall,
@@ -521,6 +524,103 @@ def test_a_server_that_nobody_has_named_is_one_of_the_application(cwd: Path) -> 
     player.turn("Go.")
     asked, *_ = heard(player, "control_request")
     assert asked["request"]["mcp_server"] == {"name": "calc", "source": "sdk"}
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["silent"], "The hook did not respond before its timeout"),
+        (["silent", "fails"], "The hook did not respond before its timeout"),
+        (["fails"], None),
+        (["blocks", "fails"], "A hook failed: no"),
+        (["fails", "blocks", "says nothing"], "A hook failed: no"),
+    ],
+)
+def test_a_hook_that_fails_blocks_whatever_those_after_it_say(
+    cwd: Path, names: list[str], told: str | None
+) -> None:
+    outcomes = []
+
+    async def work(chat: Chat) -> None:
+        outcomes.append((await chat.use("Read", {})).text)
+
+    def answer(body: HookCallback) -> Any:
+        if body.callback_id in ("fails", "blocks"):
+            raise ValueError("no")
+        return NotImplemented if body.callback_id == "silent" else HookOutput()
+
+    player = Player(work, cwd, serve={HookCallback: answer})
+    hooks = [HookMatcher([it], on_failure="block" if it == "blocks" else None) for it in names]
+    player.ask(Initialize(hooks={"PreToolUse": hooks}))
+    player.turn("Go.")
+    assert outcomes == [f"PreToolUse:Read hook error: {told}" if told else "ok"]
+
+
+@pytest.mark.parametrize(
+    ("commands", "has_output"),
+    [
+        (["true"], False),
+        (["echo a"], True),
+        (["echo a", "true"], True),
+        (["true", "echo a >&2"], True),
+    ],
+)
+def test_what_is_kept_of_commands_at_the_end_says_whether_one_has_printed_anything(
+    cwd: Path, commands: list[str], has_output: bool
+) -> None:
+    hooks = [{"type": "command", "command": it} for it in commands]
+    settings = json.dumps({"hooks": {"Stop": [{"hooks": hooks}]}})
+    player = played(speaks, cwd, "Go.", argv=["--settings", settings])
+    (kept,) = [it for it in player.lines if "stop_hook_summary" in it]
+    assert f'"hasOutput": {json.dumps(has_output)}' in kept
+    assert f'"hookCount": {len(commands)}' in kept
+
+
+@pytest.mark.parametrize("dialect", ["session", "legacy", "envelope"])
+def test_an_interrupt_ends_the_turn_in_every_dialect(cwd: Path, dialect: str) -> None:
+    async def work(chat: Chat) -> None:
+        await chat.say("One.")
+        await Wait("what never comes")
+
+    player = Player(work, cwd, dialect=dialect)
+    player.ask(Initialize())
+    player.turn("Go.")
+    known = len(heard(player))
+    player.ask(Interrupt())
+    _, *told = heard(player)[known:]
+    assert [it["type"] for it in told] == {
+        "session": ["result"],
+        "legacy": ["user", "system", "result"],
+        "envelope": ["assistant"] * 4,
+    }[dialect]
+    last = told[-1]
+    assert last.get("message", last)["stop_reason"] == "end_turn"
+    assert last.get("terminal_reason", "aborted_streaming") == "aborted_streaming"
+
+
+def test_the_progress_of_prompts_is_told(cwd: Path) -> None:
+    async def work(chat: Chat) -> None:
+        if chat.text == "first":
+            await Wait("what never comes")
+
+    player = Player(work, cwd)
+    ids = [ID[:-1] + str(at) for at in range(3)]
+    player.turn("first", uuid=ids[0])
+    for id in ids[1:]:
+        player.turn("next", uuid=id, priority="next")
+    player.ask(Interrupt())
+    told = [it for it in heard(player) if "command_uuid" in it]
+    assert [(ids.index(it["command_uuid"]), it["state"]) for it in told] == [
+        (0, "queued"),
+        (0, "started"),
+        (1, "queued"),
+        (2, "queued"),
+        (0, "cancelled"),
+        (1, "started"),
+        (2, "started"),
+        (1, "completed"),
+        (2, "completed"),
+    ]
 
 
 def test_an_interrupt_names_only_what_waits_and_has_a_name(cwd: Path) -> None:
