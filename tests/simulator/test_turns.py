@@ -258,6 +258,22 @@ def test_a_prompt_that_waits_is_not_for_the_subagent_to_read(cwd: Path) -> None:
     assert [it["result"] for it in results(player)] == ["You say Go.", "You say Go on."]
 
 
+@pytest.mark.parametrize("background", [False, True])
+def test_a_subagent_that_does_nothing_costs_nothing(cwd: Path, background: bool) -> None:
+    async def work(chat: Chat) -> None:
+        if chat.text:
+            await chat.subagent("Explore", "Look", nothing, background=background)
+
+    async def nothing(chat: Chat) -> None:
+        pass
+
+    player = played(work, cwd, "Go.")
+    (ended,) = [it for it in heard(player) if it.get("subtype") == "task_notification"]
+    assert ended["usage"] == {"total_tokens": 0, "tool_uses": 0, "duration_ms": 0}
+    told = "subagent_tokens>0<" if background else "subagent_tokens: 0\\n"
+    assert told in "".join(player.lines)
+
+
 def test_a_subagent_is_neither_announced_nor_streamed(cwd: Path) -> None:
     async def work(chat: Chat) -> None:
         await chat.subagent("Explore", "Look", reads)
