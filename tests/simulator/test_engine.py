@@ -190,6 +190,15 @@ def test_of_what_waits_for_different_times_only_what_is_due_goes_on() -> None:
         assert errors(engine.take()) == f"{number}\n"
 
 
+def test_an_error_of_the_simulation_itself_is_not_hidden() -> None:
+    async def fails() -> None:
+        raise ZeroDivisionError
+
+    engine = started(sleeps)
+    with pytest.raises(ZeroDivisionError):
+        engine.spawn(fails())
+
+
 # --- what it waits for ----------------------------------------------------------------------------
 
 QUESTION = Elicitation("calc", "Which?", mode="form", requested_schema={})

@@ -18,10 +18,11 @@ import pytest
 from tests.helpers.processes import ended
 from tests.helpers.talk import SOON, Talk, allow, bodies, kinds, only, program, said, told
 
-from claudewire.errors import TransportClosed
+from claudewire.errors import OptionsError, TransportClosed
 from claudewire.simulator import ARGV, Chat, SimulatedCLI
 from claudewire.simulator.actions import Write
 from claudewire.simulator.jobs import run_blocking
+from claudewire.transport import Launch
 from claudewire.wire import (
     Answer,
     CanUseTool,
@@ -350,6 +351,49 @@ async def test_a_scenario_does_not_go_on_when_the_cli_was_killed() -> None:
         await cli.send(claude.send(UserMessage.of("hello")))
         await cli.aclose()
     assert played == ["before"]
+
+
+# --- as a session starts it -----------------------------------------------------------------------
+
+LAUNCH = Launch(("claude", *ARGV, "--model", "haiku"), {"A": "2", "B": "3"}, cwd=Path("/elsewhere"))
+
+
+async def test_it_starts_as_the_options_of_a_session_say(tmp_path: Path) -> None:
+    cli = SimulatedCLI(echo, argv=["--max-turns", "3"], cwd=tmp_path, env={"A": "1", "C": "4"})
+    assert cli.failures == ()
+    cli.configure(LAUNCH)
+    assert cli._engine is not None  # it has started
+    session = cli._engine.session
+    assert (session.flags.model, session.flags.max_turns) == ("haiku", 3)
+    assert (session.cwd, session.env) == ("/elsewhere", {"A": "2", "B": "3", "C": "4"})
+    await cli.aclose()
+    with pytest.raises(OptionsError, match="each session needs a SimulatedCLI of its own"):
+        cli.configure(LAUNCH)
+
+
+async def test_its_own_folder_is_used_if_the_options_name_none(tmp_path: Path) -> None:
+    cli = SimulatedCLI(echo, cwd=tmp_path)
+    cli.configure(Launch(LAUNCH.argv, {}))
+    assert cli.engine is not None
+    assert cli.engine.session.cwd == str(tmp_path)
+
+
+async def test_one_that_was_started_by_hand_stays_as_it_is(tmp_path: Path) -> None:
+    cli = SimulatedCLI(echo, cwd=tmp_path)
+    engine = cli.engine
+    cli.configure(LAUNCH)
+    assert cli.engine is engine is not None
+    assert (engine.session.cwd, cli._cwd, cli._env) == (str(tmp_path), str(tmp_path), {})
+
+
+async def test_one_that_has_refused_to_start_stays_as_it_is(tmp_path: Path) -> None:
+    cli = SimulatedCLI(echo, argv=["--no-such-flag"], cwd=tmp_path)
+    assert cli.engine is None
+    assert cli.failures == ()
+    cli._more_flags = []
+    cli.configure(LAUNCH)
+    assert (cli.engine, cli._cwd) == (None, str(tmp_path))
+    assert await cli.wait() == 1
 
 
 # --- flags ----------------------------------------------------------------------------------------

@@ -309,6 +309,36 @@ def test_an_option_that_the_cli_does_not_know_ends_it_at_once(
     assert "--no-such-option" in capfd.readouterr().err
 
 
+def test_what_cannot_be_written_for_another_reason_is_an_error() -> None:
+    reading, writing = os.pipe()
+    os.close(writing)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        process.write(reading, b"x")
+    os.close(reading)
+
+
+@pytest.mark.parametrize("words", [["-p", "hi"], ["--make-wrapper", "SCENARIO", "claude"]])
+def test_a_scenario_that_fails_when_it_is_loaded_shows_where(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "play.py").write_text("1 / 0", encoding="utf-8")
+    scenario = f"{tmp_path}/play.py:play"
+    monkeypatch.setenv("CLAUDEWIRE_SIM_SCENARIO", scenario)
+    with pytest.raises(ZeroDivisionError):
+        run([it.replace("SCENARIO", scenario) for it in words])
+
+
+def test_a_folder_that_may_not_be_looked_into_is_not_taken_for_one_that_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def forbidden() -> str:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "getcwd", forbidden)
+    with pytest.raises(PermissionError):
+        run(["-p", "hi"])
+
+
 def test_what_nobody_reads_is_lost_without_an_error() -> None:
     reading, writing = os.pipe()
     os.close(reading)

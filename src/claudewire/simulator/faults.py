@@ -477,7 +477,7 @@ _lines = msgspec.json.Decoder(_Line)
 def _type(frame: bytes) -> str:
     try:
         return _lines.decode(frame).type
-    except msgspec.MsgspecError:  # an earlier fault has damaged it
+    except ValueError:  # an earlier fault has damaged it
         return ""
 
 
