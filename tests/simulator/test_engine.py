@@ -249,6 +249,17 @@ def test_a_scenario_that_gets_no_answer_is_given_up_and_has_not_failed(
     assert result["errors"] == [told]
 
 
+def test_what_a_scenario_raises_is_told_with_its_place() -> None:
+    async def fails(chat: Chat) -> None:
+        raise ValueError("no\nX")
+
+    engine = started(fails)
+    told = errors(engine.take())
+    assert told.startswith("The scenario failed.\nTraceback")
+    assert told.endswith('raise ValueError("no\\nX")\nValueError: no\nX\n')
+    assert [str(it) for it in engine.failures] == ["no\nX"]
+
+
 def test_after_the_end_of_the_input_nothing_can_be_asked() -> None:
     async def asks(chat: Chat) -> None:
         await chat.sleep(1)

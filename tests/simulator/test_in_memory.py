@@ -19,7 +19,7 @@ from tests.helpers.processes import ended
 from tests.helpers.talk import SOON, Talk, allow, bodies, kinds, only, program, said, told
 
 from claudewire.errors import OptionsError, TransportClosed
-from claudewire.simulator import ARGV, Chat, SimulatedCLI
+from claudewire.simulator import ARGV, Chat, Fault, SimulatedCLI
 from claudewire.simulator.actions import Write
 from claudewire.simulator.jobs import run_blocking
 from claudewire.transport import Launch
@@ -351,6 +351,61 @@ async def test_a_scenario_does_not_go_on_when_the_cli_was_killed() -> None:
         await cli.send(claude.send(UserMessage.of("hello")))
         await cli.aclose()
     assert played == ["before"]
+
+
+# --- what it is made with -------------------------------------------------------------------------
+
+
+class Scene:
+    async def play(self, chat: Chat) -> None:
+        pass
+
+    async def too_many(self, chat: Chat, other: int) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"scenario": 5}, "scenario must be an async function of a Chat, but "),
+        (
+            {"scenario": Scene().too_many},
+            "scenario is called with one argument, the Chat; Scene.too_many cannot be called that "
+            "way",
+        ),
+        ({"faults": "exit"}, "faults must be a list; use parse_faults('exit') to make one"),
+        ({"faults": 5}, "faults must be a list of faults, not 5"),
+        ({"faults": ["exit"]}, "faults must be a list of faults, not ['exit']"),
+        ({"argv": "-p hi"}, "argv must be a list; did you mean ['-p', 'hi']?"),
+        ({"argv": 5}, "argv must be a list of strings, not 5"),
+        ({"argv": ["-p", 5]}, "argv must be a list of strings, not ['-p', 5]"),
+        (
+            {"dialect": "odd"},
+            "dialect must be one of auto, session, legacy, envelope, modern, not 'odd'",
+        ),
+        ({"cwd": 5}, "cwd must be a path, not 5"),
+        ({"cwd": None}, "cwd must be a path, not None"),
+        ({"env": ["A"]}, "env must be a mapping, not ['A']"),
+        ({"version": "0.1"}, "No persona for CLI '0.1'; the versions are "),
+        ({"version": []}, "No persona for CLI []; the versions are "),
+    ],
+)
+def test_what_makes_no_sense_is_refused_at_once(given: dict[str, Any], error: str) -> None:
+    with pytest.raises(OptionsError) as raised:
+        SimulatedCLI(**given)
+    assert str(raised.value).startswith(error)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"scenario": Scene().play, "faults": [Fault()], "argv": ["-p"], "dialect": "auto"},
+        {"scenario": None, "faults": (), "argv": (), "cwd": Path("/x"), "env": None},
+        {"cwd": "x", "env": {"A": "b"}, "dialect": "legacy"},
+    ],
+)
+async def test_what_makes_sense_is_taken(given: dict[str, Any]) -> None:
+    assert SimulatedCLI(**given).engine is not None
 
 
 # --- as a session starts it -----------------------------------------------------------------------

@@ -340,6 +340,38 @@ def test_work_that_is_stopped_after_the_session_was_ended_does_not_keep_it_alive
     assert "= exit 0" in player.lines
 
 
+# --- commands -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("prompt", "name", "sign"),
+    [
+        ("/clear", "clear", '"new_conversation_id"'),
+        ("/reset", "reset", '"new_conversation_id"'),
+        ("/new x", "new", '"new_conversation_id"'),
+        ("/cost", "cost", "Total cost:"),
+        ("/usage", "usage", "Total cost:"),
+        ("/stats  x ", "stats", "Total cost:"),
+        ("/context", "context", "## Context Usage"),
+        ("/compact", "compact", "compact_boundary"),
+        ("/vim", None, "/vim isn't available in this environment."),
+        ("/vim x", None, "/vim isn't available in this environment."),
+        ("/other", None, "You say /other"),
+        ("clear", None, "You say clear"),
+    ],
+)
+def test_a_command_of_the_cli_has_other_names(
+    cwd: Path, prompt: str, name: str | None, sign: str
+) -> None:
+    async def work(chat: Chat) -> None:
+        await chat.say(f"You say {chat.text}")
+
+    player = played(work, cwd, prompt)
+    (result,) = results(player)
+    assert result.get("local_command") == name
+    assert sign in player.text
+
+
 # --- what is told of prompts ----------------------------------------------------------------------
 
 
@@ -463,6 +495,31 @@ def test_what_is_asked_of_a_server_has_what_was_not_said(cwd: Path) -> None:
         {"uri": "a:b", "text": "x"},
         {"uri": "c:d", "mimeType": "m"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (
+            {"content": "a", "structuredContent": {"b": 1}},
+            {"content": "a", "structuredContent": {"b": 1}},
+        ),
+        ({"content": [], "isError": False}, {"content": []}),
+        ({"content": "a", "isError": True}, "a"),
+        ({"isError": True}, "None"),
+    ],
+)
+def test_what_a_tool_gives_that_is_called_without_the_model(
+    cwd: Path, answer: dict[str, Any], told: Any
+) -> None:
+    def serve(body: McpMessage) -> McpResponse:
+        listed = {"tools": [{"name": "add"}]}
+        return McpResponse({"result": answer if body.message["method"] == "tools/call" else listed})
+
+    player = Player(calls, cwd, serve={McpMessage: serve})
+    player.ask(Initialize(sdk_mcp_servers=["calc"]), McpCall("mcp__calc__add", {"a": 1}))
+    response = heard(player, "control_response")[-1]["response"]
+    assert response.get("response", response.get("error")) == told
 
 
 def test_the_name_of_a_tool_may_have_what_divides_names(cwd: Path) -> None:
