@@ -12,6 +12,7 @@ import pytest
 from claudewire.simulator import LATEST, Chat, SimulatedCLI
 from claudewire.simulator.faults import ExitWith
 from claudewire.testing import (
+    CageFactory,
     NoRecording,
     RecordingFactory,
     ScenarioFailed,
@@ -178,6 +179,41 @@ def test_what_the_scenario_of_a_program_raises_is_raised_if_it_was_not_meant_to(
     made.finish(passed=False)
     with pytest.raises(ScenarioFailed, match="third"):
         made.finish(passed=True)
+
+
+# --- cages ----------------------------------------------------------------------------------------
+
+
+def test_cages_have_what_the_test_gives_them_and_are_closed_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[Any] = []
+
+    class Noted:
+        def __init__(self, script: Any, **fields: Any) -> None:
+            seen.append((script, fields))
+
+        def __enter__(self) -> Noted:
+            seen.append("open")
+            return self
+
+        def __exit__(self, *error: object) -> None:
+            seen.append("closed")
+
+    monkeypatch.setattr("claudewire.testing.fixtures.Cage", Noted)
+    cages = CageFactory()
+    made: Any = cages(["x"], env={"A": "1"}, keep=["B"])
+    assert isinstance(made, Noted)
+    cages()
+    cages.close()
+    assert seen == [
+        (["x"], {"env": {"A": "1"}, "keep": ["B"]}),
+        "open",
+        ((), {"env": None, "keep": ()}),
+        "open",
+        "closed",
+        "closed",
+    ]
 
 
 # --- recordings -----------------------------------------------------------------------------------
