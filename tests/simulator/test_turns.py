@@ -274,6 +274,23 @@ def test_a_subagent_that_does_nothing_costs_nothing(cwd: Path, background: bool)
     assert told in "".join(player.lines)
 
 
+@pytest.mark.parametrize("version", ["2.0.76", "2.1.325"])
+def test_what_a_subagent_says_and_is_told_carries_its_name(cwd: Path, version: str) -> None:
+    async def work(chat: Chat) -> None:
+        await chat.subagent("Explore", "Look", reads, description="Looks")
+
+    player = played(work, cwd, "Go.", version=version)
+    names = ("subagent_type", "task_description")
+    told = [it for it in heard(player, "assistant", "user") if it.get("parent_tool_use_id")]
+    assert {it["type"] for it in told} == {"assistant", "user"}
+    narrates = version == "2.1.325"
+    assert {tuple(it.get(name) for name in names) for it in told} == {
+        ("Explore", "Looks") if narrates else (None, None)
+    }
+    assert len({it.get("agent_id") for it in told}) == 1
+    assert ("agent_id" in told[0]) is narrates
+
+
 def test_a_subagent_is_neither_announced_nor_streamed(cwd: Path) -> None:
     async def work(chat: Chat) -> None:
         await chat.subagent("Explore", "Look", reads)

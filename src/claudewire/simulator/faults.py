@@ -525,10 +525,9 @@ class LateAnswers(FromFrame):
         return [action for _, action in due]
 
     async def _wait(self, entry: tuple[int, Action], seconds: float) -> None:
-        await Wait(seconds=seconds)
-        if entry in self._held:
-            self._held.remove(entry)
-            self._engine.act(entry[1], after=self)
+        await Wait(seconds=seconds)  # not beyond the exit, at which all were written
+        self._held.remove(entry)
+        self._engine.act(entry[1], after=self)
 
 
 class DuplicateAnswers(FromFrame):
