@@ -46,5 +46,7 @@ def test_a_command_that_cannot_be_run_or_takes_too_long_says_so(tmp_path: Path) 
     outcome = run_command("true", b"", {}, missing, 30)
     assert outcome[:2] == (1, "")
     assert missing in outcome.stderr
+    impossible = run_command("a\0b", b"", {}, str(tmp_path), 30)
+    assert impossible == Outcome(1, "", "embedded null byte")
     slow = run_command("exec sleep 60", b"", {}, str(tmp_path), 0.01)
     assert slow == Outcome(None, "", "The hook did not end within 0.01 s")

@@ -322,6 +322,13 @@ def test_each_place_is_looked_at(tmp_path: Path, place: str) -> None:
     assert is_configured(Flags(), where[0], None) is (place in PLACES and place.startswith("work"))
 
 
+def test_where_nothing_can_be_nothing_is_looked_for(tmp_path: Path) -> None:
+    file = write(tmp_path / "file", "")
+    env = {"CLAUDE_CONFIG_DIR": str(file)}
+    done = run_text(echo, "-p", "hi", "--no-session-persistence", env=env, cwd=tmp_path)
+    assert done == Outcome(0, "hi\n")
+
+
 @pytest.mark.parametrize(
     ("name", "folders", "told"),
     [

@@ -190,6 +190,15 @@ def test_of_what_waits_for_different_times_only_what_is_due_goes_on() -> None:
         assert errors(engine.take()) == f"{number}\n"
 
 
+def test_an_error_of_the_simulation_itself_is_not_hidden() -> None:
+    async def fails() -> None:
+        raise ZeroDivisionError
+
+    engine = started(sleeps)
+    with pytest.raises(ZeroDivisionError):
+        engine.spawn(fails())
+
+
 # --- what it waits for ----------------------------------------------------------------------------
 
 QUESTION = Elicitation("calc", "Which?", mode="form", requested_schema={})
@@ -238,6 +247,17 @@ def test_a_scenario_that_gets_no_answer_is_given_up_and_has_not_failed(
     assert cancelled == ([id] if how in ("wait", "take back") else [])
     (result,) = [it for it in written(actions) if it["type"] == "result"]
     assert result["errors"] == [told]
+
+
+def test_what_a_scenario_raises_is_told_with_its_place() -> None:
+    async def fails(chat: Chat) -> None:
+        raise ValueError("no\nX")
+
+    engine = started(fails)
+    told = errors(engine.take())
+    assert told.startswith("The scenario failed.\nTraceback")
+    assert told.endswith('raise ValueError("no\\nX")\nValueError: no\nX\n')
+    assert [str(it) for it in engine.failures] == ["no\nX"]
 
 
 def test_after_the_end_of_the_input_nothing_can_be_asked() -> None:

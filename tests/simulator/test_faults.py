@@ -683,6 +683,12 @@ async def test_faults_that_cut_bytes_come_last(tmp_path: Path) -> None:
     assert b"field_from_the_future" in peer.lines[0]
 
 
+async def test_a_line_that_is_not_utf_8_is_no_answer(tmp_path: Path) -> None:
+    garbage = Garbage([b'{"type":"control_response\xff"}', b'{"type":5}'])
+    peer, status = await conversation(tmp_path, garbage, DuplicateAnswers(), UnknownBlock())
+    assert (len(peer.lines), status) == (2 + len(PLAIN), 0)
+
+
 async def test_what_a_fault_does_at_the_start_is_seen_by_those_after_it(tmp_path: Path) -> None:
     garbage = Garbage([b'{"type":"x"}'], at=0)
     before, _ = await conversation(tmp_path, UnknownField(), garbage)

@@ -18,10 +18,11 @@ import pytest
 from tests.helpers.processes import ended
 from tests.helpers.talk import SOON, Talk, allow, bodies, kinds, only, program, said, told
 
-from claudewire.errors import TransportClosed
-from claudewire.simulator import ARGV, Chat, SimulatedCLI
+from claudewire.errors import OptionsError, TransportClosed
+from claudewire.simulator import ARGV, Chat, Fault, SimulatedCLI
 from claudewire.simulator.actions import Write
 from claudewire.simulator.jobs import run_blocking
+from claudewire.transport import Launch
 from claudewire.wire import (
     Answer,
     CanUseTool,
@@ -350,6 +351,104 @@ async def test_a_scenario_does_not_go_on_when_the_cli_was_killed() -> None:
         await cli.send(claude.send(UserMessage.of("hello")))
         await cli.aclose()
     assert played == ["before"]
+
+
+# --- what it is made with -------------------------------------------------------------------------
+
+
+class Scene:
+    async def play(self, chat: Chat) -> None:
+        pass
+
+    async def too_many(self, chat: Chat, other: int) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"scenario": 5}, "scenario must be an async function of a Chat, but "),
+        (
+            {"scenario": Scene().too_many},
+            "scenario is called with one argument, the Chat; Scene.too_many cannot be called that "
+            "way",
+        ),
+        ({"faults": "exit"}, "faults must be a list; use parse_faults('exit') to make one"),
+        ({"faults": 5}, "faults must be a list of faults, not 5"),
+        ({"faults": ["exit"]}, "faults must be a list of faults, not ['exit']"),
+        ({"argv": "-p hi"}, "argv must be a list; did you mean ['-p', 'hi']?"),
+        ({"argv": 5}, "argv must be a list of strings, not 5"),
+        ({"argv": ["-p", 5]}, "argv must be a list of strings, not ['-p', 5]"),
+        (
+            {"dialect": "odd"},
+            "dialect must be one of auto, session, legacy, envelope, modern, not 'odd'",
+        ),
+        ({"cwd": 5}, "cwd must be a path, not 5"),
+        ({"cwd": None}, "cwd must be a path, not None"),
+        ({"env": ["A"]}, "env must be a mapping, not ['A']"),
+        ({"version": "0.1"}, "No persona for CLI '0.1'; the versions are "),
+        ({"version": []}, "No persona for CLI []; the versions are "),
+    ],
+)
+def test_what_makes_no_sense_is_refused_at_once(given: dict[str, Any], error: str) -> None:
+    with pytest.raises(OptionsError) as raised:
+        SimulatedCLI(**given)
+    assert str(raised.value).startswith(error)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"scenario": Scene().play, "faults": [Fault()], "argv": ["-p"], "dialect": "auto"},
+        {"scenario": None, "faults": (), "argv": (), "cwd": Path("/x"), "env": None},
+        {"cwd": "x", "env": {"A": "b"}, "dialect": "legacy"},
+    ],
+)
+async def test_what_makes_sense_is_taken(given: dict[str, Any]) -> None:
+    assert SimulatedCLI(**given).engine is not None
+
+
+# --- as a session starts it -----------------------------------------------------------------------
+
+LAUNCH = Launch(("claude", *ARGV, "--model", "haiku"), {"A": "2", "B": "3"}, cwd=Path("/elsewhere"))
+
+
+async def test_it_starts_as_the_options_of_a_session_say(tmp_path: Path) -> None:
+    cli = SimulatedCLI(echo, argv=["--max-turns", "3"], cwd=tmp_path, env={"A": "1", "C": "4"})
+    assert cli.failures == ()
+    cli.configure(LAUNCH)
+    assert cli._engine is not None  # it has started
+    session = cli._engine.session
+    assert (session.flags.model, session.flags.max_turns) == ("haiku", 3)
+    assert (session.cwd, session.env) == ("/elsewhere", {"A": "2", "B": "3", "C": "4"})
+    await cli.aclose()
+    with pytest.raises(OptionsError, match="each session needs a SimulatedCLI of its own"):
+        cli.configure(LAUNCH)
+
+
+async def test_its_own_folder_is_used_if_the_options_name_none(tmp_path: Path) -> None:
+    cli = SimulatedCLI(echo, cwd=tmp_path)
+    cli.configure(Launch(LAUNCH.argv, {}))
+    assert cli.engine is not None
+    assert cli.engine.session.cwd == str(tmp_path)
+
+
+async def test_one_that_was_started_by_hand_stays_as_it_is(tmp_path: Path) -> None:
+    cli = SimulatedCLI(echo, cwd=tmp_path)
+    engine = cli.engine
+    cli.configure(LAUNCH)
+    assert cli.engine is engine is not None
+    assert (engine.session.cwd, cli._cwd, cli._env) == (str(tmp_path), str(tmp_path), {})
+
+
+async def test_one_that_has_refused_to_start_stays_as_it_is(tmp_path: Path) -> None:
+    cli = SimulatedCLI(echo, argv=["--no-such-flag"], cwd=tmp_path)
+    assert cli.engine is None
+    assert cli.failures == ()
+    cli._more_flags = []
+    cli.configure(LAUNCH)
+    assert (cli.engine, cli._cwd) == (None, str(tmp_path))
+    assert await cli.wait() == 1
 
 
 # --- flags ----------------------------------------------------------------------------------------

@@ -13,18 +13,21 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from claudewire.simulator import ARGV, LATEST, actions, process
+from claudewire.simulator import ARGV, LATEST, Chat, Fault, Scenario, actions, process
 from claudewire.simulator.__main__ import _import_msgspec, main
 from claudewire.simulator.engine import Engine
+from claudewire.simulator.faults import NotReading
+from claudewire.simulator.jobs import run_blocking
 from claudewire.simulator.process import Host, Terminated, misbehave, run
 from claudewire.simulator.simulation import Simulation
 
@@ -246,6 +249,53 @@ def test_the_environment_says_what_is_simulated(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("env", "default"),
+    [
+        ({"CLAUDE_CONFIG_DIR": "own"}, "own"),
+        ({"HOME": "home"}, "home"),
+        ({"HOME": "own"}, None),
+        ({"CLAUDE_CONFIG_DIR": "own", "CLAUDEWIRE_SIM_SCENARIO": "given.toml"}, "given"),
+        ({}, None),
+    ],
+)
+def test_a_scenario_may_be_in_the_folder_of_the_cli(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, env: dict[str, str], default: str | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = ("own/claudewire-sim.toml", "home/.claude/claudewire-sim.toml", "given.toml")
+    for name in (*names, "claudewire-sim.toml"):  # where it is not looked for
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        text = f'default = "{name.partition("/")[0].removesuffix(".toml")}"'
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    scenario: Any = Simulation.from_env(env).scenario
+    assert (None if scenario is None else scenario.default) == default
+
+
+@pytest.mark.parametrize(
+    ("head", "branch"),
+    [
+        (None, "HEAD"),
+        (b"ref: refs/heads/main\n", "main"),
+        (b"ref: refs/heads/a/b\n", "a/b"),
+        (b"ref: refs/tags/a\n", "ref: refs/tags/a"),
+        (b"0123456789abcdef\n", "HEAD"),
+        (b"\xff", "HEAD"),
+    ],
+)
+def test_the_branch_is_that_of_the_folder_or_of_one_above_it(
+    tmp_path: Path, head: bytes | None, branch: str
+) -> None:
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    if head is not None:
+        (tmp_path / ".git").mkdir()
+        (tmp_path / ".git" / "HEAD").write_bytes(head)
+    (tmp_path / "a" / ".git").write_text("gitdir: elsewhere", encoding="utf-8")
+    for folder in (tmp_path, below):
+        assert engine_in(folder).session.branch == branch
+
+
+@pytest.mark.parametrize(
     ("env", "folder"),
     [
         ({}, None),
@@ -283,6 +333,119 @@ def test_an_option_that_the_cli_does_not_know_ends_it_at_once(
 ) -> None:
     assert exit_of(["--no-such-option"]) == 1
     assert "--no-such-option" in capfd.readouterr().err
+
+
+class Served(NamedTuple):
+    """What a program has done in the process of the test."""
+
+    status: int
+    out: bytes
+    err: bytes
+    log: str
+
+
+def served(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    scenario: Scenario,
+    given: bytes,
+    *words: str,
+    faults: Sequence[Fault] = (),
+) -> Served:
+    """Run a program whose streams are files."""
+    (folder / "in").write_bytes(given)
+    names = {"STDIN": "in", "STDOUT": "out", "STDERR": "err", "LOG": "log"}
+    files = {key: os.open(folder / name, os.O_RDWR | os.O_CREAT) for key, name in names.items()}
+    log = files.pop("LOG")
+    for key, fd in files.items():
+        monkeypatch.setattr(process, key, fd)
+    env = {"CLAUDE_CONFIG_DIR": str(folder / "config")}
+    made = Simulation(scenario, faults=faults).engine(
+        words or ARGV, cwd=str(folder), env=env, clock=time.monotonic
+    )
+    assert isinstance(made, Engine)
+    host = Host(made, log)
+    try:
+        status = host.run()
+    finally:
+        pipe = [host.jobs.fd, host.jobs._end] if host.jobs is not None else []
+        for fd in (*files.values(), log, *pipe):
+            os.close(fd)
+    out, err = ((folder / name).read_bytes() for name in ("out", "err"))
+    return Served(status, out, err, (folder / "log").read_text(encoding="ascii"))
+
+
+PROMPT = b'{"type":"user","message":{"role":"user","content":"Go."}}\n'
+
+
+async def works(chat: Chat) -> None:
+    chat.engine.warn("I work.")
+    for number in (1, 2):
+        done = await run_blocking(chat.engine, partial(int, number))
+        await chat.sleep(0.001)
+        await chat.say(f"Done: {done}")
+
+
+@pytest.mark.parametrize("faults", [[], [NotReading(0.01, at=0)]], ids=["reads", "waits"])
+def test_it_serves_its_streams_until_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults: list[Fault]
+) -> None:
+    done = served(tmp_path, monkeypatch, works, PROMPT, faults=faults)
+    assert (done.status, done.err) == (0, b"I work.\n")
+    said = [json.loads(line) for line in done.out.splitlines()]
+    assert [it["type"] for it in said] == ["system", "assistant", "assistant", "result"]
+    assert said[-1]["result"] == "Done: 2"
+    assert len([*tmp_path.glob("config/projects/*/*.jsonl")]) == 1
+    noted = [line.split(" ") for line in done.log.splitlines()]
+    assert {pid for pid, _, _ in noted} == {str(os.getpid())}
+    told = {"<": done.out, "!": done.err, ">": PROMPT, "=": b"exit 0\n"}
+    for direction, data in told.items():
+        pieces = [bytes.fromhex(it) for _, way, it in noted if way == direction]
+        assert b"".join(pieces) == data
+    assert noted[-1][1] == "="
+
+
+def test_it_ends_with_the_status_of_the_cli_and_reads_no_further(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = served(tmp_path, monkeypatch, works, b"no JSON\n" + PROMPT)
+    assert (done.status, done.out) == (1, b"")
+    assert done.err.startswith(b"Error parsing streaming input line")
+
+
+def test_it_reads_text_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = served(tmp_path, monkeypatch, works, b"hello", "-p")
+    assert (done.status, done.out, done.err) == (0, b"Done: 2\n", b"I work.\n")
+
+
+def test_what_cannot_be_written_for_another_reason_is_an_error() -> None:
+    reading, writing = os.pipe()
+    os.close(writing)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        process.write(reading, b"x")
+    os.close(reading)
+
+
+@pytest.mark.parametrize("words", [["-p", "hi"], ["--make-wrapper", "SCENARIO", "claude"]])
+def test_a_scenario_that_fails_when_it_is_loaded_shows_where(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "play.py").write_text("1 / 0", encoding="utf-8")
+    scenario = f"{tmp_path}/play.py:play"
+    monkeypatch.setenv("CLAUDEWIRE_SIM_SCENARIO", scenario)
+    with pytest.raises(ZeroDivisionError):
+        run([it.replace("SCENARIO", scenario) for it in words])
+
+
+def test_a_folder_that_may_not_be_looked_into_is_not_taken_for_one_that_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def forbidden() -> str:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "getcwd", forbidden)
+    with pytest.raises(PermissionError):
+        run(["-p", "hi"])
 
 
 def test_what_nobody_reads_is_lost_without_an_error() -> None:

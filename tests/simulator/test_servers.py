@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import queue
 import socket
@@ -17,7 +18,13 @@ import pytest
 from tests.helpers.kept import Kept
 
 from claudewire.simulator import servers
-from claudewire.simulator.servers import ServerError, _Program, connect_external
+from claudewire.simulator.servers import (
+    ServerError,
+    _EventStream,
+    _Program,
+    _Web,
+    connect_external,
+)
 
 CLIENT = {"protocolVersion": "1", "capabilities": {}}
 ODD = [
@@ -175,6 +182,88 @@ def test_a_server_that_cannot_be_started_says_why(config: dict[str, Any], told: 
         connect_external(config, CLIENT, {}, "/")
     if "type" not in config:
         assert isinstance(caught.value.__cause__, OSError | ValueError)
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "host", "port", "path"),
+    [
+        ("http://h:5/p?q=1", "HTTPConnection", "h", 5, "/p?q=1"),
+        ("https://h", "HTTPSConnection", "h", None, "/"),
+        ("http://h/", "HTTPConnection", "h", None, "/"),
+        ("nowhere", "HTTPConnection", "", None, "nowhere"),
+    ],
+)
+def test_a_server_on_the_web_has_its_time(
+    url: str,
+    kind: str,
+    host: str,
+    port: int | None,
+    path: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[Any] = []
+
+    class Connection:
+        def __init__(self, *where: Any, timeout: float) -> None:
+            made.append((type(self).__name__, *where, timeout))
+
+        def request(self, method: str, path: str, body: bytes | None, headers: Any) -> None:
+            made.append((method, path))
+            raise OSError("not there")
+
+        def close(self) -> None:
+            made.append("closed")
+
+    for name in ("HTTPConnection", "HTTPSConnection"):
+        monkeypatch.setattr(http.client, name, type(name, (Connection,), {}))
+    server = _Web({"url": url})
+    for ask in (
+        lambda: server.request("call", {}),
+        lambda: server.request("initialize", {}, 7.0),
+        lambda: server.notify("hello"),
+        lambda: _EventStream({"url": url}),
+    ):
+        with pytest.raises(ServerError, match="not there"):
+            ask()
+    assert made == [
+        it
+        for method, seconds in (("POST", 60.0), ("POST", 7.0), ("POST", 60.0), ("GET", 60.0))
+        for it in ((kind, host, port, seconds), (method, path), "closed")
+    ]
+
+
+def test_a_server_has_more_time_to_answer_than_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    class Server:
+        def __init__(self, *given: Any) -> None:
+            asked.append(given)
+
+        def request(self, *given: Any) -> dict[str, Any]:
+            asked.append(given)
+            return {}
+
+        def notify(self, method: str) -> None:
+            asked.append(method)
+
+    monkeypatch.setattr(servers, "_Program", Server)
+    _, about, tools = connect_external({"command": "x"}, CLIENT, {"A": "1"}, "/there")
+    assert (about, tools) == ({}, [])
+    assert asked == [
+        ({"command": "x"}, {"A": "1"}, "/there"),
+        ("initialize", CLIENT, 30.0),
+        "notifications/initialized",
+        ("tools/list", None, 30.0),
+    ]
+
+
+def test_a_program_has_a_second_to_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    server = _Program({"command": "true"}, {"PATH": "/usr/bin:/bin"}, str(tmp_path))
+    server._process.wait(30)
+    waits: list[Any] = []
+    monkeypatch.setattr(server._process, "wait", lambda *seconds: waits.append(seconds))
+    server.close()
+    assert waits == [(1.0,)]
 
 
 def test_a_program_that_stays_when_its_input_ends_is_killed(

@@ -152,6 +152,14 @@ def test_the_latest_session_is_the_one_last_written_to(store: SessionStore) -> N
         assert store.latest() == id
 
 
+def test_a_file_in_the_place_of_the_folder_is_an_error(tmp_path: Path, store: SessionStore) -> None:
+    assert store.latest() is None
+    Path(store.folder).parent.mkdir(parents=True)
+    Path(store.folder).touch()
+    with pytest.raises(NotADirectoryError):
+        store.latest()
+
+
 def test_only_sessions_count_as_the_latest(store: SessionStore) -> None:
     os.makedirs(store.folder)
     assert store.latest() is None

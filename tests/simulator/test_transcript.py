@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.helpers.talk import Talk, allow, hooks_say, only, said
+from tests.helpers.talk import Talk, allow, calculator, hooks_say, only, said
 
 from claudewire.simulator import Chat, Scenario, SimulatedCLI, ToolCall
 from claudewire.wire import (
@@ -18,6 +18,7 @@ from claudewire.wire import (
     HookOutput,
     HumanOrigin,
     InitMessage,
+    McpMessage,
     MessageParam,
     RenameSession,
     ResultMessage,
@@ -220,6 +221,34 @@ async def test_a_subagent_has_a_transcript_of_its_own(tmp_path: Path) -> None:
     assert kept[0]["message"]["content"] == "Look around."
     assert all(it["isSidechain"] and f"agent-{it['agentId']}" == agent.stem for it in kept)
     assert not any(it["isSidechain"] for it in linked(main))
+
+
+async def test_what_is_said_of_a_result_names_the_server_and_the_subagent(tmp_path: Path) -> None:
+    async def calls(chat: Chat) -> None:
+        await chat.call("calc", "add", {"a": 1, "b": 2})
+        await chat.use("Read", {"file_path": "a"})
+        await chat.say("Done.")
+
+    async def play(chat: Chat) -> None:
+        await chat.subagent("Explore", "Look.", calls)
+        await calls(chat)
+
+    env = {"CLAUDE_CONFIG_DIR": str(tmp_path / "config")}
+    cli = SimulatedCLI(play, env=env, cwd=tmp_path)
+    talk = Talk(cli, {CanUseTool: allow, McpMessage: calculator})
+    await talk.initialize(sdk_mcp_servers=["calc"])
+    await talk.turn("go")
+    await talk.end()
+    (main,) = files(tmp_path)
+    (agent,) = main.with_suffix("").glob("subagents/*.jsonl")
+    names = ("attributionAgent", "attributionMcpServer", "attributionMcpTool")
+    kept = [
+        [tuple(it.get(name) for name in names) for it in linked(file) if it["type"] == "assistant"]
+        for file in (main, agent)
+    ]
+    none, server = (None, None, None), (None, "calc", "add")
+    assert kept[0] == [none, none, server, none]
+    assert kept[1] == [("Explore", None, None), *[("Explore", "calc", "add")] * 2]
 
 
 async def test_what_a_subagent_in_the_background_reports_is_kept(tmp_path: Path) -> None:

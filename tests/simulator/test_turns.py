@@ -15,6 +15,9 @@ from claudewire.simulator.engine import Wait
 from claudewire.wire import (
     AddRules,
     CanUseTool,
+    HookCallback,
+    HookMatcher,
+    HookOutput,
     Initialize,
     Interrupt,
     McpCall,
@@ -255,6 +258,39 @@ def test_a_prompt_that_waits_is_not_for_the_subagent_to_read(cwd: Path) -> None:
     assert [it["result"] for it in results(player)] == ["You say Go.", "You say Go on."]
 
 
+@pytest.mark.parametrize("background", [False, True])
+def test_a_subagent_that_does_nothing_costs_nothing(cwd: Path, background: bool) -> None:
+    async def work(chat: Chat) -> None:
+        if chat.text:
+            await chat.subagent("Explore", "Look", nothing, background=background)
+
+    async def nothing(chat: Chat) -> None:
+        pass
+
+    player = played(work, cwd, "Go.")
+    (ended,) = [it for it in heard(player) if it.get("subtype") == "task_notification"]
+    assert ended["usage"] == {"total_tokens": 0, "tool_uses": 0, "duration_ms": 0}
+    told = "subagent_tokens>0<" if background else "subagent_tokens: 0\\n"
+    assert told in "".join(player.lines)
+
+
+@pytest.mark.parametrize("version", ["2.0.76", "2.1.325"])
+def test_what_a_subagent_says_and_is_told_carries_its_name(cwd: Path, version: str) -> None:
+    async def work(chat: Chat) -> None:
+        await chat.subagent("Explore", "Look", reads, description="Looks")
+
+    player = played(work, cwd, "Go.", version=version)
+    names = ("subagent_type", "task_description")
+    told = [it for it in heard(player, "assistant", "user") if it.get("parent_tool_use_id")]
+    assert {it["type"] for it in told} == {"assistant", "user"}
+    narrates = version == "2.1.325"
+    assert {tuple(it.get(name) for name in names) for it in told} == {
+        ("Explore", "Looks") if narrates else (None, None)
+    }
+    assert len({it.get("agent_id") for it in told}) == 1
+    assert ("agent_id" in told[0]) is narrates
+
+
 def test_a_subagent_is_neither_announced_nor_streamed(cwd: Path) -> None:
     async def work(chat: Chat) -> None:
         await chat.subagent("Explore", "Look", reads)
@@ -319,6 +355,38 @@ def test_work_that_is_stopped_after_the_session_was_ended_does_not_keep_it_alive
     ]
     player.feed(b"".join(json.dumps(it).encode() + b"\n" for it in lines))
     assert "= exit 0" in player.lines
+
+
+# --- commands -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("prompt", "name", "sign"),
+    [
+        ("/clear", "clear", '"new_conversation_id"'),
+        ("/reset", "reset", '"new_conversation_id"'),
+        ("/new x", "new", '"new_conversation_id"'),
+        ("/cost", "cost", "Total cost:"),
+        ("/usage", "usage", "Total cost:"),
+        ("/stats  x ", "stats", "Total cost:"),
+        ("/context", "context", "## Context Usage"),
+        ("/compact", "compact", "compact_boundary"),
+        ("/vim", None, "/vim isn't available in this environment."),
+        ("/vim x", None, "/vim isn't available in this environment."),
+        ("/other", None, "You say /other"),
+        ("clear", None, "You say clear"),
+    ],
+)
+def test_a_command_of_the_cli_has_other_names(
+    cwd: Path, prompt: str, name: str | None, sign: str
+) -> None:
+    async def work(chat: Chat) -> None:
+        await chat.say(f"You say {chat.text}")
+
+    player = played(work, cwd, prompt)
+    (result,) = results(player)
+    assert result.get("local_command") == name
+    assert sign in player.text
 
 
 # --- what is told of prompts ----------------------------------------------------------------------
@@ -446,6 +514,31 @@ def test_what_is_asked_of_a_server_has_what_was_not_said(cwd: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (
+            {"content": "a", "structuredContent": {"b": 1}},
+            {"content": "a", "structuredContent": {"b": 1}},
+        ),
+        ({"content": [], "isError": False}, {"content": []}),
+        ({"content": "a", "isError": True}, "a"),
+        ({"isError": True}, "None"),
+    ],
+)
+def test_what_a_tool_gives_that_is_called_without_the_model(
+    cwd: Path, answer: dict[str, Any], told: Any
+) -> None:
+    def serve(body: McpMessage) -> McpResponse:
+        listed = {"tools": [{"name": "add"}]}
+        return McpResponse({"result": answer if body.message["method"] == "tools/call" else listed})
+
+    player = Player(calls, cwd, serve={McpMessage: serve})
+    player.ask(Initialize(sdk_mcp_servers=["calc"]), McpCall("mcp__calc__add", {"a": 1}))
+    response = heard(player, "control_response")[-1]["response"]
+    assert response.get("response", response.get("error")) == told
+
+
 def test_the_name_of_a_tool_may_have_what_divides_names(cwd: Path) -> None:
     async def work(chat: Chat) -> None:
         await chat.call("calc", "add__two", {})
@@ -521,6 +614,103 @@ def test_a_server_that_nobody_has_named_is_one_of_the_application(cwd: Path) -> 
     player.turn("Go.")
     asked, *_ = heard(player, "control_request")
     assert asked["request"]["mcp_server"] == {"name": "calc", "source": "sdk"}
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["silent"], "The hook did not respond before its timeout"),
+        (["silent", "fails"], "The hook did not respond before its timeout"),
+        (["fails"], None),
+        (["blocks", "fails"], "A hook failed: no"),
+        (["fails", "blocks", "says nothing"], "A hook failed: no"),
+    ],
+)
+def test_a_hook_that_fails_blocks_whatever_those_after_it_say(
+    cwd: Path, names: list[str], told: str | None
+) -> None:
+    outcomes = []
+
+    async def work(chat: Chat) -> None:
+        outcomes.append((await chat.use("Read", {})).text)
+
+    def answer(body: HookCallback) -> Any:
+        if body.callback_id in ("fails", "blocks"):
+            raise ValueError("no")
+        return NotImplemented if body.callback_id == "silent" else HookOutput()
+
+    player = Player(work, cwd, serve={HookCallback: answer})
+    hooks = [HookMatcher([it], on_failure="block" if it == "blocks" else None) for it in names]
+    player.ask(Initialize(hooks={"PreToolUse": hooks}))
+    player.turn("Go.")
+    assert outcomes == [f"PreToolUse:Read hook error: {told}" if told else "ok"]
+
+
+@pytest.mark.parametrize(
+    ("commands", "has_output"),
+    [
+        (["true"], False),
+        (["echo a"], True),
+        (["echo a", "true"], True),
+        (["true", "echo a >&2"], True),
+    ],
+)
+def test_what_is_kept_of_commands_at_the_end_says_whether_one_has_printed_anything(
+    cwd: Path, commands: list[str], has_output: bool
+) -> None:
+    hooks = [{"type": "command", "command": it} for it in commands]
+    settings = json.dumps({"hooks": {"Stop": [{"hooks": hooks}]}})
+    player = played(speaks, cwd, "Go.", argv=["--settings", settings])
+    (kept,) = [it for it in player.lines if "stop_hook_summary" in it]
+    assert f'"hasOutput": {json.dumps(has_output)}' in kept
+    assert f'"hookCount": {len(commands)}' in kept
+
+
+@pytest.mark.parametrize("dialect", ["session", "legacy", "envelope"])
+def test_an_interrupt_ends_the_turn_in_every_dialect(cwd: Path, dialect: str) -> None:
+    async def work(chat: Chat) -> None:
+        await chat.say("One.")
+        await Wait("what never comes")
+
+    player = Player(work, cwd, dialect=dialect)
+    player.ask(Initialize())
+    player.turn("Go.")
+    known = len(heard(player))
+    player.ask(Interrupt())
+    _, *told = heard(player)[known:]
+    assert [it["type"] for it in told] == {
+        "session": ["result"],
+        "legacy": ["user", "system", "result"],
+        "envelope": ["assistant"] * 4,
+    }[dialect]
+    last = told[-1]
+    assert last.get("message", last)["stop_reason"] == "end_turn"
+    assert last.get("terminal_reason", "aborted_streaming") == "aborted_streaming"
+
+
+def test_the_progress_of_prompts_is_told(cwd: Path) -> None:
+    async def work(chat: Chat) -> None:
+        if chat.text == "first":
+            await Wait("what never comes")
+
+    player = Player(work, cwd)
+    ids = [ID[:-1] + str(at) for at in range(3)]
+    player.turn("first", uuid=ids[0])
+    for id in ids[1:]:
+        player.turn("next", uuid=id, priority="next")
+    player.ask(Interrupt())
+    told = [it for it in heard(player) if "command_uuid" in it]
+    assert [(ids.index(it["command_uuid"]), it["state"]) for it in told] == [
+        (0, "queued"),
+        (0, "started"),
+        (1, "queued"),
+        (2, "queued"),
+        (0, "cancelled"),
+        (1, "started"),
+        (2, "started"),
+        (1, "completed"),
+        (2, "completed"),
+    ]
 
 
 def test_an_interrupt_names_only_what_waits_and_has_a_name(cwd: Path) -> None:

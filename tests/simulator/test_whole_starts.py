@@ -231,6 +231,7 @@ TEXT: list[tuple[list[str], bytes | None]] = [
     (["-p", "--resume"], b""),
     (["-p", "limit", "--max-turns", "2"], b""),
     (["-p", "limit", "--max-budget-usd", "0.0000005"], b""),
+    (["-p", "limit", "--max-budget-usd", "0.000001"], b""),
     (["-p", "limit", "--max-budget-usd", "0.0005"], b""),
     (["-p", "fail"], b""),
     (["-p", "task"], b""),

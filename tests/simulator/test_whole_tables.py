@@ -217,6 +217,35 @@ def test_a_file_is_read_up_to_a_size(
     assert (told["contents"], told.get("truncated")) == (kept, truncated)
 
 
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("none.txt", "No such file or directory"),
+        (".", "Is a directory"),
+        ("a\0b", "embedded null byte"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_told_with_the_reason(
+    cwd: Path, path: str, reason: str
+) -> None:
+    player = Player(None, cwd)
+    player.ask(ReadFile(path))
+    assert answers(player)[-1]["error"] == f"Cannot read {path}: {reason}"
+
+
+def test_a_file_that_cannot_be_there_is_not_kept(cwd: Path) -> None:
+    outcomes = []
+
+    async def edit(chat: Chat) -> None:
+        for path in ("a\0b", "."):
+            outcomes.append((await chat.use("Edit", {"file_path": path})).text)
+
+    player = Player(edit, cwd, env={ENABLED: "1"})
+    player.turn("Go.", uuid=ID)
+    assert outcomes == ["ok", "ok"]
+    assert [*player.engine.session.checkpoints[ID].values()] == [None, None]
+
+
 @pytest.mark.parametrize("count", [19, 20, 21])
 def test_only_so_many_files_are_suggested(cwd: Path, count: int) -> None:
     for number in range(count):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 import sys
@@ -44,6 +43,44 @@ def test_a_wrapper_that_cannot_be_made_is_refused(tmp_path: Path, words: list[st
     assert done.returncode == 2
     assert done.stderr
     assert scenario.read_text(encoding="utf-8") == SCENARIO
+
+
+@pytest.mark.parametrize(
+    ("scenario", "named"),
+    [("it's.toml", "it's.toml"), ("./p.py:play", "p.py:play"), ("a:b/s.toml", "a:b/s.toml")],
+)
+def test_a_wrapper_is_a_script_that_names_its_scenario(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scenario: str, named: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a:b").mkdir()
+    for name in ("it's.toml", "a:b/s.toml"):
+        (tmp_path / name).write_text(SCENARIO, encoding="utf-8")
+    (tmp_path / "p.py").write_text("async def play(chat): pass", encoding="utf-8")
+    make_wrapper(scenario, "claude")
+    make_wrapper(scenario, str(tmp_path / "claude"))
+    assert (tmp_path / "claude").read_text(encoding="utf-8") == (
+        "#!/bin/sh\n# Made by claudewire-sim --make-wrapper.\n"
+        f"export CLAUDEWIRE_SIM_SCENARIO={shlex.quote(f'{tmp_path}/{named}')}\n"
+        f'exec {shlex.quote(sys.executable)} -P -m claudewire.simulator "$@"\n'
+    )
+    assert (tmp_path / "claude").stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.parametrize(("size", "is_ours"), [(200, True), (201, False)])
+def test_only_what_begins_like_a_wrapper_is_replaced(
+    tmp_path: Path, size: int, is_ours: bool
+) -> None:
+    scenario, path = tmp_path / "s.toml", tmp_path / "claude"
+    scenario.write_text(SCENARIO, encoding="utf-8")
+    mark = "# Made by claudewire-sim --make-wrapper."
+    path.write_text(mark.rjust(size, "x"), encoding="utf-8")
+    if is_ours:
+        make_wrapper(str(scenario), str(path))
+    else:
+        with pytest.raises(FileExistsError, match="is no wrapper that can be replaced"):
+            make_wrapper(str(scenario), str(path))
+    assert path.read_text(encoding="utf-8").startswith("#!" if is_ours else "x")
 
 
 def test_a_scenario_in_the_folder_of_the_cli_is_played(tmp_path: Path) -> None:
@@ -119,21 +156,6 @@ def test_a_scenario_can_import_what_the_program_does_without(tmp_path: Path) -> 
     (tmp_path / "play.py").write_text(play, encoding="utf-8")
     where = f"{tmp_path}/play.py:play"
     assert run(*SIM, "-p", "hi", CLAUDEWIRE_SIM_SCENARIO=where).stdout == "ok\n"
-
-
-def test_a_wrapper_names_the_scenario_by_its_whole_path_and_can_be_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a b.toml").write_text(SCENARIO, encoding="utf-8")
-    (tmp_path / "play.py").write_text("async def play(chat): pass\n", encoding="utf-8")
-    for scenario in ("a b.toml", "play.py:play"):
-        make_wrapper(scenario, "claude")  # the second replaces the first
-        lines = (tmp_path / "claude").read_text(encoding="utf-8").splitlines()
-        where = shlex.quote(f"{tmp_path}/{scenario}")
-        assert f"export CLAUDEWIRE_SIM_SCENARIO={where}" in lines
-        assert lines[-1].startswith(f"exec {shlex.quote(sys.executable)} ")
-        assert os.access("claude", os.X_OK)
 
 
 def test_a_wrapper_replaces_nothing_but_a_wrapper(tmp_path: Path) -> None:

@@ -815,7 +815,78 @@ async def test_it_serves_until_it_is_told_to_stop() -> None:
 
     with anyio.fail_after(60):
         await serve(["x"], ready=ready)
-    assert urls[0].startswith("http://127.0.0.1:")
+    assert is_free_port(urls[0])
+
+
+def is_free_port(url: str) -> bool:
+    """Whether the system has chosen the port, among those that anybody may use."""
+    host, _, port = url.rpartition(":")
+    return host == "http://127.0.0.1" and int(port) > 1023
+
+
+async def test_the_port_is_free_or_the_one_that_was_chosen() -> None:
+    async with ScriptedAPI() as first, ScriptedAPI() as second:
+        assert is_free_port(first.url)
+        assert first.url != second.url
+    assert ScriptedAPI(port=5).url == "http://127.0.0.1:5"
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [({}, {"port": 0, "record": None}), ({"port": 5, "record": "r"}, {"port": 5, "record": "r"})],
+)
+async def test_what_is_served_has_what_was_given(
+    given: dict[str, Any], made: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Any] = []
+
+    class API(ScriptedAPI):
+        def __init__(self, script: Any, **fields: Any) -> None:
+            seen.append((script, fields))
+            super().__init__(script)
+
+    monkeypatch.setattr("claudewire.testing.api.server.ScriptedAPI", API)
+    with anyio.fail_after(60):
+        await serve(["x"], **given, ready=lambda url: signal.raise_signal(signal.SIGTERM))
+    assert seen == [(["x"], made)]
+
+
+async def test_what_is_served_is_recorded_where_that_is_wanted(tmp_path: Path) -> None:
+    record = tmp_path / "requests.jsonl"
+    urls: list[str] = []
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(serve, ["x"], record=record, ready=urls.append))
+            while not urls:
+                await anyio.lowlevel.checkpoint()
+            async with await anyio.connect_tcp("127.0.0.1", int(urls[0].rpartition(":")[2])) as it:
+                assert text(await Client(it).ask("hi")) == "x"
+            signal.raise_signal(signal.SIGTERM)
+    assert record.read_bytes().count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        ([], {"port": 0, "record": None}),
+        (["--port", "5", "--record", "r"], {"port": 5, "record": "r"}),
+    ],
+)
+def test_the_words_of_the_program_say_what_is_served(
+    words: list[str], given: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[Any] = []
+
+    async def note(script: APIScript, **fields: Any) -> None:
+        fields.pop("ready")
+        served.append((script.to_data(), fields))
+
+    monkeypatch.setattr("claudewire.testing.api.server.serve", note)
+    main(words)
+    script = tmp_path / "script.toml"
+    script.write_text('replies = ["a"]', encoding="utf-8")
+    main([*words, "--script", str(script)])
+    assert served == [(APIScript().to_data(), given), (APIScript("a").to_data(), given)]
 
 
 def test_it_is_a_program(tmp_path: Path) -> None:
@@ -842,7 +913,8 @@ def test_the_program_runs_in_this_process_as_well(
 ) -> None:
     class Stdout:
         def write(self, line: str) -> None:
-            assert line.startswith("http://127.0.0.1:")
+            assert line.endswith("\n")
+            assert is_free_port(line)
 
         def flush(self) -> None:
             signal.raise_signal(signal.SIGTERM)

@@ -113,7 +113,7 @@ def _content(path: str) -> bytes | None:
     try:
         with open(path, "rb") as file:
             return file.read()
-    except OSError:
+    except (OSError, ValueError):  # such as a path with a null byte
         return None
 
 

@@ -42,7 +42,7 @@ def run_command(
         )
     except subprocess.TimeoutExpired:
         return Outcome(None, "", f"The hook did not end within {seconds:g} s")
-    except OSError as error:
+    except (OSError, ValueError) as error:  # such as a command with a null byte
         return Outcome(1, "", str(error))
     texts = (data.decode("utf-8", "replace") for data in (done.stdout, done.stderr))
     return Outcome(done.returncode, *texts)

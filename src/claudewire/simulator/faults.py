@@ -477,7 +477,7 @@ _lines = msgspec.json.Decoder(_Line)
 def _type(frame: bytes) -> str:
     try:
         return _lines.decode(frame).type
-    except msgspec.MsgspecError:  # an earlier fault has damaged it
+    except ValueError:  # an earlier fault has damaged it
         return ""
 
 
@@ -525,10 +525,9 @@ class LateAnswers(FromFrame):
         return [action for _, action in due]
 
     async def _wait(self, entry: tuple[int, Action], seconds: float) -> None:
-        await Wait(seconds=seconds)
-        if entry in self._held:
-            self._held.remove(entry)
-            self._engine.act(entry[1], after=self)
+        await Wait(seconds=seconds)  # not beyond the exit, at which all were written
+        self._held.remove(entry)
+        self._engine.act(entry[1], after=self)
 
 
 class DuplicateAnswers(FromFrame):

@@ -142,7 +142,8 @@ async def _call(
         pass
     except Refused as error:
         _fail(engine, str(error))
-        result.failed = f"A hook failed: {error}" if block else ""
+        if block:
+            result.failed = f"A hook failed: {error}"
     else:
         if isinstance(output, HookOutput):
             result.outputs.append(output)

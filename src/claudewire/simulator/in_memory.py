@@ -120,7 +120,7 @@ class SimulatedCLI:
         if self._engine is not None or self._status is not None:
             return
         self._argv = [*launch.argv[1:], *self._more_flags]
-        self._cwd = os.path.abspath(launch.cwd or self._cwd)
+        self._cwd = str(launch.cwd or self._cwd)
         self._env |= launch.env
         self._start()
 

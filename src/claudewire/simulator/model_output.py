@@ -88,6 +88,7 @@ class ModelOutput:
         self.transcript: Transcript = main if agent is None else main.of_agent(agent.run)
         self.calls: int = 0
         self.usage: Usage = turn_usage(0, 0)
+        self._used = (0, 0)
         self.stop_reason: str | None = None
         names = engine.session.persona.names
         self._prompt_uuid = prompt_uuids[-1] if prompt_uuids and names != "none" else None
@@ -174,10 +175,9 @@ class ModelOutput:
 
     def _spend(self) -> None:
         cost = (PROMPT * 3 + self._output * 15) / 1_000_000
-        self.usage = turn_usage(
-            (self.usage.input_tokens or 0) + PROMPT,
-            (self.usage.output_tokens or 0) + self._output,
-        )
+        taken, given = self._used
+        self._used = (taken + PROMPT, given + self._output)
+        self.usage = turn_usage(*self._used)
         self.engine.session.spend(PROMPT, self._output, cost)
 
     def _block(self, start: Block, deltas: list[Delta], whole: Block, text: str) -> None:

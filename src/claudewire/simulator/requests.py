@@ -276,8 +276,9 @@ def _read_file(engine: Engine, body: wire.ReadFile) -> Any:
     try:
         with open(path, "rb") as file:
             data = file.read()
-    except OSError as error:
-        raise _Declined(f"Cannot read {body.path}: {error.strerror}", None) from None
+    except (OSError, ValueError) as error:  # such as a path with a null byte
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise _Declined(f"Cannot read {body.path}: {reason}", None) from None
     kept = data if body.max_bytes is None else data[: body.max_bytes]
     truncated = True if len(kept) < len(data) else None
     if body.encoding == "base64":

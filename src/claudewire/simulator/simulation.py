@@ -385,8 +385,10 @@ def _subcommand(
 
 def _scenario_file(env: Mapping[str, str]) -> str | None:
     """The scenario in the CLI's own folder, for where the environment is filtered."""
-    path = os.path.join(_config_dir(env) or "", "claudewire-sim.toml")
-    return path if _config_dir(env) and os.path.exists(path) else None
+    if (folder := _config_dir(env)) is None:
+        return None
+    path = os.path.join(folder, "claudewire-sim.toml")
+    return path if os.path.exists(path) else None
 
 
 def _configuration(flags: Flags, cwd: str, config_dir: str | None) -> Configuration | None:

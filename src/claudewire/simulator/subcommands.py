@@ -95,7 +95,7 @@ def _options(words: list[str]) -> tuple[dict[str, list[str]], list[str]]:
             return options, rest + words
         if word.startswith("-") and words and len(rest) < 2:
             name, equals, value = word.partition("=")
-            options.setdefault(names.get(name, name.lstrip("-")), []).append(
+            options.setdefault(names.get(name, name.removeprefix("--")), []).append(
                 value if equals else words.pop(0)
             )
         else:

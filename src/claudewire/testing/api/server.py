@@ -226,7 +226,8 @@ class HTTPConnection:
                 head = event
             elif isinstance(event, h11.Data):
                 body += event.data
-            elif isinstance(event, h11.EndOfMessage) and head is not None:
+            elif isinstance(event, h11.EndOfMessage):
+                assert head is not None
                 return _request(head, body)
             else:
                 return None
