@@ -61,14 +61,18 @@ async def test_logs_begin_with_the_name(caplog: pytest.LogCaptureFixture) -> Non
     assert vars(record)["session"] == "100% Ada"
 
 
-async def test_the_log_of_the_wire_has_the_name(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("name", ["ada", None])
+async def test_the_log_of_the_wire_has_the_name(
+    name: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG, "claudewire.wire")
     with anyio.fail_after(SOON):
-        async with Session(options(name="ada"), transport=SimulatedCLI(echo)) as session:
+        async with Session(options(name=name), transport=SimulatedCLI(echo)) as session:
             await session.send("hello")
+    assert name in (None, session.name)
     lines = [it.getMessage() for it in caplog.records if it.name == "claudewire.wire"]
     assert lines
-    assert all(line.startswith("ada ") for line in lines)
+    assert all(line.startswith(f"{session.name} ") for line in lines)
 
 
 async def test_errors_have_the_name() -> None:
