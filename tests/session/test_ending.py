@@ -36,6 +36,7 @@ from claudewire.wire import (
     PermissionResultDeny,
     Request,
     ResultMessage,
+    Stray,
     SystemErrorMessage,
     Usage,
     UserPromptSubmitHookInput,
@@ -747,6 +748,8 @@ async def test_of_many_that_ask_when_their_turn_is_over_those_that_gave_up_get_n
         assert {it.body for it in answers} == {TOO_LATE}
         assert agent in peer.connection.asked
         await works(session, peer)
+    assert not [it for it in peer.heard if getattr(it, "id", None) == ids[-1]]
+    assert not [it for it in peer.heard if isinstance(it, Stray)]
 
 
 async def still_works(session: Session, peer: Peer) -> None:
@@ -806,6 +809,25 @@ async def test_a_prompt_that_the_cli_never_began_with_fails_when_the_cli_is_idle
         await peer.hear_prompt()
         await peer.say(saying.result(user_message_uuids=[first.uuid]), saying.state("idle"))
         assert (await first).ok
+        with pytest.raises(TurnError, match="idle without a result"):
+            await second
+        await still_works(session, peer)
+
+
+async def test_a_prompt_behind_one_that_has_failed_does_not_stay_open_with_an_idle_cli() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(LONG):
+        first = session.send("one")
+        await peer.hear_prompt()
+        await peer.say(saying.lifecycle(first.uuid, "started"), saying.text())
+        await soon(lambda: first.state == "running")
+        second = session.send("two", priority="later")
+        await peer.hear_prompt()
+        await write(peer, ERROR)
+        await peer.say(saying.state("idle"))
+        with pytest.raises(TurnError, match="Too much to do"):
+            await first
         with pytest.raises(TurnError, match="idle without a result"):
             await second
         await still_works(session, peer)

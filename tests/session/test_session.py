@@ -576,8 +576,6 @@ async def test_a_session_that_was_closed_is_forgotten_in_silence() -> None:
     with anyio.fail_after(SOON):
         async with Session(options(), transport=transport) as session:
             assert (await session.send("hello")).ok
-    assert session._core.link is not None
-    assert "" not in session._core.link.evidence().sent  # the end of the stream is no line
     del session
     gc.collect()
     assert not transport.was_killed
