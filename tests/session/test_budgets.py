@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import gc
 import weakref
-from typing import Literal
+from datetime import datetime, timedelta, tzinfo
+from typing import Any, Literal
 
 import anyio
 import anyio.to_thread
 import pytest
 from tests.helpers import messages as saying
+from tests.helpers.clock import simulated_time
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import SOME_CLI, opened, options
 
 import claudewire
 from claudewire import Budget, BudgetExceeded, Pool, Session, SharedBudget, TurnState, sync
-from claudewire.errors import CLIError
+from claudewire.errors import CLIError, LocalProtocolError
 from claudewire.session import BudgetAlert
 from claudewire.simulator.faults import KilledBy
 from claudewire.testing import Chat, Scenario, SimulatedCLI
 from claudewire.transport import Launch, Transport
+from claudewire.wire import Interrupt
 
 pytestmark = pytest.mark.anyio
 
@@ -95,6 +98,39 @@ async def test_a_soft_limit_is_said_and_nothing_else() -> None:
     assert said == ["warning", "soft"]
 
 
+@simulated_time
+@pytest.mark.parametrize("per", ["turn", "session"])
+async def test_a_cli_that_does_not_stop_when_the_budget_is_used_up_is_ended(per: Any) -> None:
+    peer = Peer()
+    session = await opened(peer, budgets=[Budget(calls=2, per=per)])
+    with anyio.fail_after(10 * SOON):
+        turn = session.send("hello")
+        await peer.say(saying.text(), saying.text())
+        with pytest.raises(BudgetExceeded, match="2 of 2 model calls") as caught:
+            await turn
+        await peer.hear_request(Interrupt)
+        assert session.failure is caught.value
+        assert session.state == "failed"
+        await session.close()
+
+
+@simulated_time
+async def test_a_cli_that_stops_when_the_budget_of_a_turn_is_used_up_goes_on() -> None:
+    peer = Peer()
+    session = await opened(peer, budgets=[Budget(calls=2, per="turn")])
+    with anyio.fail_after(10 * SOON):
+        turn = session.send("hello")
+        await peer.say(saying.text(), saying.text())
+        await peer.acknowledge()
+        await peer.say(saying.result())
+        with pytest.raises(BudgetExceeded, match="2 of 2 model calls"):
+            await turn
+        after = session.send("again")
+        await peer.say(saying.text(), saying.result("I am here."))
+        assert (await after).text == "I am here."
+        await session.close()
+
+
 # --- shared budgets -------------------------------------------------------------------------------
 
 
@@ -110,6 +146,39 @@ async def test_sessions_that_share_a_budget_use_it_together() -> None:
         with pytest.raises(BudgetExceeded):
             await claudewire.run("hi", options(budgets=[total]), transport=SimulatedCLI(talk))
     assert total.is_used_up
+
+
+class Nowhere(tzinfo):
+    """A time zone that is out of order."""
+
+    def utcoffset(self, when: datetime | None) -> timedelta:
+        raise KeyError("nowhere")
+
+    dst = utcoffset
+
+    def tzname(self, when: datetime | None) -> str:
+        return "nowhere"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (object(), "This message cannot be written as JSON: Encoding objects of type object is"),
+        (datetime(2026, 1, 1, tzinfo=Nowhere()), "The prompt cannot be sent: KeyError: 'nowhere'"),
+    ],
+)
+async def test_a_prompt_that_cannot_be_sent_takes_nothing_of_a_budget(
+    given: object, message: str
+) -> None:
+    total = SharedBudget(turns=1)
+    with anyio.fail_after(SOON):
+        async with limited(total) as claude:
+            with pytest.raises(LocalProtocolError) as caught:
+                await claude.send("hi", tool_use_result=given)
+            assert caught.value.message.startswith(message)
+            assert caught.value.__cause__ is not None
+            assert (await claude.send("hi")).ok
+    assert total.used.turns == 1
 
 
 async def test_a_budget_keeps_no_session_that_has_ended() -> None:

@@ -141,6 +141,10 @@ async def test_what_an_old_cli_does_not_know_is_said_at_once() -> None:
             with pytest.raises(UnsupportedRequest, match="get_settings") as caught:
                 await session.request(wire.GetSettings())
             assert caught.value.request == "get_settings"
+            with pytest.raises(UnsupportedRequest, match="rewind_files"):
+                await session.rewind_files("of a prompt")
+            assert session.waiting is not None
+            assert session.waiting.what == "nothing"  # also not for what was tried out
             await session.set_model("opus")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,19 @@ async def test_agents_reach_every_cli(version: str, starts: int) -> None:
     assert len(host.launches) == starts
     has_flag = any(word.startswith("--agents=") for word in host.launches[-1].argv)
     assert has_flag is (version in EARLY)
+
+
+async def test_agents_reach_a_cli_that_is_a_process() -> None:
+    given = options(
+        cli=[sys.executable, "-m", "claudewire.simulator"],
+        env={"CLAUDEWIRE_SIM_VERSION": "2.0.14"},
+        agents=AGENTS,
+    )
+    with anyio.fail_after(SOON):
+        async with Session(given) as session:
+            assert (await session.send("hello")).ok
+            assert session.init_message is not None
+            assert "reviewer" in (session.init_message.agents or [])
 
 
 @pytest.mark.parametrize("version", EARLY)

@@ -16,8 +16,10 @@ from tests.helpers.peer import Peer
 from tests.helpers.sessions import allow, never, opened, session_with, soon
 
 from claudewire.errors import Cause, CLIError, RequestError, TurnError
-from claudewire.session import Session, SessionState
-from claudewire.session.ending import AFTER_IDLE, AFTER_INTERRUPT
+from claudewire.options import Unread
+from claudewire.session import Session, SessionState, Turn
+from claudewire.session.ending import AFTER_IDLE, AFTER_INTERRUPT, Ending, interrupted, stopped
+from claudewire.session.turn import UnreadCount
 from claudewire.wire import (
     Answer,
     AssistantMessage,
@@ -34,7 +36,9 @@ from claudewire.wire import (
     PermissionResultDeny,
     Request,
     ResultMessage,
+    Stray,
     SystemErrorMessage,
+    Usage,
     UserPromptSubmitHookInput,
 )
 
@@ -272,8 +276,18 @@ async def test_a_model_that_has_stopped_ends_the_turn(reason: str) -> None:
     session = await enveloped(peer)
     turn = session.send("hello")
     with anyio.fail_after(LONG):
-        await write(peer, said("hi", reason))
-        assert (await turn).result.stop_reason == reason
+        line = said("hi", reason, session_id="s-1")
+        line["message"]["usage"] = {"input_tokens": 3, "output_tokens": 4}
+        await write(peer, line)
+        assert (await turn).result == ResultMessage(
+            subtype="success",
+            is_error=False,
+            user_message_uuid=turn.uuid,
+            session_id="s-1",
+            stop_reason=reason,
+            terminal_reason="completed",
+            usage=Usage(input_tokens=3, output_tokens=4),
+        )
         await session.close()
 
 
@@ -537,9 +551,13 @@ async def test_an_interrupt_that_is_answered_ends_the_turn_where_no_result_is_pr
         assert receipt.turn is turn
         reply = await turn
         assert not reply.ok
-        assert reply.result.terminal_reason == "aborted_streaming"
-        assert reply.result.errors == ["The turn was interrupted"]
-        assert reply.result.user_message_uuid == turn.uuid
+        assert reply.result == ResultMessage(
+            subtype="error_during_execution",
+            is_error=True,
+            user_message_uuid=turn.uuid,
+            errors=["The turn was interrupted"],
+            terminal_reason="aborted_streaming",
+        )
         await works(session, peer)
 
 
@@ -626,6 +644,19 @@ async def test_where_an_interrupt_is_not_answered_none_is_sent_while_nothing_run
         assert receipt.turn is None
         assert receipt.steps == ()
         await works(session, peer)
+
+
+async def test_how_another_turn_ends_does_not_matter_to_one_whose_model_has_stopped() -> None:
+    one, other = (
+        Turn[Any](saying.prompt(), UnreadCount(Unread(), lambda count: None)) for _ in range(2)
+    )
+    words = saying.text()
+    before = interrupted(one)
+    assert stopped(one, words, before).outcome is before.outcome
+    for others in (None, interrupted(other), Ending(one, None, 1.0)):
+        outcome = stopped(one, words, others).outcome
+        assert isinstance(outcome, ResultMessage)
+        assert (outcome.subtype, outcome.user_message_uuid) == ("success", one.uuid)
 
 
 # --- a CLI that is idle ---------------------------------------------------------------------------
@@ -717,6 +748,8 @@ async def test_of_many_that_ask_when_their_turn_is_over_those_that_gave_up_get_n
         assert {it.body for it in answers} == {TOO_LATE}
         assert agent in peer.connection.asked
         await works(session, peer)
+    assert not [it for it in peer.heard if getattr(it, "id", None) == ids[-1]]
+    assert not [it for it in peer.heard if isinstance(it, Stray)]
 
 
 async def still_works(session: Session, peer: Peer) -> None:
@@ -776,6 +809,25 @@ async def test_a_prompt_that_the_cli_never_began_with_fails_when_the_cli_is_idle
         await peer.hear_prompt()
         await peer.say(saying.result(user_message_uuids=[first.uuid]), saying.state("idle"))
         assert (await first).ok
+        with pytest.raises(TurnError, match="idle without a result"):
+            await second
+        await still_works(session, peer)
+
+
+async def test_a_prompt_behind_one_that_has_failed_does_not_stay_open_with_an_idle_cli() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(LONG):
+        first = session.send("one")
+        await peer.hear_prompt()
+        await peer.say(saying.lifecycle(first.uuid, "started"), saying.text())
+        await soon(lambda: first.state == "running")
+        second = session.send("two", priority="later")
+        await peer.hear_prompt()
+        await write(peer, ERROR)
+        await peer.say(saying.state("idle"))
+        with pytest.raises(TurnError, match="Too much to do"):
+            await first
         with pytest.raises(TurnError, match="idle without a result"):
             await second
         await still_works(session, peer)

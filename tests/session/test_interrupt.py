@@ -22,6 +22,7 @@ from claudewire.wire import (
     Cancel,
     EndSession,
     Initialize,
+    InitializeResult,
     Interrupt,
     InterruptResult,
 )
@@ -324,6 +325,27 @@ async def test_a_cli_that_does_not_stop_is_asked_again_then_to_leave_then_signal
             await turn
         await session.close()
     assert session.state == "failed"
+
+
+@simulated_time
+async def test_a_cli_that_cannot_be_asked_to_leave_is_signalled_at_once() -> None:
+    peer = Peer()
+    transport = Signalled(peer, obeys=True)
+    session = Session(options(), transport=transport)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.start)
+            asked = await peer.hear_request(Initialize)
+            await peer.answer(asked, InitializeResult(claude_code_version="2.0.14"))
+        turn = session.send("hello")
+        await peer.say(saying.text())
+        await turn.started.wait()
+        began = anyio.current_time()
+        receipt = await session.interrupt(escalate=QUICKLY)
+        assert receipt.steps == ("interrupt", "interrupt", "SIGINT")
+        assert anyio.current_time() - began < 0.09
+        assert not any(isinstance(getattr(it, "body", None), EndSession) for it in peer.heard)
+        await session.close()
 
 
 @simulated_time

@@ -331,6 +331,21 @@ async def test_who_cannot_serve_has_said_no(serve: Serve, caplog: pytest.LogCapt
     assert "cli-1" in caplog.text
 
 
+@pytest.mark.parametrize("kind", [RuntimeError, SystemExit])
+async def test_who_cannot_even_begin_to_serve_has_said_no(
+    kind: type[BaseException], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def serve(request: Request) -> Any:
+        raise kind("a bug of the application")
+
+    async with Call() as call:
+        monkeypatch.setattr(call.host, "serve", serve)
+        await call.peer.ask(CAN_I)
+        assert isinstance((await call.peer.hear(Answer)).body, PermissionResultDeny)
+        assert not call.host.failures
+    assert "The request cli-1 of the CLI could not be answered" in caplog.text
+
+
 async def test_a_request_that_is_withdrawn_is_served_no_longer() -> None:
     stopped: list[str] = []
 

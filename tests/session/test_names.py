@@ -14,11 +14,12 @@ from tests.helpers.sessions import SOME_CLI, echo, opened, options
 
 import claudewire
 from claudewire.errors import CLIError, OptionsError
-from claudewire.people import Inbox
+from claudewire.people import Inbox, PermissionRequest, PermissionResult
 from claudewire.session import Pool, Session
 from claudewire.simulator.faults import KilledBy
 from claudewire.testing import SimulatedCLI
 from claudewire.transport import Launch, Transport
+from claudewire.wire import Answer, CanUseTool
 
 pytestmark = pytest.mark.anyio
 
@@ -60,14 +61,18 @@ async def test_logs_begin_with_the_name(caplog: pytest.LogCaptureFixture) -> Non
     assert vars(record)["session"] == "100% Ada"
 
 
-async def test_the_log_of_the_wire_has_the_name(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("name", ["ada", None])
+async def test_the_log_of_the_wire_has_the_name(
+    name: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.DEBUG, "claudewire.wire")
     with anyio.fail_after(SOON):
-        async with Session(options(name="ada"), transport=SimulatedCLI(echo)) as session:
+        async with Session(options(name=name), transport=SimulatedCLI(echo)) as session:
             await session.send("hello")
+    assert name in (None, session.name)
     lines = [it.getMessage() for it in caplog.records if it.name == "claudewire.wire"]
     assert lines
-    assert all(line.startswith("ada ") for line in lines)
+    assert all(line.startswith(f"{session.name} ") for line in lines)
 
 
 async def test_errors_have_the_name() -> None:
@@ -95,6 +100,32 @@ async def test_a_session_of_a_pool_gets_its_name_when_it_is_opened() -> None:
                     await session.send("hello")
             with pytest.raises(OptionsError, match="name must be one line"):
                 pool.open(name="a\nb")
+
+
+async def test_who_decides_knows_the_name_that_a_session_has_by_then() -> None:
+    names: list[str] = []
+
+    async def decide(request: PermissionRequest) -> PermissionResult:
+        names.append(request.session)
+        return request.allow()
+
+    clis: list[Peer] = []
+
+    async def connect(launch: Launch) -> Transport:
+        clis.append(Peer())
+        return clis[-1].transport
+
+    given = options(cli=SOME_CLI, on_permission=decide, handshake=False)
+    with anyio.fail_after(SOON):
+        async with Pool(given, size=1, transport=connect) as pool:
+            await pool.ready()
+            await clis[0].ask(CanUseTool("Bash", {"command": "make"}))
+            await clis[0].hear(Answer)
+            async with pool.open(name="ada"):
+                await clis[0].ask(CanUseTool("Bash", {"command": "make"}))
+                await clis[0].hear(Answer)
+    assert names[0].startswith("session-")
+    assert names[1:] == ["ada"]
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a\nb", 7])

@@ -10,13 +10,15 @@ import pytest
 from tests.helpers.peer import SOON, Peer
 from tests.helpers.sessions import SOME_CLI, opened, options
 
-from claudewire.options import Options
+from claudewire.errors import CLIError
+from claudewire.options import Agent, Options
 from claudewire.people import Inbox, PermissionRequest, PermissionResult
 from claudewire.policy import Policy
 from claudewire.session import Session
 from claudewire.session.pending_request import name_of
 from claudewire.session.requests import people_of, refusal
 from claudewire.wire import (
+    AgentInfo,
     Answer,
     CanUseTool,
     DialogCancelled,
@@ -24,6 +26,8 @@ from claudewire.wire import (
     ElicitationResult,
     Failure,
     HookCallback,
+    Initialize,
+    InitializeResult,
     McpMessage,
     McpResponse,
     PermissionResultDeny,
@@ -99,6 +103,33 @@ async def test_every_request_gets_an_answer_although_nobody_serves_it(
         assert id not in peer.connection.asked
         await session.close()
     assert f"No handler is registered for {name_of(body)}" in caplog.text
+
+
+@pytest.mark.parametrize("taken", [["reviewer"], [], None])
+async def test_agents_that_the_cli_has_not_taken_are_an_error_of_the_start(
+    taken: list[str] | None,
+) -> None:
+    peer = Peer()
+    agents = {"reviewer": Agent(description="Reviews.", prompt="You review.")}
+    given = options(cli=SOME_CLI, agents=agents)
+    session = Session(given, transport=lambda launch: peer.transport)
+
+    async def start() -> None:
+        if taken != []:
+            await session.start()
+            return
+        with pytest.raises(CLIError, match="has not taken the agents reviewer"):
+            await session.start()
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(start)
+            asked = await peer.hear_request(Initialize)
+            listed = None if taken is None else [AgentInfo(name, "Reviews.") for name in taken]
+            info = InitializeResult(claude_code_version="2.1.325", agents=listed)
+            await peer.answer(asked, info)
+        assert session.state == ("failed" if taken == [] else "ready")
+        await session.close()
 
 
 @pytest.mark.parametrize("cwd", [None, Path("/tmp")])

@@ -44,8 +44,8 @@ class Served:
         self.futures: list[weakref.ref[asyncio.Future[None]]] = []
         self.scopes: list[weakref.ref[anyio.CancelScope]] = []
 
-    def start(self, *, waits: bool) -> None:
-        scope = self.tasks.new_scope(at_once=True)
+    def start(self, *, waits: bool, at_once: bool = True) -> None:
+        scope = self.tasks.new_scope(at_once=at_once)
         self.scopes.append(weakref.ref(scope))
         self.tasks.start(scope, self._serve(scope, waits))
         self.at_once.append(len(self.used) == len(self.scopes))
@@ -60,9 +60,10 @@ class Served:
         finally:
             self.tasks.ended(scope)
 
-    async def start_outside(self, *, waits: bool) -> None:
+    async def start_outside(self, *, waits: bool, at_once: bool = True) -> None:
         """Start one in no task, as the reader of a pipe does."""
-        asyncio.get_running_loop().call_soon(partial(self.start, waits=waits))
+        start = partial(self.start, waits=waits, at_once=at_once)
+        asyncio.get_running_loop().call_soon(start)
         await asyncio.sleep(0)
         await anyio.wait_all_tasks_blocked()
 
@@ -91,6 +92,9 @@ async def test_while_one_waits_another_task_is_kept_for_those_that_do_not() -> N
         assert rest == [second, second, third, third, rest[4], third]
         assert len({first, second, third, rest[4]}) == 4
         assert served.at_once == [False, False, True, True, True, True, False, True]
+        await served.start_outside(waits=False, at_once=False)
+        assert served.at_once[-1] is False
+        assert served.used[-1] is not third
         served.answer_all()
         await served.until_ended(first, second)
         assert third is not None
@@ -106,13 +110,13 @@ async def test_one_that_waits_is_kept_until_it_has_ended_and_no_longer() -> None
         for _ in range(3):
             served.start(waits=True)
         await anyio.wait_all_tasks_blocked()
+        served.used.clear()
         gc.collect()
         served.answer_all()
-        await served.until_ended(*served.used)
+        await anyio.wait_all_tasks_blocked()
         assert await served.tasks.cancel(60)
         assert not served.tasks.is_cancelled  # nothing was left to cancel
         served.tasks.close()
-        served.used.clear()
         await anyio.wait_all_tasks_blocked()
         gc.collect()
         assert [scope() for scope in served.scopes] == [None] * 3

@@ -7,6 +7,7 @@ turn that is to stall uses, so that a slow machine stalls no other.
 
 from __future__ import annotations
 
+import gc
 import logging
 import math
 from collections.abc import Awaitable, Callable
@@ -682,6 +683,35 @@ def test_a_restart_that_fails_is_logged(
 
     real_clock.run(test)
     assert "no fork" in caplog.text
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_an_event_loop_may_end_while_a_session_is_restarted(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    clis: list[Transport] = []
+
+    async def test() -> None:
+        is_hanging = anyio.Event()
+
+        async def connect(launch: object) -> Transport:
+            if clis:
+                is_hanging.set()
+                await anyio.sleep_forever()
+            clis.append(Peer().transport)
+            return clis[-1]
+
+        patience = replace(clock.patience, action="restart")
+        given = options(cli=SOME_CLI, patience=patience, timeouts=timeouts(clock), handshake=False)
+        session = Session(given, transport=connect)
+        await session.start()
+        with pytest.raises(TurnStalled):
+            await session.send("hello")
+        await is_hanging.wait()
+
+    clock.run(test)
+    gc.collect()
+    assert "could not be restarted" not in caplog.text
 
 
 @pytest.mark.parametrize("what", list(WaitingFor))

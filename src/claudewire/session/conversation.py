@@ -410,7 +410,7 @@ class Conversation:
             return
         if self.current is not None:
             self._overtaken.append(turn)  # the next result ends both
-        elif self._last_result is not None and _may_answer(self._last_result, turn):
+        elif self._last_result is not None and not _names_all(self._last_result):
             self._finish(turn, self._last_result, merged=True)
 
     def _of_result(self, result: ResultMessage) -> None:
@@ -472,7 +472,7 @@ class Conversation:
         overtaken = [
             turn
             for turn in self._overtaken
-            if first is self.current and (not turn.was_asked_for or _may_answer(result, turn))
+            if first is self.current and not (turn.was_asked_for and _names_all(result))
         ]
         turns = [first, *(turn for turn in (*turns, *overtaken) if turn is not first)]
         self._overtaken = [turn for turn in self._overtaken if turn not in turns]
@@ -616,7 +616,7 @@ class Conversation:
     def _end_left_open(self, turn: AnyTurn, error: ResultMessage | Error) -> None:
         result = self._last_result
         is_merged = _has_begun(turn) and turn is not self.current
-        if is_merged and result is not None and _may_answer(result, turn):
+        if is_merged and result is not None and not _names_all(result):
             self._finish(turn, result, merged=True)
         elif not turn.is_over:
             self._end_with(turn, error)
@@ -650,13 +650,8 @@ def _prompts_of(result: ResultMessage) -> set[str]:
 
 
 def _names_all(result: ResultMessage) -> bool:
-    """Whether it lists the prompts that it answers, and not only one of them."""
+    """Whether it lists the prompts that it answers, which it has ended, and not only one."""
     return bool(result.user_message_uuids)
-
-
-def _may_answer(result: ResultMessage, turn: AnyTurn) -> bool:
-    """Whether it can be the result of a turn that was put into another one."""
-    return not _names_all(result) or turn.uuid in _prompts_of(result)
 
 
 def _has_begun(turn: AnyTurn) -> bool:

@@ -589,6 +589,7 @@ class Core:
             assert self.link is not None
             outcome.evidence = self.link.evidence()
         self.conversation.end(ending)
+        self.watch_ending()  # of the turns behind it, of which the CLI may say no more either
         if isinstance(outcome, ResultMessage):
             self._note_result(outcome)
         else:

@@ -340,7 +340,6 @@ class Pool:
             log.warning("The pool could not start a CLI: %s", describe(error))
             sub_pool.start_failed(error if isinstance(error, Exception) else failure_of(error))
         else:
-            sub_pool.failure = None
             await self._assign(sub_pool, session)
 
     async def _start_session(self, sub_pool: SubPool) -> Session:

@@ -33,8 +33,8 @@ class TaskSet:
         self._group = group
         self._numbers = count()
         self._unstarted: dict[int, Coroutine[Any, Any, None]] = {}
-        self._detached: dict[object, object] = {}
-        """Those outside of the task group, by their scopes: an event loop may not keep them."""
+        self._detached: set[object] = set()
+        """The scopes of those outside of the task group, which keep them: an event loop may not."""
         self._spare: SpareTask | None = None
         self._count = 0
         self._none_left: Signal | None = None
@@ -64,24 +64,22 @@ class TaskSet:
         It must raise nothing but its cancellation, and calls `ended` at its end.
         """
         self._count += 1
-        self._detached[scope] = None  # until it has ended, which it may have at once
+        self._detached.add(scope)
         spare = self._spare
         if spare is None and not self.is_cancelled:
             self._spare = spare = spare_task(NAME, coroutine, scope)
         elif spare is not None and spare.scope is scope:
-            if spare.begin(coroutine):
-                return  # it is used again
-            self._spare = spare_task(NAME)
+            if not spare.begin(coroutine):
+                self._spare = spare_task(NAME)  # or else it is used again
         else:
             spare = None
-        task = task_starter(NAME)(_run_in(scope, coroutine)) if spare is None else spare.task
-        if scope in self._detached:
-            self._detached[scope] = task
+        if spare is None:
+            task_starter(NAME)(_run_in(scope, coroutine))
 
     def ended(self, key: object = None) -> None:
         """Note that one of them has ended."""
         self._count -= 1
-        self._detached.pop(key, None)
+        self._detached.discard(key)
         if self._none_left is not None:
             self._none_left.notify()
 
