@@ -6,6 +6,7 @@ import io
 import json
 import os
 from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ STORE = "claudewire.store"
 
 
 class Broken(Exception):
-    pass
+    """None of the errors that a call may raise."""
 
 
 def broken(*args: Any, **options: Any) -> Any:
@@ -71,11 +72,17 @@ class Place:
             step.keep(self.main, self.folder / "kept", self.root)
 
 
+def followed(place: Place) -> None:
+    with closing(Follower(place.main)) as follower:
+        follower.read()
+
+
 def opened(place: Place) -> None:
     with open_inside(place.main, place.root):
         pass
 
 
+LINE = b'{"claudewire": 1}\n{"t": 0, "dir": "<", "line": "{}"}\n'
 CASES: dict[str, tuple[str, Callable[[Place], object]]] = {
     "hit": (f"{STORE}.blocking.open_inside", lambda it: it.sessions.search("retries")),
     "export": (f"{STORE}.blocking.new_file", lambda it: it.sessions.export(MAIN, "x.md")),
@@ -89,7 +96,7 @@ CASES: dict[str, tuple[str, Callable[[Place], object]]] = {
     "loose": (f"{STORE}.files.open_inside", lambda it: [*loose_agents(it.main, it.root)]),
     "open": ("os.open", opened),
     "follow": ("os.open", lambda it: Follower(it.main)),
-    "replaced": ("os.stat", lambda it: Follower(it.main).read()),
+    "replaced": ("os.stat", followed),
     "connect": (f"{STORE}.index._connected", lambda it: BlockingSessions(it.config).list()),
     "process": (f"{STORE}.running._read", lambda it: it.sessions.info(MAIN)),
     "processes": (f"{STORE}.running.Path.iterdir", lambda it: it.sessions.info(MAIN)),
@@ -125,7 +132,6 @@ CASES: dict[str, tuple[str, Callable[[Place], object]]] = {
         lambda it: compare(*[Recording.load(LINE)] * 2),
     ),
 }  # fmt: skip
-LINE = b'{"claudewire": 1}\n{"t": 0, "dir": "<", "line": "{}"}\n'
 
 
 @pytest.fixture
