@@ -93,6 +93,7 @@ CASES: dict[str, tuple[str, Callable[[Place], object]]] = {
     "settings": (f"{STORE}.blocking.timedelta", lambda it: it.sessions.swept_after),
     "scandir": ("os.scandir", lambda it: find_sessions(it.root)),
     "stamp": (f"{STORE}.files._leads_inside", lambda it: find_sessions(it.root)),
+    "listed": (f"{STORE}.files._stamp", lambda it: find_sessions(it.root)),
     "loose": (f"{STORE}.files.open_inside", lambda it: [*loose_agents(it.main, it.root)]),
     "open": ("os.open", opened),
     "follow": ("os.open", lambda it: Follower(it.main)),

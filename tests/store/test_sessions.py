@@ -267,6 +267,21 @@ def test_subagents_are_found_at_any_depth_with_those_who_started_them(
     assert {it.id: (it.parent, it.depth) for it in forked} == found
 
 
+def test_subagents_that_have_started_each_other_have_a_depth(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    Writer(config).user("Go")
+    for id, calls in (("a", []), ("b", ["call-a", "call-c"]), ("c", ["call-b"])):
+        writer = Writer(config, f"{MAIN}/subagents/agent-{id}")
+        writer.user("Look")
+        for call in calls:
+            writer.call("Agent", id=call)
+        meta = json.dumps({"toolUseId": f"call-{id}"})
+        writer.path.with_suffix(".meta.json").write_text(meta, encoding="utf-8")
+    found = {it.id: (it.parent, it.depth) for it in blocking.open(MAIN).agents()}
+    assert found == {"a": ("b", 3), "b": ("c", 2), "c": ("b", 2)}
+
+
 def test_subagents_of_older_clis_lie_beside_their_session(
     config: Path, blocking: BlockingSessions
 ) -> None:
@@ -334,6 +349,14 @@ def test_a_title_comes_from_a_person_before_the_cli_before_the_first_prompt(
     blocking.rename(MAIN, "Mine")
     writer.raw({"type": "ai-title", "aiTitle": "Again", "sessionId": MAIN})
     assert (blocking.info(MAIN).title, blocking.info(MAIN).title_source) == ("Mine", "custom")
+
+
+def test_of_a_long_prompt_the_beginning_is_kept(config: Path, blocking: BlockingSessions) -> None:
+    for id, length in ((MAIN, 200), (PLAIN, 2000), ("abc", 2001)):
+        Writer(config, id).user("x" * length)
+    infos = [blocking.info(id) for id in (MAIN, PLAIN, "abc")]
+    assert [len(info.first_prompt or "") for info in infos] == [200, 2000, 2000]
+    assert [len(info.title or "") for info in infos] == [200, 200, 200]
 
 
 def test_what_a_tool_was_given_is_never_a_title(config: Path, blocking: BlockingSessions) -> None:
@@ -726,6 +749,7 @@ def searched(
     [
         ("retries", {"u1"}),
         ("RETRIES work", {"u1"}),
+        ("show ME", {"u3"}),
         ('"dead letter"', {"u3"}),
         ("dead letter", {"u3", "u1 shop"}),
         ("dead -queue", set()),

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from tests.helpers.kept import Kept
 
+from claudewire import store
 from claudewire.store import BlockingSessions
 from claudewire.store.entries import read_entry
 from claudewire.store.facts import FactsReader, as_time, checksum
@@ -173,6 +179,35 @@ def test_a_session_ended_with_the_last_line_of_any_of_its_files(tmp_path: Path) 
         Writer(tmp_path, PLAIN).raw({"type": "mode"})
         info = sessions.info(PLAIN)
         assert (info.begin, info.end) == (None, None)
+
+
+CONFIG = ("frozen", "gc", "kw_only", "omit_defaults", "tag", "tag_field")
+"""What msgspec is told about a class, beside its fields."""
+
+
+def described(kind: Any) -> str:
+    """All that a class is made with: its fields, their names in JSON and their defaults."""
+    parts = [
+        it.name if it.default is it.empty else f"{it.name}={it.default!r}"
+        for it in inspect.signature(kind).parameters.values()
+    ]
+    config = getattr(kind, "__struct_config__", None)
+    told = {name: getattr(config, name) for name in CONFIG if getattr(config, name, None)}
+    names = getattr(kind, "__struct_encode_fields__", ())
+    renamed = [name for name in names if name not in kind.__struct_fields__]
+    shown = f"{kind.__qualname__}({', '.join(parts)}) {told} {renamed}"
+    return re.sub(" at 0x[0-9a-f]+", "", shown)
+
+
+def test_what_the_classes_of_the_store_are_made_with_is_as_it_was(kept: Kept) -> None:
+    rows = []
+    for found in pkgutil.iter_modules(store.__path__):
+        module = importlib.import_module(f"{store.__name__}.{found.name}")
+        for kind in vars(module).values():
+            is_here = isinstance(kind, type) and kind.__module__ == module.__name__
+            if is_here and issubclass(kind, msgspec.Struct | tuple):
+                rows.append(f"{found.name}.{described(kind)}\n")
+    kept("classes.txt", "".join(rows))
 
 
 def test_only_files_that_are_named_as_sessions_are_found(tmp_path: Path) -> None:

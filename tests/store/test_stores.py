@@ -391,7 +391,9 @@ async def test_a_session_is_mirrored_while_it_runs(
         writer.user("The end")
         tasks.cancel_scope.cancel()
     assert kept() == 8
-    assert "The store is away" in caplog.text
+    assert caplog.messages == [
+        f"The session {MAIN} could not be copied to the store: The store is away"
+    ]
 
 
 async def test_a_mirror_of_no_session_is_refused(config: Path) -> None:
