@@ -317,8 +317,31 @@ def test_a_subagent_of_which_nobody_says_who_started_it_is_in_a_fork_from_its_ti
     conversation(config)
     side = Writer(config, "agent-compact")
     side.user("Sum it up", sessionId=MAIN, timestamp="2026-11-17T10:00:04.000Z")
-    assert blocking.fork(MAIN, at="u2").agents == 0
-    assert blocking.fork(MAIN, at="u5").agents == 1
+    found = [blocking.fork(MAIN, at=f"u{number}").agents for number in range(1, 7)]
+    assert found == [0, 0, 0, 1, 1, 1]
+    assert blocking.fork(MAIN).agents == 1
+
+
+def test_a_subagent_that_a_later_line_starts_is_in_no_fork_before_it(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    writer = conversation(config)
+    writer.call("Agent", id="call-late")
+    early = {"timestamp": "2026-11-17T09:00:00.000Z"}
+    for id, call, inner in (("late", "call-late", "call-inner"), ("inner", "call-inner", "x")):
+        agent = Writer(config, f"{MAIN}/subagents/agent-{id}")
+        agent.user("Look", **early)
+        agent.call("Agent", id=inner)
+        meta = json.dumps({"toolUseId": call})
+        agent.path.with_suffix(".meta.json").write_text(meta, encoding="utf-8")
+    Writer(config, f"{MAIN}/subagents/agent-empty").path.write_bytes(b"")
+    Writer(config, f"{MAIN}/subagents/agent-timeless").user("Look", timestamp=None)
+
+    def agents(at: str | None) -> list[str]:
+        return sorted(it.id for it in blocking.open(blocking.fork(MAIN, at=at).id).agents())
+
+    assert agents("u6") == ["empty", "timeless"]
+    assert agents("u7") == agents(None) == ["empty", "inner", "late", "timeless"]
 
 
 def test_a_subagent_that_is_removed_counts_no_longer(
