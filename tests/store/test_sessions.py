@@ -442,6 +442,7 @@ def test_totals_follow_from_the_prices_or_from_what_another_session_has_cost(
     priced = BlockingSessions(
         config, prices={"claude-opus": Price(4, 20, 0.4, 5)}, index=config / "priced.db"
     )
+    assert [priced.info(id).cost_usd for id in (MAIN, PLAIN)] == [4, 4]
     assert priced.totals()["claude-opus-5-5"].cost_usd == 8
     (info,) = [it for it in priced.list() if it.id == PLAIN]
     assert priced.totals([info])["claude-opus-5-5"].cost_usd == 4

@@ -171,7 +171,7 @@ class BlockingTranscript:
             StoreError: there is no such line.
         """
         tree = self._tree()
-        found = tree.branches[:1] if branch is None else [self._branch(tree, branch)]
+        found = tree.branches if branch is None else [self._branch(tree, branch)]
         yield from self._entries_on(found[0].nodes if found else ())
 
     def beginning(self, at: str | None = None, agents: Collection[str] = ()) -> Iterator[Entry]:
