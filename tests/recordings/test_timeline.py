@@ -335,8 +335,16 @@ def test_a_file_that_is_no_recording_is_refused_with_advice(tmp_path: Path, cont
 
 
 def test_a_file_that_cannot_be_read_is_an_error_that_names_it(tmp_path: Path) -> None:
-    with pytest.raises(OptionsError, match=r"nowhere\.jsonl cannot be read: No such file"):
-        read(tmp_path / "nowhere.jsonl")
+    class Named:
+        def __fspath__(self) -> str:
+            return str(tmp_path / "nowhere.jsonl")
+
+    for path in (tmp_path / "nowhere.jsonl", Named()):
+        with pytest.raises(OptionsError) as caught:
+            read(path)
+        assert str(caught.value) == (
+            f"{tmp_path}/nowhere.jsonl cannot be read: No such file or directory"
+        )
 
 
 # --- whatever is in it ---------------------------------------------------------------------------
