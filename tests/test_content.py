@@ -171,6 +171,7 @@ def test_a_text_is_a_document(tmp_path: Path) -> None:
     assert Document.of(b"Notes", media_type="text/markdown").source == TextSource(
         "text/plain", "Notes"
     )
+    assert Document.from_text("Notes") == Document(TextSource("text/plain", "Notes"))
     assert Document.from_text("Notes", title="N", context="C", citations=True).block() == (
         DocumentBlock(TextSource("text/plain", "Notes"), "N", "C", {"enabled": True})
     )

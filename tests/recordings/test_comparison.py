@@ -167,6 +167,44 @@ def test_timelines_are_compared_as_their_recordings_are() -> None:
     assert compare(Timeline.of(one), one).is_same
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("ms", "timestamp", "elapsed", "time", "duration", "a_time_b", "timestamp_x", "x_ms"),
+        *("durationMs", "createdAt", "created_at", "durationOf", "waitSeconds"),
+    ],
+)
+def test_times_count_only_if_asked_for(name: str) -> None:
+    before, after = ({"type": "odd", name: it} for it in (1, 2))
+    assert both(before, after).is_same
+    assert values(both(before, after, times=True)) == [(f"$.{name}", "1", "2")]
+
+
+@pytest.mark.parametrize("name", ["timer", "format", "Atlas", "aduration", "seconds", "items"])
+def test_names_that_only_look_like_times_count(name: str) -> None:
+    before, after = ({"type": "odd", name: it} for it in (1, 2))
+    assert values(both(before, after)) == [(f"$.{name}", "1", "2")]
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "changes"),
+    [
+        (["a", "b"], ["a"], [('"b"', None)]),
+        (["a"], ["a", "b"], [(None, '"b"')]),
+        (["a", "a"], ["a"], [('"a"', None)]),
+        (["a", "b"], ["a", "c"], [('"b"', None), (None, '"c"')]),
+        (["a", "b"], ["c", "d"], [('"a"', '"c"'), ('"b"', '"d"')]),
+        (["a", "b"], ["c"], [('"a"', None), ('"b"', None), (None, '"c"')]),
+        (["a", "a"], ["c", "d"], [('"a"', None), ('"a"', None), (None, '"c"'), (None, '"d"')]),
+    ],
+)
+def test_lists_of_words_differ_in_what_is_on_one_of_them(
+    then: list[str], now: list[str], changes: list[tuple[str | None, str | None]]
+) -> None:
+    before, after = ({"type": "odd", "tools": it} for it in (then, now))
+    assert values(both(before, after)) == [("$.tools[]", *it) for it in changes]
+
+
 UUID = "01234567-89ab-cdef-0123-456789abcdef"
 
 

@@ -146,7 +146,15 @@ BEGUN = {"type": "content_block_start", "index": 0, "content_block": text("")}
         (returned("t", None), "result:"),
         (result("Yes", num_turns=2, total_cost_usd=0.5), "Yes · turns: 2 · cost: 0.5000 USD"),
         (result("", errors=["one", "two"]), "one, two"),
+        (result("", terminal_reason="max_turns"), "max_turns"),
+        (
+            result("", errors=[], terminal_reason=None, num_turns=0, total_cost_usd=0),
+            ("turns: 0 · cost: 0.0000 USD"),
+        ),
+        (result("Yes", errors=["no"], terminal_reason="x"), "Yes"),
         (INIT, "m, plan, /p, 1 tools"),
+        ({**INIT, "tools": []}, "m, plan, /p, 0 tools"),
+        ({key: it for key, it in INIT.items() if key != "tools"}, "m, plan, /p"),
         ({"type": "stream_event", "event": DELTA, "session_id": "s"}, "Hi"),
         ({"type": "stream_event", "event": BEGUN, "session_id": "s"}, "text"),
         ({"type": "stream_event", "event": {"type": "message_stop"}, "session_id": "s"}, ""),
@@ -157,6 +165,16 @@ BEGUN = {"type": "content_block_start", "index": 0, "content_block": text("")}
         ),
         (asked("1", "mcp_message", server_name="calc", message=MCP), "calc: tools/call add"),
         (asked("1", "mcp_message", server_name="c", message={"id": 1}), "c: an answer"),
+        (
+            asked("1", "mcp_message", server_name="c", message={**MCP, "params": []}),
+            "c: tools/call",
+        ),
+        (
+            asked(
+                "1", "hook_callback", callback_id="h2", input={**HOOK, "hook_event_name": "Stop"}
+            ),
+            ("Stop h2"),
+        ),
         (asked("1", "hook_callback", callback_id="h1", input=HOOK), "PreToolUse Bash h1"),
         (asked("1", "never_seen", of="use"), '{"of": "use"}'),
         (
@@ -195,8 +213,8 @@ def test_answers_say_what_was_answered() -> None:
 
 
 def test_a_summary_is_one_line_of_limited_length() -> None:
-    assert len(summary(said(text("long\n" * 1000)))) == 400
-    assert len(summary("x" * 1000, "!")) == 400
+    assert summary(said(text("long\n" * 1000))) == ("long " * 80)[:399] + "…"
+    assert [summary("x" * length, "!") for length in (400, 401)] == ["x" * 400, "x" * 399 + "…"]
 
 
 def test_the_linter_comments_on_the_lines_that_it_means() -> None:
@@ -317,8 +335,16 @@ def test_a_file_that_is_no_recording_is_refused_with_advice(tmp_path: Path, cont
 
 
 def test_a_file_that_cannot_be_read_is_an_error_that_names_it(tmp_path: Path) -> None:
-    with pytest.raises(OptionsError, match=r"nowhere\.jsonl cannot be read: No such file"):
-        read(tmp_path / "nowhere.jsonl")
+    class Named:
+        def __fspath__(self) -> str:
+            return str(tmp_path / "nowhere.jsonl")
+
+    for path in (tmp_path / "nowhere.jsonl", Named()):
+        with pytest.raises(OptionsError) as caught:
+            read(path)
+        assert str(caught.value) == (
+            f"{tmp_path}/nowhere.jsonl cannot be read: No such file or directory"
+        )
 
 
 # --- whatever is in it ---------------------------------------------------------------------------

@@ -176,20 +176,20 @@ def test_of_several_archived_copies_the_newest_is_brought_back_as_if_it_was_new(
     config: Path, sessions: BlockingSessions
 ) -> None:
     places = ["/one", "/two", "/three"]
-    for cwd, days in zip(places, (40, 30, 50), strict=True):
+    for cwd, days in zip(places, (30, 40, 50), strict=True):
         writer = conversation(config, cwd=cwd)
         agent = add_agent(writer)
         for path in (writer.path, agent):
             changed(path, days)
     sessions.archive()
     sessions.delete(MAIN)
-    assert [info.folder for info in sessions.archived()] == ["-two", "-one", "-three"]
+    assert [info.folder for info in sessions.archived()] == ["-one", "-two", "-three"]
     back = sessions.unarchive(MAIN[:-1])
-    assert (back.folder, back.agents, back.prompts) == ("-two", 1, 2)
-    files = sorted((config / "projects" / "-two").rglob("*.jsonl"))
+    assert (back.folder, back.agents, back.prompts) == ("-one", 1, 2)
+    files = sorted((config / "projects" / "-one").rglob("*.jsonl"))
     assert len(files) == 2
     assert NOW - 30 * DAY not in [path.stat().st_mtime for path in files]
     with pytest.raises(StoreError) as caught:
         sessions.unarchive(MAIN)
-    assert str(caught.value).startswith(f"There is a session {MAIN} already, in -two")
+    assert str(caught.value).startswith(f"There is a session {MAIN} already, in -one")
     assert caught.value.advice == "Delete that one first."

@@ -188,7 +188,7 @@ def test_a_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
 
 
 def test_what_vanishes_while_it_is_looked_for_is_not_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     conversation(tmp_path)
     (tmp_path / "projects" / "file").write_text("", encoding="utf-8")
@@ -207,6 +207,7 @@ def test_what_vanishes_while_it_is_looked_for_is_not_found(
     broken = Path(found.main.path).with_name("broken.jsonl")
     broken.symlink_to(tmp_path / "projects" / "-project" / "nothing.jsonl")
     assert len(find_sessions(tmp_path / "projects")[0]) == 1
+    assert caplog.messages == []
 
 
 def test_a_session_that_vanishes_while_it_is_read_is_left_out(

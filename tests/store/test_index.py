@@ -359,6 +359,7 @@ def test_whatever_a_file_ends_with_is_read_once_it_is_a_line(
     writer = conversation(config)
     writer.raw(line)
     assert (prompts(sessions), sessions.info(MAIN).bad_lines) == (2, 0)
+    assert uuids(sessions, "retries") == ["u1"]
     writer.raw(b"\n")
     writer.user("More")
     assert prompts(sessions) == 3
@@ -383,6 +384,21 @@ def test_what_is_noted_of_a_long_file_is_kept_piece_by_piece(
     monkeypatch.setattr(index_module, "_add_noted", noting)
     assert sessions.info(MAIN).replies == 5
     assert pieces == [2, 2, 1]
+
+
+def test_a_session_that_comes_back_is_as_it_was(
+    config: Path, sessions: BlockingSessions, clock: SimpleNamespace
+) -> None:
+    writer = conversation(config)
+    Writer(config, f"{MAIN}/subagents/agent-a").user("retries", uuid="a1")
+    before = sessions.info(MAIN), sessions.totals(), uuids(sessions, "retries")
+    for away in (writer.path, writer.path.with_suffix("")):
+        away.rename(config / away.name)
+    assert sessions.list() == []
+    for name in (MAIN, f"{MAIN}.jsonl"):  # as it was: nothing tells that it was away
+        (config / name).rename(writer.path.with_name(name))
+    clock.now += 2
+    assert (sessions.info(MAIN), sessions.totals(), uuids(sessions, "retries")) == before
 
 
 def test_a_session_was_changed_when_the_last_of_its_files_was(

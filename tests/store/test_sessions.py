@@ -267,6 +267,21 @@ def test_subagents_are_found_at_any_depth_with_those_who_started_them(
     assert {it.id: (it.parent, it.depth) for it in forked} == found
 
 
+def test_subagents_that_have_started_each_other_have_a_depth(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    Writer(config).user("Go")
+    for id, calls in (("a", []), ("b", ["call-a", "call-c"]), ("c", ["call-b"])):
+        writer = Writer(config, f"{MAIN}/subagents/agent-{id}")
+        writer.user("Look")
+        for call in calls:
+            writer.call("Agent", id=call)
+        meta = json.dumps({"toolUseId": f"call-{id}"})
+        writer.path.with_suffix(".meta.json").write_text(meta, encoding="utf-8")
+    found = {it.id: (it.parent, it.depth) for it in blocking.open(MAIN).agents()}
+    assert found == {"a": ("b", 3), "b": ("c", 2), "c": ("b", 2)}
+
+
 def test_subagents_of_older_clis_lie_beside_their_session(
     config: Path, blocking: BlockingSessions
 ) -> None:
@@ -302,8 +317,31 @@ def test_a_subagent_of_which_nobody_says_who_started_it_is_in_a_fork_from_its_ti
     conversation(config)
     side = Writer(config, "agent-compact")
     side.user("Sum it up", sessionId=MAIN, timestamp="2026-11-17T10:00:04.000Z")
-    assert blocking.fork(MAIN, at="u2").agents == 0
-    assert blocking.fork(MAIN, at="u5").agents == 1
+    found = [blocking.fork(MAIN, at=f"u{number}").agents for number in range(1, 7)]
+    assert found == [0, 0, 0, 1, 1, 1]
+    assert blocking.fork(MAIN).agents == 1
+
+
+def test_a_subagent_that_a_later_line_starts_is_in_no_fork_before_it(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    writer = conversation(config)
+    writer.call("Agent", id="call-late")
+    early = {"timestamp": "2026-11-17T09:00:00.000Z"}
+    for id, call, inner in (("late", "call-late", "call-inner"), ("inner", "call-inner", "x")):
+        agent = Writer(config, f"{MAIN}/subagents/agent-{id}")
+        agent.user("Look", **early)
+        agent.call("Agent", id=inner)
+        meta = json.dumps({"toolUseId": call})
+        agent.path.with_suffix(".meta.json").write_text(meta, encoding="utf-8")
+    Writer(config, f"{MAIN}/subagents/agent-empty").path.write_bytes(b"")
+    Writer(config, f"{MAIN}/subagents/agent-timeless").user("Look", timestamp=None)
+
+    def agents(at: str | None) -> list[str]:
+        return sorted(it.id for it in blocking.open(blocking.fork(MAIN, at=at).id).agents())
+
+    assert agents("u6") == ["empty", "timeless"]
+    assert agents("u7") == agents(None) == ["empty", "inner", "late", "timeless"]
 
 
 def test_a_subagent_that_is_removed_counts_no_longer(
@@ -334,6 +372,14 @@ def test_a_title_comes_from_a_person_before_the_cli_before_the_first_prompt(
     blocking.rename(MAIN, "Mine")
     writer.raw({"type": "ai-title", "aiTitle": "Again", "sessionId": MAIN})
     assert (blocking.info(MAIN).title, blocking.info(MAIN).title_source) == ("Mine", "custom")
+
+
+def test_of_a_long_prompt_the_beginning_is_kept(config: Path, blocking: BlockingSessions) -> None:
+    for id, length in ((MAIN, 200), (PLAIN, 2000), ("abc", 2001)):
+        Writer(config, id).user("x" * length)
+    infos = [blocking.info(id) for id in (MAIN, PLAIN, "abc")]
+    assert [len(info.first_prompt or "") for info in infos] == [200, 2000, 2000]
+    assert [len(info.title or "") for info in infos] == [200, 200, 200]
 
 
 def test_what_a_tool_was_given_is_never_a_title(config: Path, blocking: BlockingSessions) -> None:
@@ -396,6 +442,7 @@ def test_totals_follow_from_the_prices_or_from_what_another_session_has_cost(
     priced = BlockingSessions(
         config, prices={"claude-opus": Price(4, 20, 0.4, 5)}, index=config / "priced.db"
     )
+    assert [priced.info(id).cost_usd for id in (MAIN, PLAIN)] == [4, 4]
     assert priced.totals()["claude-opus-5-5"].cost_usd == 8
     (info,) = [it for it in priced.list() if it.id == PLAIN]
     assert priced.totals([info])["claude-opus-5-5"].cost_usd == 4
@@ -726,6 +773,7 @@ def searched(
     [
         ("retries", {"u1"}),
         ("RETRIES work", {"u1"}),
+        ("show ME", {"u3"}),
         ('"dead letter"', {"u3"}),
         ("dead letter", {"u3", "u1 shop"}),
         ("dead -queue", set()),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from tests.helpers.kept import Kept
 
+from claudewire import store
 from claudewire.store import BlockingSessions
 from claudewire.store.entries import read_entry
 from claudewire.store.facts import FactsReader, as_time, checksum
@@ -173,6 +177,22 @@ def test_a_session_ended_with_the_last_line_of_any_of_its_files(tmp_path: Path) 
         Writer(tmp_path, PLAIN).raw({"type": "mode"})
         info = sessions.info(PLAIN)
         assert (info.begin, info.end) == (None, None)
+
+
+CONFIG = ("frozen", "gc", "omit_defaults", "tag", "tag_field")
+
+
+def test_what_msgspec_is_told_about_the_classes_of_the_store_is_as_it_was(kept: Kept) -> None:
+    """Their fields and defaults are in tests/whole."""
+    rows = []
+    for found in pkgutil.iter_modules(store.__path__):
+        module = importlib.import_module(f"{store.__name__}.{found.name}")
+        for kind in vars(module).values():
+            if isinstance(kind, type) and kind.__module__ == module.__name__:
+                config = getattr(kind, "__struct_config__", None)
+                told = {it: getattr(config, it) for it in CONFIG if getattr(config, it, None)}
+                rows += [f"{found.name}.{kind.__name__} {told}\n"] if config else []
+    kept("classes.txt", "".join(rows))
 
 
 def test_only_files_that_are_named_as_sessions_are_found(tmp_path: Path) -> None:

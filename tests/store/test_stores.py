@@ -88,8 +88,8 @@ def lines_in(info: SessionInfo) -> list[Any]:
     return [json.loads(line) for line in Path(info.path).read_bytes().splitlines()]
 
 
-def transcripts(config: Path) -> list[str]:
-    return [it.name for it in config.rglob("*.jsonl")]
+def transcripts(config: Path) -> dict[str, int]:
+    return {it.name: it.stat().st_size for it in config.rglob("*.jsonl")}
 
 
 def replaced(info: SessionInfo, content: bytes) -> None:
@@ -391,7 +391,9 @@ async def test_a_session_is_mirrored_while_it_runs(
         writer.user("The end")
         tasks.cancel_scope.cancel()
     assert kept() == 8
-    assert "The store is away" in caplog.text
+    assert caplog.messages == [
+        f"The session {MAIN} could not be copied to the store: The store is away"
+    ]
 
 
 async def test_a_mirror_of_no_session_is_refused(config: Path) -> None:
@@ -571,7 +573,7 @@ async def test_a_session_that_is_here_is_completed_from_a_store(
 async def test_what_is_fetched_stays_in_its_folder(config: Path, tmp_path: Path) -> None:
     class Odd(Plain):
         async def list_subkeys(self, key: Any) -> list[str]:
-            return ["subagents/agent-a", "../../../out"]
+            return ["subagents/agent-a", "subagents/agent-none", "../../../out"]
 
     store = Odd()
     key = f"{project_folder(tmp_path)}/{MAIN}"
@@ -579,7 +581,7 @@ async def test_what_is_fetched_stays_in_its_folder(config: Path, tmp_path: Path)
     store.kept[f"{key}/subagents/agent-a"] = [{"type": "user", "uuid": "v"}]
     with pytest.raises(StoreError, match="leads out of"):
         await fetch_session(BlockingSessions(config), store, MAIN, cwd=tmp_path)
-    assert transcripts(config) == ["agent-a.jsonl"]
+    assert transcripts(config) == {"agent-a.jsonl": 27, "agent-none.jsonl": 0}
 
 
 @pytest.mark.parametrize(

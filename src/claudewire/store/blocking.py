@@ -556,11 +556,8 @@ class BlockingSessions:
 
     def archived(self) -> builtins.list[SessionInfo]:
         """Return the sessions in the archive, the one that was last changed first."""
-        index = Index(None, self._archive, prices=self._prices)
-        try:
-            return sorted(index.sessions(), key=lambda info: info.modified, reverse=True)
-        finally:
-            index.close()
+        infos = Index(None, self._archive, prices=self._prices).sessions()
+        return sorted(infos, key=lambda info: info.modified, reverse=True)
 
     def unarchive(self, id: str) -> SessionInfo:
         """Bring a session back from the archive, by its id or the beginning of it.

@@ -81,13 +81,10 @@ class Noted(NamedTuple):
 class FileFacts(Struct, frozen=True, gc=False, omit_defaults=True):
     """What one file says about its session."""
 
-    lines: int = 0
     bad_lines: int = 0
-    unknown_lines: int = 0
     begin: str | None = None
     end: str | None = None
     session_id: str | None = None
-    agent_id: str | None = None
     cwd: str | None = None
     branch: str | None = None
     version: str | None = None
@@ -102,7 +99,6 @@ class FileFacts(Struct, frozen=True, gc=False, omit_defaults=True):
     forked_from: str | None = None
     first_key: str | None = None
     """The first message or compaction, by which a fork is recognised."""
-    cost_usd: float | None = None
     model_usage: dict[str, Totals] = {}
 
 
@@ -206,7 +202,6 @@ class _Scanned(Struct, gc=False, rename="camel"):
     cwd: str | None = None
     git_branch: str | None = None
     version: str | None = None
-    agent_id: str | None = None
     is_sidechain: bool | None = None
     is_meta: bool | None = None
     is_compact_summary: bool | None = None
@@ -218,7 +213,6 @@ class _Scanned(Struct, gc=False, rename="camel"):
     summary: str | None = None
     leaf_uuid: str | None = None
     cost_usd: float | None = msgspec.field(name="costUSD", default=None)
-    total_cost_usd: float | None = msgspec.field(name="totalCostUSD", default=None)
     model_usage: dict[str, ModelUsage] | None = None
     forked_from: Any = None
 
@@ -251,8 +245,6 @@ class FactsReader:
 
     def feed(self, found: Line) -> None:
         """Take the next line."""
-        known = self._known
-        known["lines"] += 1
         try:
             line = _scan(found.line)  # type: ignore[arg-type]  # an oversize line is refused
         except (*_REFUSED, TypeError):
@@ -289,8 +281,6 @@ class FactsReader:
             known["version"] = line.version or known["version"]
         if line.session_id is not None:
             known["session_id"] = line.session_id
-        if line.agent_id is not None:
-            known["agent_id"] = line.agent_id
         if line.forked_from is not None and known["forked_from"] is None:
             known["forked_from"] = _parent_in(line.forked_from)
 
@@ -370,8 +360,6 @@ class FactsReader:
             self._noted.titles.append((checksum(line.leaf_uuid), line.summary))
 
     def _cost(self, line: _Scanned) -> None:
-        if line.total_cost_usd is not None:
-            self._known["cost_usd"] = line.total_cost_usd
         usage = (line.model_usage or {}).items()
         self._known["model_usage"] = {model: Totals.of_model(used) for model, used in usage}
 
@@ -396,7 +384,6 @@ class _Origin(Struct, rename="camel"):
     git_branch: str | None = None
     version: str | None = None
     session_id: str | None = None
-    agent_id: str | None = None
     forked_from: Any = None
 
 

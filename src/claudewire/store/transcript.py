@@ -171,7 +171,7 @@ class BlockingTranscript:
             StoreError: there is no such line.
         """
         tree = self._tree()
-        found = tree.branches[:1] if branch is None else [self._branch(tree, branch)]
+        found = tree.branches if branch is None else [self._branch(tree, branch)]
         yield from self._entries_on(found[0].nodes if found else ())
 
     def beginning(self, at: str | None = None, agents: Collection[str] = ()) -> Iterator[Entry]:
@@ -189,7 +189,7 @@ class BlockingTranscript:
         nodes = [node for branch in found for node in branch.nodes]
         if at is not None:
             nodes = nodes[: 1 + next(n for n, node in enumerate(nodes) if node.uuid == at)]
-        side = [it for it in tree.sidechains if it.nodes[0].uuid in agents] if agents else []
+        side = [it for it in tree.sidechains if it.nodes[0].uuid in agents]
         inside = sorted((node.offset, node) for branch in side for node in branch.nodes)
         order: list[Node] = []
         for node in nodes:
