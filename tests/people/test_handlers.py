@@ -17,6 +17,7 @@ from tests.people.asking import SOON, permission
 from claudewire.errors import OptionsError
 from claudewire.people import PermissionRequest, PermissionResultAllow, PermissionResultDeny
 from claudewire.people.handlers import Handler, Outcome, check_handler, run_handler
+from claudewire.people.pending import decided_here
 
 pytestmark = pytest.mark.anyio
 
@@ -28,6 +29,7 @@ async def answer_of(handler: Handler, **options: Any) -> Any:
     with anyio.fail_after(SOON):
         await run_handler(handler, request, **options)
     assert not request.is_waiting
+    assert decided_here.get() is None
     return request.result
 
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import anyio
-
 from ..concurrency import (
     TookTooLong,
     call_function,
@@ -187,8 +185,8 @@ async def run_hook(
     The first of the arguments is its input. The context is cancelled when the hook has ended.
     """
     event = arguments[0]
-    # A limiter of its own: it never waits until other functions have returned.
-    call = partial(call_function, hook.function, *arguments, limiter=anyio.CapacityLimiter(1))
+    # Without a limiter: it never waits until other functions have returned.
+    call = partial(call_function, hook.function, *arguments)
     error: BaseException | None = None
     try:
         return _read(await call_within(hook.timeout, call), kind, event)
