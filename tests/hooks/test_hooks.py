@@ -657,6 +657,8 @@ def test_the_cli_is_told_each_hook_with_its_own_limits() -> None:
         ("PreToolUsed", "did you mean PreToolUse?"),
         ("pre_tool_use", "did you mean PreToolUse?"),
         ("stop", "did you mean Stop?"),
+        ("STOP", "did you mean Stop?"),
+        ("PRE-TOOL-USE", "did you mean PreToolUse?"),
         ("Subagentstop", "did you mean SubagentStop?"),
         ("zzz", "there are PreToolUse, PostToolUse"),
         (5, "there are PreToolUse"),

@@ -444,6 +444,25 @@ async def test_a_call_that_ends_does_not_take_its_id_from_a_newer_one() -> None:
         assert len(server.heard) == 3
 
 
+async def test_what_a_server_says_is_passed_on_as_it_is() -> None:
+    said: list[Message] = [
+        {"method": "notifications/tools/list_changed"},
+        {"method": "notifications/message", "params": {"level": "info", "data": None}},
+    ]
+    async with recorded() as (server, client, _):
+        for message in said:
+            await server.say(message)
+        await server.say({"id": 3, "method": "ping"})
+        await server.say({"id": 4, "method": "roots/list"})
+        await anyio.wait_all_tasks_blocked()
+    assert client.heard == [{"jsonrpc": "2.0", **message} for message in said]
+    error = {"code": -32601, "message": "Method not found: roots/list"}
+    assert server.heard == [
+        {"jsonrpc": "2.0", "id": 3, "result": {}},
+        {"jsonrpc": "2.0", "id": 4, "error": error},
+    ]
+
+
 async def test_a_server_is_told_of_a_call_that_is_given_up() -> None:
     async with recorded() as (server, client, _):
         async with anyio.create_task_group() as calls:

@@ -1100,11 +1100,14 @@ async def test_a_tool_can_tell_how_far_it_is_from_a_coroutine_and_from_a_thread(
 
     assert list(work.input_schema["properties"]) == ["step"]
     with anyio.fail_after(SOON):
-        await work.call({"step": 1}, context())
-        await labour.call({}, context())
-        await waste.call({}, context())
-        await work.call({"step": 1}, ToolContext(send=sent.append))
-        await work.call({"step": 1}, ToolContext(meta={"progressToken": 7}))
+        results = [
+            await work.call({"step": 1}, context()),
+            await labour.call({}, context()),
+            await waste.call({}, context()),
+            await work.call({"step": 1}, ToolContext(send=sent.append)),
+            await work.call({"step": 1}, ToolContext(meta={"progressToken": 7})),
+        ]
+    assert results == [shown()] * 5
     method = "notifications/progress"
     assert sent == [
         {
