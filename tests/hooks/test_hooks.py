@@ -761,6 +761,19 @@ async def test_a_function_is_called_with_what_it_takes(
     assert said.get("hookSpecificOutput", {}).get("additionalContext") == context
 
 
+async def test_what_hides_its_signature_is_called_with_its_input_alone() -> None:
+    given: list[tuple[object, ...]] = []
+
+    class Odd:
+        __signature__ = "unknown"
+
+        def __call__(self, *arguments: object) -> None:
+            given.append(arguments)
+
+    assert await answered(Hooks.of({"Stop": Odd()}), "Stop") == {}
+    assert [len(it) for it in given] == [1]
+
+
 @pytest.mark.parametrize(
     ("function", "problem"),
     [

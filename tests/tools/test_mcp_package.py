@@ -444,6 +444,31 @@ async def test_a_call_that_ends_does_not_take_its_id_from_a_newer_one() -> None:
         assert len(server.heard) == 3
 
 
+class Parting(Recording):
+    """A server that says something when it is closed."""
+
+    async def run(self, incoming: Any, outgoing: Any, options: None) -> None:
+        self.outgoing = outgoing
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.say({"method": "notifications/message", "params": {}})
+
+
+async def test_a_server_may_say_something_while_it_is_closed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    connection = MountedServer(Parting()).attach()
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(connection.run)
+            await anyio.wait_all_tasks_blocked()
+            await connection.aclose()
+    assert "has been closed" in str(await Client(connection, []).ask("ping"))
+    assert caplog.messages == []
+
+
 async def test_what_a_server_says_is_passed_on_as_it_is() -> None:
     said: list[Message] = [
         {"method": "notifications/tools/list_changed"},
