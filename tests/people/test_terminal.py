@@ -208,6 +208,13 @@ async def test_what_has_no_diff_is_shown_as_it_is(tmp_path: Path) -> None:
     assert "  - content: same\n" in shown
 
 
+async def test_data_is_shown_in_its_own_letters() -> None:
+    _, shown = await typed(PermissionRequest(use("X", {"names": ["Zoë", 1]})), "y")
+    assert '  - names: ["Zoë", 1]\n' in shown
+    _, shown = await typed(DialogRequest(dialog("trust", {"folder": "Straße"})), "")
+    assert '  | {\n  |   "folder": "Straße"\n  | }\n' in shown
+
+
 async def test_why_it_is_asked_is_shown() -> None:
     request = PermissionRequest(use("Bash", {}, decision_reason="It is\noutside"))
     _, shown = await typed(request, "y")
