@@ -356,6 +356,7 @@ async def test_an_answer_that_makes_no_sense_is_asked_again() -> None:
     bare = {"question": "Which?", "options": [{"label": "A"}, {"label": "B"}]}
     answer, shown = await typed(QuestionRequest(ask(bare)), "", "C", "o", "3", "0", "1 2", "1")
     assert answer.updated_input["answers"] == {"Which?": "A"}
+    assert "== question\n  | Which?\n  - 1: A\n  - 2: B\n  number, o [words]" in shown
     assert shown.count("There are 2 options") == 2
     assert "Only one can be chosen" in shown
 
@@ -401,6 +402,7 @@ async def test_a_form_is_filled_in_field_by_field() -> None:
     assert answer == ElicitationResult("accept", {**content, "more": {"a": 1}})
     assert "  * crm asks: Who is it?\n" in shown
     assert "  | name: Yours\n" in shown
+    assert "  | age\n" in shown
     assert "it is required" in shown
     assert "'old' is not a whole number" in shown
     assert "(nothing for true)" in shown

@@ -1081,9 +1081,14 @@ async def test_a_call_that_is_cancelled_is_cancelled(caplog: pytest.LogCaptureFi
 
 async def test_a_tool_can_tell_how_far_it_is_from_a_coroutine_and_from_a_thread() -> None:
     sent: list[dict[str, Any]] = []
+    here = threading.get_ident()
+
+    def send(message: dict[str, Any]) -> None:
+        assert threading.get_ident() == here  # in the event loop, wherever it comes from
+        sent.append(message)
 
     def context() -> ToolContext:
-        return ToolContext(meta={"progressToken": 7}, send=sent.append, tool="work")
+        return ToolContext(meta={"progressToken": 7}, send=send, tool="work")
 
     @tool
     async def work(step: int, context: ToolContext) -> None:
