@@ -155,6 +155,14 @@ async def test_every_word_may_be_written_out(
     assert given == answer
 
 
+async def test_how_a_request_has_ended_is_shown_in_what_can_be_seen() -> None:
+    request = permission()
+    request.withdraw("over\x1b[2K")
+    _, shown = await typed(request, "y")
+    assert shown.endswith("[over\\x1b[2K]\n")
+    assert "\x1b" not in shown
+
+
 async def test_at_the_end_of_the_input_the_answer_is_no() -> None:
     answer, _ = await typed(permission(), "what?")
     assert answer.message == "The input of the terminal has ended, so the answer is no."

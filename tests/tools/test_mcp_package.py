@@ -356,6 +356,7 @@ class Recording:
 
     def __init__(self, fails_with: BaseException | None = None) -> None:
         self.heard: list[Message] = []
+        self.incoming: Any = None
         self.outgoing: Any = None
         self.fails_with = fails_with
 
@@ -363,7 +364,7 @@ class Recording:
         return None
 
     async def run(self, incoming: Any, outgoing: Any, options: None) -> None:
-        self.outgoing = outgoing
+        self.incoming, self.outgoing = incoming, outgoing
         if self.fails_with is not None:
             raise self.fails_with
         async for item in incoming:
@@ -515,9 +516,14 @@ async def test_a_server_is_told_of_a_call_that_is_given_up() -> None:
     ],
 )
 async def test_the_reason_why_a_server_failed_is_told(error: BaseException, reason: str) -> None:
-    connection = MountedServer(Recording(error)).attach()
+    server = Recording(error)
+    connection = MountedServer(server).attach()
     with anyio.fail_after(SOON):
         await connection.run()
+        with pytest.raises(anyio.ClosedResourceError):
+            await server.say({"method": "notifications/message"})
+        with pytest.raises(anyio.ClosedResourceError):
+            await server.incoming.receive()
     told = await Client(connection, []).ask("ping")
     assert told["error"] == {
         "code": -32603,

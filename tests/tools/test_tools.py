@@ -543,6 +543,35 @@ async def test_methods_can_be_tools() -> None:
     assert "point" in describe.input_schema["properties"]
 
 
+async def test_a_tool_is_a_method_only_of_the_class_that_it_is_written_in() -> None:
+    @tool
+    def plain(first: int, second: int) -> int:
+        return first - second
+
+    class Owner:
+        @tool
+        def own(self, first: int) -> int:
+            return first
+
+        @tool
+        @staticmethod
+        def static(first: int, second: int) -> int:
+            return first - second
+
+        borrowed = plain
+
+    owner = Owner()
+    tools: list[AnyTool] = [owner.own, owner.static, owner.borrowed]
+    assert [list(it.input_schema["properties"]) for it in tools] == [
+        ["first"],
+        ["first", "second"],
+        ["first", "second"],
+    ]
+    assert [await text_of(it, {"first": 3, "second": 1}) for it in tools[1:]] == ["2", "2"]
+    assert await text_of(owner.own, {"first": 3}) == "3"
+    assert Owner.own is vars(Owner)["own"]
+
+
 async def test_objects_and_partial_functions_can_be_tools() -> None:
     made = tool(name="multiply")(Multiplier(3))
     assert made.description == "Multiply."
