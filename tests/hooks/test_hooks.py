@@ -43,6 +43,7 @@ from claudewire.hooks import (
 )
 from claudewire.hooks.events import EVENTS
 from claudewire.hooks.hook import FAILED, NONSENSE
+from claudewire.hooks.registry import HookEvent
 from claudewire.simulator import Chat, SimulatedCLI
 from claudewire.wire import (
     HOOK_EVENTS,
@@ -633,6 +634,22 @@ def test_a_hook_is_registered_by_decorator_by_mapping_and_by_name() -> None:
     assert "PreToolUse" in repr(hooks)
     assert "one" in repr(hooks)
     assert repr(Hooks()) == "<Hooks: none>"
+
+
+def test_an_attribute_registers_hooks_for_the_event_that_it_is_named_after() -> None:
+    class Few(Hooks):
+        user_prompt_submit: HookEvent[UserPromptSubmitHookInput] = HookEvent()
+        stop: HookEvent[StopHookInput] = HookEvent()
+
+    few = Few()
+    few.stop(nothing)
+    few.user_prompt_submit(timeout=5)(nothing)
+    assert [(event, hook.timeout) for event, hook in few] == [("Stop", 50), ("UserPromptSubmit", 5)]
+    assert Few.stop is vars(Few)["stop"]
+    with pytest.raises((OptionsError, RuntimeError)):  # which Python 3.11 wraps
+
+        class Odd(Hooks):
+            stopp: HookEvent[StopHookInput] = HookEvent()
 
 
 def test_the_cli_is_told_each_hook_with_its_own_limits() -> None:

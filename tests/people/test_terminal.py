@@ -176,6 +176,18 @@ async def test_a_closed_input_is_nobody() -> None:
     assert isinstance(answer, PermissionResultDeny)
 
 
+@pytest.mark.parametrize("error", [OSError("gone"), ValueError("closed"), SystemExit("bye")])
+async def test_an_input_that_fails_is_nobody(error: BaseException) -> None:
+    class Failing(io.StringIO):
+        def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
+            raise error
+
+    with anyio.fail_after(SOON):
+        answer = await Terminal(Failing(), io.StringIO())(permission())
+    assert isinstance(answer, PermissionResultDeny)
+    assert answer.message == "The input of the terminal has ended, so the answer is no."
+
+
 async def test_a_change_of_a_file_is_shown(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("one\ntwo\n", encoding="utf-8")
     input = {"file_path": "a.txt", "old_string": "two", "new_string": "three"}
