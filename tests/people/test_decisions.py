@@ -1226,10 +1226,15 @@ async def test_a_long_input_of_which_no_record_is_kept_is_not_digested(
     assert isinstance(await decide(asked, policy=Policy(allow=["Read"])), PermissionResultAllow)
 
 
+class NotToBeRead:
+    def __str__(self) -> str:
+        raise AssertionError("it is far behind the beginning")
+
+
 def test_the_title_of_a_long_request_is_made_of_its_beginning() -> None:
     pieces = [
         PermissionRequest(use("Bash", {"command": "word " * 100_000})).title,
-        PermissionRequest(use("Other", {"list": ["word"] * 100_000})).title,
+        PermissionRequest(use("Other", {"list": ["word"] * 100_000 + [NotToBeRead()]})).title,
     ]
     assert pieces[0].startswith("Bash: word word")
     assert pieces[1].startswith('Other: {"list": ["word", "word"')

@@ -365,6 +365,12 @@ async def test_questions_are_answered_by_number() -> None:
     assert "== question\n  | Which colour?\n  - 1: Red (warm)\n  |    **red**\n  - 2: Gr" in shown
 
 
+async def test_a_preview_may_have_several_lines() -> None:
+    option = {"label": "A", "preview": "one\n  two"}
+    _, shown = await typed(QuestionRequest(ask({"question": "Which?", "options": [option]})), "1")
+    assert "  - 1: A\n  |    one\n  |      two\n  number, o " in shown
+
+
 async def test_questions_are_answered_in_ones_own_words_or_skipped() -> None:
     answer, _ = await typed(QuestionRequest(ask(COLOUR, SIZES)), "o a light one", "s")
     assert answer.updated_input["answers"] == {"Which colour?": "a light one"}
