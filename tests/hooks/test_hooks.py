@@ -1159,6 +1159,10 @@ def test_a_cli_that_can_block_on_failure_is_taken() -> None:
 
 
 def test_hooks_that_the_cli_has_not_taken_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    Hooks().check(InitializeResult(hooks_applied=False))
+    for info in (None, InitializeResult(), ABLE):
+        with_policy("Stop", "continue").check(info)
+    assert caplog.messages == []
     with_policy("Stop", "continue").check(InitializeResult(hooks_applied=False))
     assert "none of them will be called" in caplog.text
 
