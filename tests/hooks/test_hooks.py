@@ -43,6 +43,7 @@ from claudewire.hooks import (
 )
 from claudewire.hooks.events import EVENTS
 from claudewire.hooks.hook import FAILED, NONSENSE
+from claudewire.hooks.registry import HookEvent
 from claudewire.simulator import Chat, SimulatedCLI
 from claudewire.wire import (
     HOOK_EVENTS,
@@ -635,6 +636,22 @@ def test_a_hook_is_registered_by_decorator_by_mapping_and_by_name() -> None:
     assert repr(Hooks()) == "<Hooks: none>"
 
 
+def test_an_attribute_registers_hooks_for_the_event_that_it_is_named_after() -> None:
+    class Few(Hooks):
+        user_prompt_submit: HookEvent[UserPromptSubmitHookInput] = HookEvent()
+        stop: HookEvent[StopHookInput] = HookEvent()
+
+    few = Few()
+    few.stop(nothing)
+    few.user_prompt_submit(timeout=5)(nothing)
+    assert [(event, hook.timeout) for event, hook in few] == [("Stop", 50), ("UserPromptSubmit", 5)]
+    assert Few.stop is vars(Few)["stop"]
+    with pytest.raises((OptionsError, RuntimeError)):  # which Python 3.11 wraps
+
+        class Odd(Hooks):
+            stopp: HookEvent[StopHookInput] = HookEvent()
+
+
 def test_the_cli_is_told_each_hook_with_its_own_limits() -> None:
     hooks = Hooks.of({"Stop": nothing, "PreToolUse": Hook(nothing, "Bash", 1.5, "block")})
     hooks.extend({"PreToolUse": nothing, "SubagentStop": Hook(nothing, on_failure="block")})
@@ -657,6 +674,8 @@ def test_the_cli_is_told_each_hook_with_its_own_limits() -> None:
         ("PreToolUsed", "did you mean PreToolUse?"),
         ("pre_tool_use", "did you mean PreToolUse?"),
         ("stop", "did you mean Stop?"),
+        ("STOP", "did you mean Stop?"),
+        ("PRE-TOOL-USE", "did you mean PreToolUse?"),
         ("Subagentstop", "did you mean SubagentStop?"),
         ("zzz", "there are PreToolUse, PostToolUse"),
         (5, "there are PreToolUse"),
@@ -757,6 +776,19 @@ async def test_a_function_is_called_with_what_it_takes(
 ) -> None:
     said = await answered(Hooks.of({"Stop": function}), "Stop")
     assert said.get("hookSpecificOutput", {}).get("additionalContext") == context
+
+
+async def test_what_hides_its_signature_is_called_with_its_input_alone() -> None:
+    given: list[tuple[object, ...]] = []
+
+    class Odd:
+        __signature__ = "unknown"
+
+        def __call__(self, *arguments: object) -> None:
+            given.append(arguments)
+
+    assert await answered(Hooks.of({"Stop": Odd()}), "Stop") == {}
+    assert [len(it) for it in given] == [1]
 
 
 @pytest.mark.parametrize(
@@ -1127,6 +1159,10 @@ def test_a_cli_that_can_block_on_failure_is_taken() -> None:
 
 
 def test_hooks_that_the_cli_has_not_taken_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    Hooks().check(InitializeResult(hooks_applied=False))
+    for info in (None, InitializeResult(), ABLE):
+        with_policy("Stop", "continue").check(info)
+    assert caplog.messages == []
     with_policy("Stop", "continue").check(InitializeResult(hooks_applied=False))
     assert "none of them will be called" in caplog.text
 

@@ -1072,7 +1072,8 @@ async def test_a_policy_looks_at_a_long_input_in_a_thread(asked: Request, is_lon
     assert (threading.get_ident() not in threads) is is_long
 
 
-async def test_long_inputs_of_a_session_take_one_thread_and_not_one_each() -> None:
+@pytest.mark.parametrize("as_person", [False, True])
+async def test_long_inputs_of_a_session_take_one_thread_and_not_one_each(as_person: bool) -> None:
     begun, may_go_on = threading.Event(), threading.Event()
 
     def realpath(path: str) -> str:
@@ -1080,7 +1081,9 @@ async def test_long_inputs_of_a_session_take_one_thread_and_not_one_each() -> No
         assert may_go_on.wait(SOON)
         return path
 
-    decider = Decider(People(policy=Policy(allow=["Read"], deny=["Read(x)"], realpath=realpath)))
+    policy = Policy(allow=["Read"], deny=["Read(x)"], realpath=realpath)
+    options: Any = {"person": policy_then(policy, never)} if as_person else {"policy": policy}
+    decider = Decider(People(**options))
     before = {*threading.enumerate()}
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:
@@ -1223,10 +1226,15 @@ async def test_a_long_input_of_which_no_record_is_kept_is_not_digested(
     assert isinstance(await decide(asked, policy=Policy(allow=["Read"])), PermissionResultAllow)
 
 
+class NotToBeRead:
+    def __str__(self) -> str:
+        raise AssertionError("it is far behind the beginning")
+
+
 def test_the_title_of_a_long_request_is_made_of_its_beginning() -> None:
     pieces = [
         PermissionRequest(use("Bash", {"command": "word " * 100_000})).title,
-        PermissionRequest(use("Other", {"list": ["word"] * 100_000})).title,
+        PermissionRequest(use("Other", {"list": ["word"] * 100_000 + [NotToBeRead()]})).title,
     ]
     assert pieces[0].startswith("Bash: word word")
     assert pieces[1].startswith('Other: {"list": ["word", "word"')

@@ -194,10 +194,11 @@ def test_nobody_waits_for_a_named_pipe(tmp_path: Path) -> None:
 
 def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "huge"
-    with path.open("wb") as file:
-        file.truncate(BIGGEST + 1)
-    with pytest.raises(ValueError, match="it is too large"):
-        read_text(path)
+    for size, problem in ((BIGGEST, "it is a binary file"), (BIGGEST + 1, "it is too large")):
+        with path.open("wb") as file:
+            file.truncate(size)
+        with pytest.raises(ValueError, match=problem):
+            read_text(path)
 
 
 def test_very_many_lines_are_not_compared_with_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,3 +229,8 @@ def test_a_small_change_of_a_large_file_is_compared(monkeypatch: pytest.MonkeyPa
     assert diff is not None
     assert "-50\n+fifty\n" in diff
     assert "\n 49\n" in diff
+    for last, is_compared in ((52, True), (53, False)):
+        lines = "".join(f"{number}\n" for number in range(50, last + 1))
+        changed = diff_of("Edit", {**input, "new_string": old.replace(lines, "x\n")}, read=None)
+        assert changed is not None
+        assert ("\n 49\n" in changed) is is_compared

@@ -168,6 +168,7 @@ def test_what_a_schema_says_beside_the_point_is_ignored() -> None:
                 "c": {"type": "array", "items": 5},
                 "d": {"type": "string", "oneOf": [{"type": "string"}]},
                 "e": {"type": "string", "enum": ["x"], "enumNames": ["X", "Y"]},
+                "f": {"type": "string", "items": {"enum": ["x"]}},
             }
         }
     ).fields
@@ -175,6 +176,7 @@ def test_what_a_schema_says_beside_the_point_is_ignored() -> None:
     assert fields[0].problem("abcd") == "it can have at most 3 characters"
     assert [field.type for field in fields[2:4]] == ["other", "string"]
     assert fields[4].choices[0].title == "x"
+    assert (fields[5].type, fields[5].choices) == ("string", ())
 
 
 def test_a_page_is_visited_or_not() -> None:

@@ -17,6 +17,7 @@ from tests.people.asking import SOON, permission
 from claudewire.errors import OptionsError
 from claudewire.people import PermissionRequest, PermissionResultAllow, PermissionResultDeny
 from claudewire.people.handlers import Handler, Outcome, check_handler, run_handler
+from claudewire.people.pending import decided_here
 
 pytestmark = pytest.mark.anyio
 
@@ -28,6 +29,7 @@ async def answer_of(handler: Handler, **options: Any) -> Any:
     with anyio.fail_after(SOON):
         await run_handler(handler, request, **options)
     assert not request.is_waiting
+    assert decided_here.get() is None
     return request.result
 
 
@@ -332,6 +334,9 @@ async def test_an_abandoned_thread_changes_nothing_any_more() -> None:
 def three(tool_name: str, input: dict[str, Any], context: Any) -> Any: ...
 
 
+def two(tool_name: str, input: dict[str, Any]) -> Any: ...
+
+
 def none() -> Any: ...
 
 
@@ -352,6 +357,7 @@ async def yields_slowly(request: Any) -> AsyncIterator[Any]:
         ("allow", "on_permission must be a function that returns its answer: 'allow' is not"),
         (True, "must be a function"),
         (three, "is called with one argument, the request; three(tool_name: 'str', input:"),
+        (two, "two(tool_name: 'str', input: 'dict[str, Any]') -> 'Any' cannot be called"),
         (none, "none() -> 'Any' cannot be called that way"),
         (by_keyword, "cannot be called that way"),
         (yields, "must be a function that returns its answer: yields yields"),

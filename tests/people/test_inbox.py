@@ -26,7 +26,7 @@ from claudewire.people import (
     QuestionRequest,
 )
 from claudewire.people.inbox import Change
-from claudewire.people.pending import Clock, Keeper, Pending, PendingState
+from claudewire.people.pending import Clock, Keeper, Pending, PendingState, decided_here
 from claudewire.wire import PermissionResultAllow, PermissionResultDeny, Request
 
 pytestmark = pytest.mark.anyio
@@ -413,6 +413,7 @@ def test_an_answer_need_not_say_who_gave_it() -> None:
         inbox._add(request, None)
     assert inbox.answer("1", PermissionResultAllow())
     assert inbox.act("2", "allow")
+    assert decided_here.get() is None
     assert requests[2].resolve(PermissionResultAllow())
     assert [(it.by, it.ending) for it in requests] == [("", "answered")] * 3
 

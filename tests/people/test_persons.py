@@ -175,6 +175,9 @@ async def test_what_waits_outlives_the_channel() -> None:
     [
         (b"no json", "An answer must be a JSON object"),
         ("[1]", "An answer must be a JSON object"),
+        (b'{"id": "\xff"}', "An answer must be a JSON object: 'utf-8' codec can't decode"),
+        ('{"id": "\ud800"}', "An answer must be a JSON object: 'utf-8' codec can't encode"),
+        (b'{"id":' + b"[" * 100_000, "An answer must be a JSON object: maximum recursion"),
         (5, "'int' object is not iterable"),
         ({"action": "allow"}, "which `id` it is for"),
         ({"id": 5, "action": "allow"}, "which `id` it is for"),

@@ -155,6 +155,14 @@ async def test_every_word_may_be_written_out(
     assert given == answer
 
 
+async def test_how_a_request_has_ended_is_shown_in_what_can_be_seen() -> None:
+    request = permission()
+    request.withdraw("over\x1b[2K")
+    _, shown = await typed(request, "y")
+    assert shown.endswith("[over\\x1b[2K]\n")
+    assert "\x1b" not in shown
+
+
 async def test_at_the_end_of_the_input_the_answer_is_no() -> None:
     answer, _ = await typed(permission(), "what?")
     assert answer.message == "The input of the terminal has ended, so the answer is no."
@@ -166,6 +174,18 @@ async def test_a_closed_input_is_nobody() -> None:
     with anyio.fail_after(SOON):
         answer = await Terminal(stream, io.StringIO())(permission())
     assert isinstance(answer, PermissionResultDeny)
+
+
+@pytest.mark.parametrize("error", [OSError("gone"), ValueError("closed"), SystemExit("bye")])
+async def test_an_input_that_fails_is_nobody(error: BaseException) -> None:
+    class Failing(io.StringIO):
+        def readline(self, size: int | None = -1, /) -> str:  # type: ignore[override]
+            raise error
+
+    with anyio.fail_after(SOON):
+        answer = await Terminal(Failing(), io.StringIO())(permission())
+    assert isinstance(answer, PermissionResultDeny)
+    assert answer.message == "The input of the terminal has ended, so the answer is no."
 
 
 async def test_a_change_of_a_file_is_shown(tmp_path: Path) -> None:
@@ -206,6 +226,13 @@ async def test_what_has_no_diff_is_shown_as_it_is(tmp_path: Path) -> None:
     input = {"file_path": "a.txt", "content": "same\n"}
     _, shown = await typed(PermissionRequest(use("Write", input), cwd=str(tmp_path)), "y")
     assert "  - content: same\n" in shown
+
+
+async def test_data_is_shown_in_its_own_letters() -> None:
+    _, shown = await typed(PermissionRequest(use("X", {"names": ["Zoë", 1]})), "y")
+    assert '  - names: ["Zoë", 1]\n' in shown
+    _, shown = await typed(DialogRequest(dialog("trust", {"folder": "Straße"})), "")
+    assert '  | {\n  |   "folder": "Straße"\n  | }\n' in shown
 
 
 async def test_why_it_is_asked_is_shown() -> None:
@@ -338,6 +365,12 @@ async def test_questions_are_answered_by_number() -> None:
     assert "== question\n  | Which colour?\n  - 1: Red (warm)\n  |    **red**\n  - 2: Gr" in shown
 
 
+async def test_a_preview_may_have_several_lines() -> None:
+    option = {"label": "A", "preview": "one\n  two"}
+    _, shown = await typed(QuestionRequest(ask({"question": "Which?", "options": [option]})), "1")
+    assert "  - 1: A\n  |    one\n  |      two\n  number, o " in shown
+
+
 async def test_questions_are_answered_in_ones_own_words_or_skipped() -> None:
     answer, _ = await typed(QuestionRequest(ask(COLOUR, SIZES)), "o a light one", "s")
     assert answer.updated_input["answers"] == {"Which colour?": "a light one"}
@@ -349,6 +382,7 @@ async def test_an_answer_that_makes_no_sense_is_asked_again() -> None:
     bare = {"question": "Which?", "options": [{"label": "A"}, {"label": "B"}]}
     answer, shown = await typed(QuestionRequest(ask(bare)), "", "C", "o", "3", "0", "1 2", "1")
     assert answer.updated_input["answers"] == {"Which?": "A"}
+    assert "== question\n  | Which?\n  - 1: A\n  - 2: B\n  number, o [words]" in shown
     assert shown.count("There are 2 options") == 2
     assert "Only one can be chosen" in shown
 
@@ -394,6 +428,7 @@ async def test_a_form_is_filled_in_field_by_field() -> None:
     assert answer == ElicitationResult("accept", {**content, "more": {"a": 1}})
     assert "  * crm asks: Who is it?\n" in shown
     assert "  | name: Yours\n" in shown
+    assert "  | age\n" in shown
     assert "it is required" in shown
     assert "'old' is not a whole number" in shown
     assert "(nothing for true)" in shown

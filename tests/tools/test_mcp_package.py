@@ -356,6 +356,7 @@ class Recording:
 
     def __init__(self, fails_with: BaseException | None = None) -> None:
         self.heard: list[Message] = []
+        self.incoming: Any = None
         self.outgoing: Any = None
         self.fails_with = fails_with
 
@@ -363,7 +364,7 @@ class Recording:
         return None
 
     async def run(self, incoming: Any, outgoing: Any, options: None) -> None:
-        self.outgoing = outgoing
+        self.incoming, self.outgoing = incoming, outgoing
         if self.fails_with is not None:
             raise self.fails_with
         async for item in incoming:
@@ -444,6 +445,50 @@ async def test_a_call_that_ends_does_not_take_its_id_from_a_newer_one() -> None:
         assert len(server.heard) == 3
 
 
+class Parting(Recording):
+    """A server that says something when it is closed."""
+
+    async def run(self, incoming: Any, outgoing: Any, options: None) -> None:
+        self.outgoing = outgoing
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.say({"method": "notifications/message", "params": {}})
+
+
+async def test_a_server_may_say_something_while_it_is_closed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    connection = MountedServer(Parting()).attach()
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(connection.run)
+            await anyio.wait_all_tasks_blocked()
+            await connection.aclose()
+    assert "has been closed" in str(await Client(connection, []).ask("ping"))
+    assert caplog.messages == []
+
+
+async def test_what_a_server_says_is_passed_on_as_it_is() -> None:
+    said: list[Message] = [
+        {"method": "notifications/tools/list_changed"},
+        {"method": "notifications/message", "params": {"level": "info", "data": None}},
+    ]
+    async with recorded() as (server, client, _):
+        for message in said:
+            await server.say(message)
+        await server.say({"id": 3, "method": "ping"})
+        await server.say({"id": 4, "method": "roots/list"})
+        await anyio.wait_all_tasks_blocked()
+    assert client.heard == [{"jsonrpc": "2.0", **message} for message in said]
+    error = {"code": -32601, "message": "Method not found: roots/list"}
+    assert server.heard == [
+        {"jsonrpc": "2.0", "id": 3, "result": {}},
+        {"jsonrpc": "2.0", "id": 4, "error": error},
+    ]
+
+
 async def test_a_server_is_told_of_a_call_that_is_given_up() -> None:
     async with recorded() as (server, client, _):
         async with anyio.create_task_group() as calls:
@@ -471,9 +516,14 @@ async def test_a_server_is_told_of_a_call_that_is_given_up() -> None:
     ],
 )
 async def test_the_reason_why_a_server_failed_is_told(error: BaseException, reason: str) -> None:
-    connection = MountedServer(Recording(error)).attach()
+    server = Recording(error)
+    connection = MountedServer(server).attach()
     with anyio.fail_after(SOON):
         await connection.run()
+        with pytest.raises(anyio.ClosedResourceError):
+            await server.say({"method": "notifications/message"})
+        with pytest.raises(anyio.ClosedResourceError):
+            await server.incoming.receive()
     told = await Client(connection, []).ask("ping")
     assert told["error"] == {
         "code": -32603,

@@ -543,6 +543,35 @@ async def test_methods_can_be_tools() -> None:
     assert "point" in describe.input_schema["properties"]
 
 
+async def test_a_tool_is_a_method_only_of_the_class_that_it_is_written_in() -> None:
+    @tool
+    def plain(first: int, second: int) -> int:
+        return first - second
+
+    class Owner:
+        @tool
+        def own(self, first: int) -> int:
+            return first
+
+        @tool
+        @staticmethod
+        def static(first: int, second: int) -> int:
+            return first - second
+
+        borrowed = plain
+
+    owner = Owner()
+    tools: list[AnyTool] = [owner.own, owner.static, owner.borrowed]
+    assert [list(it.input_schema["properties"]) for it in tools] == [
+        ["first"],
+        ["first", "second"],
+        ["first", "second"],
+    ]
+    assert [await text_of(it, {"first": 3, "second": 1}) for it in tools[1:]] == ["2", "2"]
+    assert await text_of(owner.own, {"first": 3}) == "3"
+    assert Owner.own is vars(Owner)["own"]
+
+
 async def test_objects_and_partial_functions_can_be_tools() -> None:
     made = tool(name="multiply")(Multiplier(3))
     assert made.description == "Multiply."
@@ -1081,9 +1110,14 @@ async def test_a_call_that_is_cancelled_is_cancelled(caplog: pytest.LogCaptureFi
 
 async def test_a_tool_can_tell_how_far_it_is_from_a_coroutine_and_from_a_thread() -> None:
     sent: list[dict[str, Any]] = []
+    here = threading.get_ident()
+
+    def send(message: dict[str, Any]) -> None:
+        assert threading.get_ident() == here  # in the event loop, wherever it comes from
+        sent.append(message)
 
     def context() -> ToolContext:
-        return ToolContext(meta={"progressToken": 7}, send=sent.append, tool="work")
+        return ToolContext(meta={"progressToken": 7}, send=send, tool="work")
 
     @tool
     async def work(step: int, context: ToolContext) -> None:
@@ -1100,11 +1134,14 @@ async def test_a_tool_can_tell_how_far_it_is_from_a_coroutine_and_from_a_thread(
 
     assert list(work.input_schema["properties"]) == ["step"]
     with anyio.fail_after(SOON):
-        await work.call({"step": 1}, context())
-        await labour.call({}, context())
-        await waste.call({}, context())
-        await work.call({"step": 1}, ToolContext(send=sent.append))
-        await work.call({"step": 1}, ToolContext(meta={"progressToken": 7}))
+        results = [
+            await work.call({"step": 1}, context()),
+            await labour.call({}, context()),
+            await waste.call({}, context()),
+            await work.call({"step": 1}, ToolContext(send=sent.append)),
+            await work.call({"step": 1}, ToolContext(meta={"progressToken": 7})),
+        ]
+    assert results == [shown()] * 5
     method = "notifications/progress"
     assert sent == [
         {

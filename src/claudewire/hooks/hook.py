@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-import anyio
-
 from ..concurrency import (
     TookTooLong,
     call_function,
@@ -187,8 +185,8 @@ async def run_hook(
     The first of the arguments is its input. The context is cancelled when the hook has ended.
     """
     event = arguments[0]
-    # A limiter of its own: it never waits until other functions have returned.
-    call = partial(call_function, hook.function, *arguments, limiter=anyio.CapacityLimiter(1))
+    # Without a limiter: it never waits until other functions have returned.
+    call = partial(call_function, hook.function, *arguments)
     error: BaseException | None = None
     try:
         return _read(await call_within(hook.timeout, call), kind, event)
@@ -224,7 +222,7 @@ def _failed(kind: EventKind, hook: Hook, event: Any, error: BaseException | None
     # What it meant is not known; a guard may have meant no.
     is_invalid = isinstance(error, HookResultError)
     must_block = is_invalid and kind.blocking is not None and not kind.keeps_going
-    blocks = must_block or _blocks(kind, hook, event)
+    blocks = must_block or _blocks(hook, event)
     log.error(
         "The hook %s %s at %s; %s",
         hook.name,
@@ -244,8 +242,8 @@ def _words(error: BaseException | None) -> str:
     return "It took too long" if error is None else describe(error)
 
 
-def _blocks(kind: EventKind, hook: Hook, event: BaseHookInput | UnknownHookInput) -> bool:
+def _blocks(hook: Hook, event: BaseHookInput | UnknownHookInput) -> bool:
     if hook.on_failure == "continue":
         return False
     # Blocked again and again, the model would never come to an end.
-    return not (kind.keeps_going and getattr(event, "stop_hook_active", None))
+    return not getattr(event, "stop_hook_active", None)

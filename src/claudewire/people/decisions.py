@@ -516,9 +516,7 @@ class Decider:
             self._end(opened)
         return request.result
 
-    async def _ask(
-        self, opened: _Open, handler: Handler | None, is_async: bool | None = None
-    ) -> Any:
+    async def _ask(self, opened: _Open, handler: Handler | None, is_async: bool = False) -> Any:
         """Wait for the handler, the inbox or the deadline, whichever is first."""
         request, people = opened.pending, self.people
         try:

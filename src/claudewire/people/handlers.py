@@ -22,7 +22,6 @@ from ..concurrency import (
     check_function,
     ends_the_caller,
     function_name,
-    is_async_function,
 )
 from ..errors import OptionsError, describe
 from .pending import Pending, decided_here
@@ -75,20 +74,18 @@ async def run_handler(
     limiter: Callable[[], anyio.CapacityLimiter] | None = None,
     tell_errors: bool = False,
     name: str | None = None,
-    is_async: bool | None = None,
+    is_async: bool = False,
 ) -> None:
     """Let a handler answer a request, which has an answer in any case when this returns.
 
     `limiter` returns what limits the threads of plain functions. With `tell_errors` the model is
     told which exception the handler raised. Its message may contain something that the model should
-    not know. `is_async` says what is known of the handler.
+    not know. `is_async` says that the handler is known to be a coroutine function.
     """
     name = name or function_name(handler)
     try:
         token = decided_here.set(request)
         try:
-            if is_async is None:
-                is_async = is_async_function(handler)
             if is_async:  # without a coroutine in between: the CLI waits
                 returned = await handler(request)
             else:

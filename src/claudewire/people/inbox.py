@@ -157,8 +157,7 @@ class Inbox:
 
     def _add(self, request: Pending[Any], deadline: float | None) -> None:
         with self._lock:
-            if request.id in self._waiting:
-                request.id = self._free(request.id)
+            request.id = self._free(request.id)
             request.expires = None if deadline is None else request.since + deadline
             self._waiting[request.id] = request
             if self._subscribers:

@@ -101,8 +101,6 @@ class ToolPending(Pending[PermissionResult]):
 
     def _fitted(self, answer: object) -> PermissionResult:
         """Check that something is a decision, and have an allow say what the tool runs with."""
-        if isinstance(answer, _ANSWERS):
-            return self._completed(answer)
         if is_dataclass(answer) and not isinstance(answer, type):
             answer = asdict(answer)  # the official SDK's answers are dataclasses
         if isinstance(answer, Mapping):

@@ -143,7 +143,7 @@ def _object(message: Mapping[str, Any] | str | bytes) -> dict[str, Any]:
     if isinstance(message, str | bytes):
         try:
             message = msgspec.json.decode(message, type=dict[str, Any])
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise AnswerError(f"An answer must be a JSON object: {error}") from None
     return dict(message)
 

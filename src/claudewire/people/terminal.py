@@ -79,7 +79,8 @@ class LineReader:
         self._stream = stream
         self._lock = threading.Lock()
         self._reading = False
-        self._wanted: Mailbox[str] | None = None
+        self._wanted: Mailbox[str] = Mailbox()
+        """Where the next line goes; no one may wait there any more."""
 
     async def next(self) -> str:
         """Wait for the next line, and return it without its newline.
@@ -94,11 +95,7 @@ class LineReader:
                 self._reading = True
                 # A daemon: nothing can wake a thread that reads from a terminal.
                 threading.Thread(target=self._read, name="claudewire terminal", daemon=True).start()
-        try:
-            line = await mailbox.get()
-        finally:
-            with self._lock:
-                self._wanted = None
+        line = await mailbox.get()
         if not line:
             raise EOFError(ENDED)
         return line.rstrip("\r\n")
@@ -114,12 +111,11 @@ class LineReader:
     def _read(self) -> None:
         try:
             line = self._stream.readline()
-        except (OSError, ValueError):  # the stream was closed
+        except BaseException:  # it was closed; a stream of the application may raise anything
             line = ""
         with self._lock:
             self._reading = False
-            if self._wanted is not None:
-                self._wanted.put(line)
+            self._wanted.put(line)
 
 
 class Terminal:
