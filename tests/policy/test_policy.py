@@ -727,6 +727,28 @@ def test_skills_are_allowed_and_denied_by_name_and_arguments() -> None:
     assert behavior("other") == "ask"
 
 
+@pytest.mark.parametrize(
+    ("rule", "tool", "given"),
+    [
+        ("Monitor(ls:*)", "Bash", {"command": "ls"}),
+        ("Monitor(ls)", "Bash", {"command": "ls"}),
+        ("Agent(dir)", "PowerShell", {"command": "dir"}),
+        ("PowerShell(Explore)", "Agent", {"subagent_type": "Explore"}),
+        ("Skill(Explore)", "Task", {"subagent_type": "Explore"}),
+        ("Agent(commit)", "Skill", {"skill": "commit"}),
+        ("PowerShell(commit)", "Skill", {"skill": "commit"}),
+        ("Write(src/**)", "Edit", {"file_path": "/srv/src/a"}),
+        ("Glob(src/**)", "Read", {"file_path": "/srv/src/a"}),
+        ("Read(src/**)", "Write", {"file_path": "/srv/src/a"}),
+        ("Read(src/**)", "Bash", {"command": "cat src/a"}),
+    ],
+)
+def test_what_is_allowed_for_one_tool_is_not_for_another(
+    rule: str, tool: str, given: dict[str, Any]
+) -> None:
+    assert make(rule).decide(tool, given).behavior == "ask"
+
+
 # --- decisions that are remembered ----------------------------------------------------------------
 
 

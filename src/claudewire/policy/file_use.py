@@ -127,9 +127,9 @@ class UseContext:
         """Whether a rule is about one of some paths."""
         assert rule.path is not None
         roots = self.roots(rule, forbids=forbids)
-        fold = forbids or not self.case_sensitive
+        fold_case = not self.case_sensitive
         return any(
-            rule.path.matches(form, roots, forbids=forbids, fold_case=fold) for form in forms
+            rule.path.matches(form, roots, forbids=forbids, fold_case=fold_case) for form in forms
         )
 
 
