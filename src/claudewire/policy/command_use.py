@@ -55,13 +55,13 @@ class CommandUse:
 
     Args:
         tool: the name of the tool.
-        text: the command line; None if there is none.
+        text: the command line; empty if there is none.
         context: what the paths in it are relative to.
     """
 
-    def __init__(self, tool: str, text: str | None, context: UseContext) -> None:
+    def __init__(self, tool: str, text: str, context: UseContext) -> None:
         self.tool = tool
-        self.text: str = text or ""
+        self.text = text
         self.context = context
 
     @functools.cached_property
