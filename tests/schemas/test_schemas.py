@@ -13,7 +13,7 @@ import typing
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field, make_dataclass
-from types import SimpleNamespace
+from types import GenericAlias, SimpleNamespace
 from typing import Annotated, Any, Final, Literal, TypedDict
 
 import attrs
@@ -744,6 +744,11 @@ def test_the_order_of_a_union_counts() -> None:
     date = datetime.date(2025, 1, 31)
     assert convert("2025-01-31", datetime.date | str) == date
     assert convert("2025-01-31", str | datetime.date) == "2025-01-31"
+    # `Box[…]` of typing takes the two for the same.
+    boxes = [GenericAlias(Box, (it,)) for it in (datetime.date | str, str | datetime.date)]
+    given = {"content": "2025-01-31"}
+    both = GenericAlias(tuple, tuple(boxes))
+    assert convert([given, given], both) == (Box(date), Box("2025-01-31"))
 
 
 # --- values as JSON -------------------------------------------------------------------------------
