@@ -73,6 +73,17 @@ STRUCTURE = lines(r"""
     a & & b
     ! a | b
     ! ! a
+    { }; a
+    { ; }; a
+    { # a⏎}; b
+    if ; then a; fi
+    if then a; fi
+    if a; then fi; b
+    if a; then b; else fi; c
+    if a; then b; elif then c; fi
+    while do a; done
+    for x in a; do done; b
+    a() { }; b
     time a; time -p b; time; c
     time -p
     time -f x a

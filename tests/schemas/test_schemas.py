@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import enum
 import gc
 import os
 import pathlib
@@ -206,6 +207,19 @@ def test_json_becomes_a_value_of_the_type(value: Any, kind: Any, converted: Any)
     found = convert(value, kind)
     assert found == converted
     assert type(found) is type(converted)
+
+
+def test_a_choice_of_values_of_a_class_of_ones_own_is_that_of_plain_ones() -> None:
+    class Text(str):
+        __slots__ = ()
+
+    class Choice(enum.Enum):
+        A = Text("a")
+        B = "b"
+
+    assert TypeAdapter(Choice).schema == {"type": "string", "enum": ["a", "b"]}
+    assert type(TypeAdapter(Choice).schema["enum"][0]) is str
+    assert TypeAdapter(Choice).convert("a") is Choice.A
 
 
 def test_an_enum_of_values_that_json_cannot_say_goes_by_name() -> None:
@@ -516,6 +530,14 @@ def test_a_typed_dict_inherits_what_must_be_there() -> None:
     assert schema_of(New)["description"] == "Grown."
     assert schema_of(New)["properties"]["text"]["description"] == "what it says."
     assert convert({"number": 1}, New) == {"number": 1}
+
+
+def test_a_class_may_have_one_of_its_own_name_inside() -> None:
+    inner = make_dataclass("Node", [("value", int)])
+    outer = make_dataclass("Node", [("one", inner), ("other", inner)])
+    assert set(TypeAdapter(list[outer]).schema["items"]["properties"]) == {"one", "other"}
+    given = {"one": {"value": 1}, "other": {"value": 2}}
+    assert TypeAdapter(outer).convert(given) == outer(inner(1), inner(2))
 
 
 def test_two_classes_of_one_name_are_both_defined() -> None:
