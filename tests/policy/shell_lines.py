@@ -431,6 +431,8 @@ FILES = commands(r"""
     git commit -m 'read a.txt' ‖ git commit -am b ‖ git commit --message c
     gh pr create --title a --body b ‖ gh api -t x ‖ gh x y
     git add ':(top)x' ':!y' ':/z' ':(glob)**/a' ':(attr:x)b' ':^c**' 'a*'
+    git add ':(glob)a' ':(top)b' ‖ npx --yes prettier --write a ‖ ls '' ‖ printf a.txt | unknown
+    xargs -n5 cat ‖ xargs --max-procs=2 cat ‖ xargs --max-lines=2 cat ‖ ls | xargs -P2 cat
     git diff '*.txt' ‖ git add '*.txt' ‖ git checkout a ‖ git stash -- a ‖ git cat-file --batch
     git hash-object --stdin <<< a ‖ git update-index --stdin <<< a
     git checkout --pathspec-from-file=x

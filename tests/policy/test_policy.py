@@ -243,6 +243,27 @@ def test_but_not_what_a_rule_that_denies_may_be_about() -> None:
         assert "not certain whether" in decision.reason
 
 
+@pytest.mark.parametrize(
+    ("rule", "command", "behavior"),
+    [
+        ("rm*", "ls; rmdir x", "deny"),
+        ("rm*", "ls; sudo rmdir x", "deny"),
+        ("rm*", "ls; /bin/rmdir x", "deny"),
+        ("rm*", "ls; ./rm x", "deny"),
+        ("rm*", "ls; farm x", "allow"),
+        ("*dir", "ls; rmdir", "deny"),
+        ("r*r *", "ls; rmdir x", "deny"),
+        ("/bin/r*", "ls; rmdir x", "allow"),
+        ("/bin/r*", "ls; /bin/rmdir x", "deny"),
+        ("/bin/rmdir:*", "ls; rmdir x", "deny"),
+    ],
+)
+def test_a_wildcard_in_the_name_of_a_program_stands_for_its_end(
+    rule: str, command: str, behavior: str
+) -> None:
+    assert bash(make("Bash", deny=[f"Bash({rule})"]), command).behavior == behavior
+
+
 def test_a_rule_that_denies_looks_behind_many_words() -> None:
     policy = make("Bash", deny=["Bash(rm:*)"])
     assert bash(policy, "sudo " + "-x " * 50 + "rm y").behavior == "deny"
