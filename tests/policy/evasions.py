@@ -718,6 +718,11 @@ READING = lines(r"""
     echo 'r secrets/key' | ed
     echo 'r secrets/key' | (ed)
     echo secrets/key | git hash-object --stdin-paths
+    ls src | xargs cat $X
+    ls src | xargs cat "$X"
+    ls src|xargs cat secrets/key
+    ls|cat secrets/key
+    find src -exec cat {} $X \;
     echo HEAD:secrets/key | git cat-file --batch
     git cat-file --batch <<< HEAD:secrets/key
     git log -p -- 'sec*'

@@ -56,6 +56,7 @@ WORDS = lines(r"""
     a b#c # d
     a;#b
     a $\⏎b
+    X 'X' "X" \X $'X' ${X} ${X:-X} $X "$X" "$X X" a"X"b {X} *X X* ~X ~/X =X X= "\X" `X`
     'a' "b"; \c; ./d; /e/f; $g; "$h"; ~/i; =j
     """)
 
@@ -71,8 +72,31 @@ STRUCTURE = lines(r"""
     ; a
     & a
     a & & b
+    a|b|&c&&d||e;f&g
+    X X; X && X || X | X & X⏎X
+    time X; time -p X; ! X; ( X ); { X; }; X $(X) "$(X)" `X` <(X); (X)|X
+    if X; then X; elif X; then X; else X; fi; while X; do X; done; until X; do X; done
+    for x in X X; do X; done; case X in X) X;; X|X) X;; esac
+    [[ X ]] && [[ X == X ]]; [ X ]; test X
+    a&#b
+    a|#b⏎c
+    a⏎#b⏎c
+    (#b⏎a)
+    (a)#b
+    a	#b
     ! a | b
     ! ! a
+    { }; a
+    { ; }; a
+    { # a⏎}; b
+    if ; then a; fi
+    if then a; fi
+    if a; then fi; b
+    if a; then b; else fi; c
+    if a; then b; elif then c; fi
+    while do a; done
+    for x in a; do done; b
+    a() { }; b
     time a; time -p b; time; c
     time -p
     time -f x a
@@ -160,6 +184,9 @@ REDIRECTIONS = lines(r"""
     a > b >> c 2> d 2>> e &> f &>> g < h <> i >| j 3< k
     a >& b; a >&2; a 2>&1; a <&-; a <&0; a >&-; a >& $x; a >& 'x y'; a <& b; a 1>&2-
     a > $x < "$y" >> z$w
+    X > X 2>&1 < X >& X; X <<< X; { X; } > X; (X) > X; X=X Y=X X
+    X <<E⏎X $X \X⏎E⏎X
+    X <<-E⏎	X⏎	E⏎X
     a >! b
     a > !b
     a > 'b c' > ~/d > /e
@@ -271,6 +298,7 @@ PROGRAMS = commands(r"""
     bash -s ‖ bash -
     bash -ec a ‖ bash --version ‖ bash -V ‖ bash --rcfile x -c a ‖ bash -o pipefail -c a
     bash -O x y.sh
+    bash --init-file x y.sh ‖ find "$x" "$y" -exec a \; ‖ deno bench a.ts ‖ bun exec a
     bash +x a.sh ‖ bash -- a.sh ‖ bash --norc a.sh ‖ bash -s a ‖ bash -xs < a ‖ bash < a
     bash <<< a
     bash <<< "$x" ‖ bash <<X⏎a⏎X
@@ -343,6 +371,7 @@ FILES = commands(r"""
     echo a > x.sh; bash x.sh
     echo a > x.sh && chmod +x x.sh && ./x.sh
     cp a x.sh; sh x.sh
+    mv a x.sh; sh x.sh
     cp a b; ./b
     tee x.sh; . x.sh
     ln -s a x.py; python x.py
@@ -420,6 +449,10 @@ FILES = commands(r"""
     git commit -m 'read a.txt' ‖ git commit -am b ‖ git commit --message c
     gh pr create --title a --body b ‖ gh api -t x ‖ gh x y
     git add ':(top)x' ':!y' ':/z' ':(glob)**/a' ':(attr:x)b' ':^c**' 'a*'
+    git add ':(glob)a' ':(top)b' ‖ npx --yes prettier --write a ‖ ls '' ‖ printf a.txt | unknown
+    ls dir | xargs cat $x ‖ ls dir | xargs cat "$x" {} ‖ find dir -exec cat {} $x \;
+    ls $x | xargs cat
+    xargs -n5 cat ‖ xargs --max-procs=2 cat ‖ xargs --max-lines=2 cat ‖ ls | xargs -P2 cat
     git diff '*.txt' ‖ git add '*.txt' ‖ git checkout a ‖ git stash -- a ‖ git cat-file --batch
     git hash-object --stdin <<< a ‖ git update-index --stdin <<< a
     git checkout --pathspec-from-file=x

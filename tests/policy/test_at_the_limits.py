@@ -44,6 +44,7 @@ def numbered(count: int, text: str, between: str = "; ") -> str:
         pytest.param(lambda n: "! " * n + "ls", 29, id="negations"),
         pytest.param(lambda n: numbered(n, "ls -{}"), 400, id="commands"),
         pytest.param(lambda n: "nohup -x" + " a" * (n - 2), 64, id="words behind a runner"),
+        pytest.param(lambda n: "find /x" + r" -exec a {} \;" * n, 64, id="commands of find"),
         pytest.param(in_shells, 4, id="shells in shells"),
         pytest.param(lambda n: "cat " + numbered(n, "f{}", " "), 200, id="files"),
         pytest.param(lambda n: "cd a; cat " + numbered(n, "f{}", " "), 100, id="in two folders"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from claudewire.errors import OptionsError
-from claudewire.policy import Decision, Policy, Rule
+from claudewire.policy import Decision, PathPattern, Policy, Rule
 
 from .path_cases import PATH_LINES, PathLine, plant
 
@@ -192,3 +192,33 @@ def test_a_set_of_characters_that_is_none_is_taken_literally(rule: str) -> None:
     name = rule[5:-1]
     assert policy.decide("Read", {"file_path": f"/w/{name}"}).behavior == "deny"
     assert policy.decide("Read", {"file_path": "/w/other"}).behavior == "ask"
+
+
+def test_a_pattern_is_told_by_its_parts() -> None:
+    assert PathPattern("cwd", "a") == PathPattern("cwd", "a", up=0, dotted=False, negated=False)
+    assert PathPattern.of("!../a") == PathPattern("cwd", "a", up=1, negated=True)
+    assert PathPattern.of("./a") == PathPattern("cwd", "a", dotted=True)
+
+
+@pytest.mark.parametrize("place", ["/w\u200bork", "/W\u00d6RK", "/wo\u0308rk", "/wOrk"])
+@pytest.mark.parametrize("rule", ["secret/**", "/secret/**", "../x/secret/**", "//{}/x/secret/**"])
+def test_a_rule_holds_whatever_the_folder_of_the_project_is_called(place: str, rule: str) -> None:
+    policy = Policy(
+        ["Bash", "Read", "Grep"],
+        deny=["Read({})".format(rule.format(place[1:].replace("\u200b", "")))],
+        cwd=f"{place}/x",
+        home="/home/me",
+        realpath=str,
+    )
+    assert policy.decide("Read", {"file_path": f"{place}/x/secret/key"}).behavior == "deny"
+    assert policy.decide("Grep", {"path": f"{place}/x", "pattern": "a"}).behavior == "ask"
+    for command, behavior in (
+        ("cat secret/key", "deny"),
+        ("cat sec*/key", "ask"),
+        ("cat sec?et/key", "ask"),
+        ("grep -r key .", "ask"),
+        ("grep -r key secre*", "ask"),
+        ("cat other/key", "allow"),
+        ("cat oth*/key", "allow"),
+    ):
+        assert policy.decide("Bash", {"command": command}).behavior == behavior, command

@@ -18,7 +18,7 @@ def plain(path: str) -> str:
     return path
 
 
-def make(*allow: str, **options: Any) -> Policy:
+def make(*allow: str | Rule, **options: Any) -> Policy:
     return Policy(allow, **{"cwd": "/srv", "home": "/home/me", "realpath": plain, **options})
 
 
@@ -243,6 +243,27 @@ def test_but_not_what_a_rule_that_denies_may_be_about() -> None:
         assert "not certain whether" in decision.reason
 
 
+@pytest.mark.parametrize(
+    ("rule", "command", "behavior"),
+    [
+        ("rm*", "ls; rmdir x", "deny"),
+        ("rm*", "ls; sudo rmdir x", "deny"),
+        ("rm*", "ls; /bin/rmdir x", "deny"),
+        ("rm*", "ls; ./rm x", "deny"),
+        ("rm*", "ls; farm x", "allow"),
+        ("*dir", "ls; rmdir", "deny"),
+        ("r*r *", "ls; rmdir x", "deny"),
+        ("/bin/r*", "ls; rmdir x", "allow"),
+        ("/bin/r*", "ls; /bin/rmdir x", "deny"),
+        ("/bin/rmdir:*", "ls; rmdir x", "deny"),
+    ],
+)
+def test_a_wildcard_in_the_name_of_a_program_stands_for_its_end(
+    rule: str, command: str, behavior: str
+) -> None:
+    assert bash(make("Bash", deny=[f"Bash({rule})"]), command).behavior == behavior
+
+
 def test_a_rule_that_denies_looks_behind_many_words() -> None:
     policy = make("Bash", deny=["Bash(rm:*)"])
     assert bash(policy, "sudo " + "-x " * 50 + "rm y").behavior == "deny"
@@ -282,6 +303,31 @@ def test_a_rule_that_denies_looks_into_the_index_of_an_array(runner: str, progra
 def test_what_runs_other_programs_is_allowed_word_for_word(command: str, behavior: str) -> None:
     policy = make("Bash(bash -c 'ls')", 'Bash(eval "echo a")', "Bash(echo:*)")
     assert bash(policy, command).behavior == behavior
+
+
+@pytest.mark.parametrize(
+    ("rule", "behavior"),
+    [
+        ("python -c 'x; y'", "allow"),
+        ("echo a; python -c 'x'", "allow"),
+        ("echo a; python -c $x", "ask"),
+        ("python -c $x", "ask"),
+        ("python -c x *", "ask"),
+        ("echo a; python -c x (", "ask"),
+        ("python:*", "ask"),
+    ],
+)
+def test_a_doubt_counts_unless_every_word_is_in_the_rule(rule: str, behavior: str) -> None:
+    """The rule has the whole line, but what a variable stands for may be denied."""
+    line = rule.replace(":*", " -c x")
+    policy = make(f"Bash({rule})", deny=["Bash(rm:*)"])
+    assert bash(policy, f" {line}\n").behavior == behavior
+
+
+@pytest.mark.parametrize("tool", ["Glob", "Grep", "LS", "NotebookEdit", "MultiEdit", "LSP"])
+def test_a_rule_for_files_of_another_tool_is_not_about_commands(tool: str) -> None:
+    policy = make("Bash", deny=[f"{tool}(secret)"])
+    assert bash(policy, "cat secret; touch secret").behavior == "allow"
 
 
 @pytest.mark.parametrize(
@@ -405,6 +451,88 @@ def test_a_program_of_the_directory_is_another_one_elsewhere() -> None:
     assert policy.decide("Bash", {"command": "cd x && ./run x"}).behavior == "ask"
     assert policy.decide("Bash", run, cwd="/elsewhere").behavior == "ask"
     assert policy.decide("Bash", {"command": "ls"}, cwd="/elsewhere").allows
+
+
+@pytest.mark.parametrize(
+    ("command", "behavior"),
+    [
+        ("cd /srv && git status", "allow"),  # where it is anyway
+        ("cd . && git status", "allow"),
+        ("cd /srv/ && cd . && git status", "allow"),
+        ("cd '~' && git status", "ask"),
+        ("cd '' && git status", "ask"),
+        ("cd - && git status", "ask"),
+        ("cd a && git status", "ask"),
+        ("cd /srv x && git status", "ask"),
+        ("cd $x && ls > out", "ask"),
+        ("cd a && ls > out", "ask"),
+        ("ls > out", "allow"),
+        ("ls > a/../out", "ask"),
+        ("cd /srv && ls > out", "allow"),
+    ],
+)
+def test_a_command_may_go_to_where_it_is(command: str, behavior: str) -> None:
+    policy = make("Bash(git status:*)", "Bash(ls:*)", "Edit(/out)")
+    assert bash(policy, command).behavior == behavior
+    assert bash(policy, "cd a/.. && ls").behavior == "ask"  # `a` may be a link
+    # A rule for `cd` changes nothing of where the rest is run.
+    policy = make("Bash(git status:*)", "Bash(ls:*)", "Bash(cd:*)", "Edit(/out)")
+    assert bash(policy, command).behavior == behavior
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "behavior"),
+    [
+        ("src/**", "/srv/src/a", "deny"),
+        ("src/**", "/other/src/a", "allow"),
+        ("/src/**", "/other/src/a", "deny"),
+        ("/src/**", "/srv/src/a", "deny"),  # also where the command is run, to be sure
+        ("/src/**", "/third/src/a", "allow"),
+        ("~/src/**", "/home/me/src/a", "deny"),
+        ("//src/**", "/src/a", "deny"),
+    ],
+)
+def test_a_rule_of_a_file_is_relative_to_it_if_it_begins_with_a_slash(
+    rule: str, path: str, behavior: str
+) -> None:
+    policy = make("Read", "Bash", deny=[Rule.parse(f"Read({rule})", root="/other")])
+    assert policy.decide("Read", {"file_path": path}).behavior == behavior
+    assert bash(policy, f"cat {path}").behavior == behavior
+    policy = make(Rule.parse(f"Read({rule})", root="/other"))
+    allowed = behavior == "deny" and (rule[:4] != "/src" or path.startswith("/other"))
+    assert policy.decide("Read", {"file_path": path}).allows is allowed
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (OSError("too many links"), "it cannot be followed: too many links"),
+        (ValueError("no path"), "it cannot be followed: no path"),
+    ],
+)
+def test_a_path_that_cannot_be_followed_is_not_allowed(error: Exception, reason: str) -> None:
+    def realpath(path: str) -> str:
+        raise error
+
+    policy = Policy(["Read(//srv/**)"], cwd="/srv", home="/home/me", realpath=realpath)
+    decision = policy.decide("Read", {"file_path": "/srv/a"})
+    assert decision.behavior == "ask"
+    assert decision.reason == f"it is not clear where the path leads: {reason}"
+
+
+def test_an_error_of_what_follows_links_is_not_hidden() -> None:
+    def realpath(path: str) -> str:
+        raise ZeroDivisionError
+
+    policy = Policy(["Read(//srv/**)"], cwd="/srv", home="/home/me", realpath=realpath)
+    with pytest.raises(ZeroDivisionError):
+        policy.decide("Read", {"file_path": "/srv/a"})
+
+
+@pytest.mark.parametrize("program", ["/usr/bin/tool", "~/bin/tool", "tool"])
+def test_a_program_with_an_absolute_path_is_the_same_everywhere(program: str) -> None:
+    policy = make(f"Bash({program}:*)", "Bash(cd:*)")
+    assert bash(policy, f"cd sub && {program} x").allows
 
 
 def test_redirections_go_where_files_may_be_written_and_read() -> None:
@@ -618,6 +746,28 @@ def test_skills_are_allowed_and_denied_by_name_and_arguments() -> None:
     assert behavior("deploy") == "deny"
     assert behavior("deploy", "prod") == "deny"
     assert behavior("other") == "ask"
+
+
+@pytest.mark.parametrize(
+    ("rule", "tool", "given"),
+    [
+        ("Monitor(ls:*)", "Bash", {"command": "ls"}),
+        ("Monitor(ls)", "Bash", {"command": "ls"}),
+        ("Agent(dir)", "PowerShell", {"command": "dir"}),
+        ("PowerShell(Explore)", "Agent", {"subagent_type": "Explore"}),
+        ("Skill(Explore)", "Task", {"subagent_type": "Explore"}),
+        ("Agent(commit)", "Skill", {"skill": "commit"}),
+        ("PowerShell(commit)", "Skill", {"skill": "commit"}),
+        ("Write(src/**)", "Edit", {"file_path": "/srv/src/a"}),
+        ("Glob(src/**)", "Read", {"file_path": "/srv/src/a"}),
+        ("Read(src/**)", "Write", {"file_path": "/srv/src/a"}),
+        ("Read(src/**)", "Bash", {"command": "cat src/a"}),
+    ],
+)
+def test_what_is_allowed_for_one_tool_is_not_for_another(
+    rule: str, tool: str, given: dict[str, Any]
+) -> None:
+    assert make(rule).decide(tool, given).behavior == "ask"
 
 
 # --- decisions that are remembered ----------------------------------------------------------------

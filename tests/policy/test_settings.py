@@ -88,6 +88,11 @@ def test_what_is_no_policy_is_refused_with_the_place(text: str, problem: str) ->
     assert str(raised.value) == f"The policy{problem}"
 
 
+def test_a_policy_that_nests_too_deep_is_refused() -> None:
+    with pytest.raises(OptionsError, match="The policy is not TOML: "):
+        Policy.from_toml("allow = " + "[" * 100_000)
+
+
 def test_a_text_of_one_line_is_no_file() -> None:
     assert Policy.from_toml("\n", cwd="/srv") == Policy(cwd="/srv")
     assert Policy.from_toml("default='deny'").default == "deny"
@@ -100,6 +105,7 @@ def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
         ("none.toml", "cannot be read: [Errno 2]"),
         ("bad.toml", "cannot be read: 'utf-8' codec"),
         ("", "cannot be read: [Errno 21]"),
+        ("\0", "cannot be read: embedded null byte"),
     ):
         path = tmp_path / name
         with pytest.raises(OptionsError) as raised:
@@ -230,6 +236,8 @@ def test_settings_can_be_given_as_a_text(machine: Machine) -> None:
     with pytest.raises(OptionsError) as raised:
         machine.load(extra="{")
     assert str(raised.value).startswith("The given settings: this is not JSON: ")
+    with pytest.raises(OptionsError, match="cannot be read: embedded null byte"):
+        machine.load(extra="\0")
 
 
 def test_settings_of_the_user_can_be_elsewhere(machine: Machine) -> None:

@@ -183,6 +183,11 @@ PATHS = lines(r"""
     a*b*c
     x{a,b}
     a b
+    Xx
+    x*cb
+    x*y*cb
+    /src/[[a].py
+    /src/[a&&|~~^].py
     """)
 PLACES = [
     *("/work", "/work/src", "/work/src/a.py", "/work/src/deep/a.py", "/work/a.py", "/work/x/a.py"),
@@ -191,12 +196,14 @@ PLACES = [
     *("/etc/passwd", "/etc/passd", "/etc", "/", "/home/me/n/x", "/home/me", "/home/me/n/x/y"),
     *("/x/a", "/y", "/work/SRC/a.py", "/work/src/x.py", "/work/src/Cafe\u0301.md", "/work/a1b2c"),
     *("/work/src/caf\u200d\u00e9.md", "/work/xa", "/work/a b", "/source/src/a.py", "/work/src/b-a"),
-    "/work/src/[b-a].py",
+    *("/work/src/[b-a].py", "/work/Xx", "/work/x", "/work/src/[.py", "/work/src/&.py"),
+    *("/work/src/|.py", "/work/src/~.py", "/work/src/^.py"),
 ]
 GLOBS = [
     *("/work/*", "/work/s*/a.py", "/work/s*/*.py", "/work/src/?.py", "/work/**/a.py", "/etc/*"),
     *("/work/src/[ab].py", "/work/x*y", "/*/*/*", "/work/src/*.js", "/work/a*c", "/work/*/b/*"),
     *("/work/src/\\*", "/*", "/work/src/??.py", "/home/*/n/*", "/work/*/*/b", "/work/a/[xc]/b"),
+    *("/work/x*ab", "/work/x*y*ab", "/work/x*dcb", "/work/*y*cb", "/work/xz*cb", "/work/z*cb"),
 ]
 ROOTS = {"root": ["/"], "home": ["/home/me"], "source": ["/source", "/work"], "cwd": ["/work"]}
 

@@ -211,6 +211,8 @@ URLS = [
         "https:/a.org",
         "x/a.b",
     ),
+    *("https://a\u017f.org", "https://\u212aa.org", "https://a.org/\u00fc", "https:\\\\a.org"),
+    *("https://x.org\\a.org", "\\\\a.org", "https://a.org\\.b.org", "https://x.org\\@a.org:80"),
     *("https://\u200ba.org", "https://[x", "localhost:80", "https://-a.org", "https://a_b.org"),
 ]
 DOMAINS = ("*", "a.org", "A.org.", "*.a.org", "*a.org", "a.*", "*.*", "x.*.org", "127.1", "1*")

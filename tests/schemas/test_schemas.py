@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import enum
 import gc
 import os
 import pathlib
@@ -13,7 +14,7 @@ import typing
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field, make_dataclass
-from types import SimpleNamespace
+from types import GenericAlias, SimpleNamespace
 from typing import Annotated, Any, Final, Literal, TypedDict
 
 import attrs
@@ -206,6 +207,19 @@ def test_json_becomes_a_value_of_the_type(value: Any, kind: Any, converted: Any)
     found = convert(value, kind)
     assert found == converted
     assert type(found) is type(converted)
+
+
+def test_a_choice_of_values_of_a_class_of_ones_own_is_that_of_plain_ones() -> None:
+    class Text(str):
+        __slots__ = ()
+
+    class Choice(enum.Enum):
+        A = Text("a")
+        B = "b"
+
+    assert TypeAdapter(Choice).schema == {"type": "string", "enum": ["a", "b"]}
+    assert type(TypeAdapter(Choice).schema["enum"][0]) is str
+    assert TypeAdapter(Choice).convert("a") is Choice.A
 
 
 def test_an_enum_of_values_that_json_cannot_say_goes_by_name() -> None:
@@ -518,6 +532,14 @@ def test_a_typed_dict_inherits_what_must_be_there() -> None:
     assert convert({"number": 1}, New) == {"number": 1}
 
 
+def test_a_class_may_have_one_of_its_own_name_inside() -> None:
+    inner = make_dataclass("Node", [("value", int)])
+    outer = make_dataclass("Node", [("one", inner), ("other", inner)])
+    assert set(TypeAdapter(list[outer]).schema["items"]["properties"]) == {"one", "other"}
+    given = {"one": {"value": 1}, "other": {"value": 2}}
+    assert TypeAdapter(outer).convert(given) == outer(inner(1), inner(2))
+
+
 def test_two_classes_of_one_name_are_both_defined() -> None:
     @dataclass
     class Point:
@@ -744,6 +766,11 @@ def test_the_order_of_a_union_counts() -> None:
     date = datetime.date(2025, 1, 31)
     assert convert("2025-01-31", datetime.date | str) == date
     assert convert("2025-01-31", str | datetime.date) == "2025-01-31"
+    # `Box[…]` of typing takes the two for the same.
+    boxes = [GenericAlias(Box, (it,)) for it in (datetime.date | str, str | datetime.date)]
+    given = {"content": "2025-01-31"}
+    both = GenericAlias(tuple, tuple(boxes))
+    assert convert([given, given], both) == (Box(date), Box("2025-01-31"))
 
 
 # --- values as JSON -------------------------------------------------------------------------------

@@ -55,13 +55,13 @@ class CommandUse:
 
     Args:
         tool: the name of the tool.
-        text: the command line; None if there is none.
+        text: the command line; empty if there is none.
         context: what the paths in it are relative to.
     """
 
-    def __init__(self, tool: str, text: str | None, context: UseContext) -> None:
+    def __init__(self, tool: str, text: str, context: UseContext) -> None:
         self.tool = tool
-        self.text: str = text or ""
+        self.text = text
         self.context = context
 
     @functools.cached_property
@@ -222,12 +222,12 @@ class CommandUse:
         return found[0], None
 
     def _may_touch(self, target: Word, rules: Sequence[Rule], *, writes: bool) -> bool:
-        if target.static and target.text in _HARMLESS_TARGETS:
-            return True
         if not target.static or ".." in target.text.split("/"):
             return False
-        places = self.directories or []
-        return bool(places) and all(
+        if target.text in _HARMLESS_TARGETS:
+            return True
+        places = self.directories
+        return places is not None and all(
             self._may_touch_in(place, target, rules, writes=writes) for place in places
         )
 
@@ -288,7 +288,7 @@ def _directories_of(commands: Iterable[Words], context: UseContext) -> list[str]
     for words in commands:
         if any(_SETS_DIRECTORY.match(word.text) for word in words):
             return None
-        if basename(words[0]) not in _MOVERS or _target_of(words, context) == context.cwd:
+        if basename(words[0]) not in _MOVERS:
             continue
         target = words[-1] if len(words) > 1 else Word(context.home, context.home)
         if not target.static or target.text[:1] in ("", "-") or len(found) > _MOST_DIRECTORIES:

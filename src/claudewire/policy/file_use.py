@@ -84,12 +84,11 @@ class UseContext:
             why = "it leads through a process, and each sees other files there"
             return ResolvedPath(path, (), (literal, *meant), why)
         try:
-            places = dict.fromkeys([literal, absolute])
-            forms = [literal, *(normal(self.realpath(place)) for place in places)]
+            forms = [literal, *(normal(self.realpath(it)) for it in (literal, absolute))]
         except (OSError, ValueError) as error:
             return ResolvedPath(path, (literal,), (), f"it cannot be followed: {error}")
         stripped = "/".join(part.rstrip(". ") or part for part in literal.split("/"))
-        suspected = [normal(stripped), normal(literal.replace("\\", "/").strip())]
+        suspected = [stripped, normal(literal.replace("\\", "/").strip())]
         return ResolvedPath(path, tuple(dict.fromkeys(forms)), tuple(suspected), problem)
 
     def reaches_into(self, path: str, pattern: PathPattern, roots: Iterable[str]) -> bool:
@@ -128,9 +127,9 @@ class UseContext:
         """Whether a rule is about one of some paths."""
         assert rule.path is not None
         roots = self.roots(rule, forbids=forbids)
-        fold = forbids or not self.case_sensitive
+        fold_case = not self.case_sensitive
         return any(
-            rule.path.matches(form, roots, forbids=forbids, fold_case=fold) for form in forms
+            rule.path.matches(form, roots, forbids=forbids, fold_case=fold_case) for form in forms
         )
 
 

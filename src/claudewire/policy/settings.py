@@ -115,7 +115,7 @@ class _Settings:
             text = path.read_bytes().decode()
         except (FileNotFoundError, NotADirectoryError):
             return
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             raise OptionsError(f"The {source} at {path} cannot be read: {error}") from error
         yield cls.of(text, f"The {source} at {path}", source, root, managed=managed)
 
@@ -258,7 +258,7 @@ def load_toml(
     name, root, text = _read_toml(source)
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise OptionsError(f"{name} is not TOML: {error}") from error
     _check_keys(name, data)
     allow, ask, deny = (_toml_rules(name, key, data.get(key), root) for key in _LISTS)
@@ -277,7 +277,7 @@ def _read_toml(source: StrPath) -> tuple[str, str | None, str]:
     path = Path(source)
     try:
         return str(path), str(path.absolute().parent), path.read_bytes().decode()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise OptionsError(f"The policy {path} cannot be read: {error}") from error
 
 

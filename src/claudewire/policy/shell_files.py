@@ -290,7 +290,7 @@ class _Search:
 def _passes_names(words: Words) -> bool:
     """Whether a command runs others with names of files that others have listed."""
     name = basename(words[0])
-    takes = any(it.text in ("-T", "-T-", "-@", "--files-from=-") for it in words[1:])
+    takes = any(it.text in ("-T", "-T-", "-@", "--files-from=-") for it in words)
     runs = name == "find" and any(it.text.startswith("-exec") for it in words)
     return runs or takes or name in ("xargs", "cpio", "pax")
 
@@ -303,9 +303,9 @@ def _lists_names(words: Words) -> bool:
     if _is_told_by_a_list(name, words):
         return False
     if name in _GREPS or name == "rg":
-        return any(re.fullmatch(r"-\w*l|--files(-with-matches)?", it.text) for it in words[1:])
+        return any(re.fullmatch(r"-\w*l|--files(-with-matches)?", it.text) for it in words)
     if name == "git":
-        return any(it.text in ("ls-files", "--name-only") for it in words[1:])
+        return any(it.text in ("ls-files", "--name-only") for it in words)
     options = all(re.match(r"-|\d+$", it.text) for it in words[1:])
     return name in _LISTS or (name in _FILTERS and options)
 
@@ -314,7 +314,7 @@ def _keeps_what_it_reads(words: Words) -> bool:
     """Whether a command does not do what a text says that it reads."""
     name = basename(words[0]) if words else ""
     if name == "git":
-        return not any(re.match("--(?:stdin|batch|pathspec-from)", it.text) for it in words[1:])
+        return not any(re.match("--(?:stdin|batch|pathspec-from)", it.text) for it in words)
     return name in _NEVER_OPENS | _ONLY_READS | _WRITES | {"gh"}
 
 
@@ -332,7 +332,7 @@ def _told_to_run(name: str, words: Words) -> str:
 
 def _handling(name: str, words: Words) -> Handling:
     """Say what a program does with the files that it is told."""
-    if name == "find" and any(_FIND_CHANGES.match(word.text) for word in words[1:]):
+    if name == "find" and any(_FIND_CHANGES.match(word.text) for word in words):
         return Handling(Match.YES, Match.YES, searches=True, changes=True)
     if name in _NEVER_OPENS and not _is_told_by_a_list(name, words):
         return Handling()
@@ -399,7 +399,7 @@ def _looks_here(name: str, words: Words) -> bool:
 
 
 def _searches_folders(name: str, words: Words) -> bool:
-    recursive = any(_RECURSIVE.match(word.text) for word in words[1:])
+    recursive = any(_RECURSIVE.match(word.text) for word in words)
     return name in _SEARCHES or (name in _GREPS and recursive)
 
 

@@ -41,8 +41,8 @@ class ToolUse:
         value = given.get(self.facts.content)
         if value is None and self.facts.kind == "skill":
             value = given.get("command")
-        self.content: str | None = value if isinstance(value, str) else None
-        self.is_too_long: bool = len(self.content or "") > LONGEST
+        self.content: str = value if isinstance(value, str) else ""
+        self.is_too_long: bool = len(self.content) > LONGEST
         self.commands: CommandUse | None = None
         self.paths: FileUse | None = None
         if self.facts.kind == "command":
@@ -58,7 +58,7 @@ class ToolUse:
         if named and rule.for_every_use:
             return Finding(Match.YES)
         if named and rule.matches_parameter(self.given):
-            return Finding(Match.YES, rule.content or "")
+            return Finding(Match.YES, str(rule.content))
         if rule.path is not None:
             about_files = self.paths or self.commands
             return about_files.match_path(rule, behavior) if about_files else NO_MATCH
@@ -68,7 +68,7 @@ class ToolUse:
         if self.commands is not None:
             return self.commands.match(rule)
         if self.is_too_long:
-            return Finding(Match.MAYBE, self.content or "")
+            return Finding(Match.MAYBE, self.content)
         look = {
             "powershell": self._match_powershell,
             "fetch": self._match_host,
@@ -79,30 +79,32 @@ class ToolUse:
 
     def _match_powershell(self, rule: Rule) -> Finding:
         """Look at every piece of the command: it is not parsed as PowerShell would."""
-        pattern = wildcard(_OPEN_END.sub("*", (rule.content or "").lower()))
-        text = (self.content or "").lower()
+        assert rule.content is not None
+        pattern = wildcard(_OPEN_END.sub("*", rule.content.lower()))
+        text = self.content.lower()
         pieces = [text, *re.split(r"[;&|(){}\n]", text)]
         caught = any(pattern.fullmatch(piece.strip()) for piece in pieces)
-        return Finding(Match.YES if caught else Match.MAYBE, self.content or "")
+        return Finding(Match.YES if caught else Match.MAYBE, self.content)
 
     def _match_host(self, rule: Rule) -> Finding:
         if rule.domain is None:
             return NO_MATCH
-        url = self.content or ""
+        url = self.content
         if any(host_matches(rule.domain, host) for host in _hosts_in(url)):
             return Finding(Match.YES, url)
         return NO_MATCH if _plain_host(url) else Finding(Match.MAYBE, url)
 
     def _match_agent(self, rule: Rule) -> Finding:
+        assert rule.content is not None
         name = self.content or "general-purpose"
-        caught = wildcard(rule.content or "").fullmatch(name)
+        caught = wildcard(rule.content).fullmatch(name)
         return Finding(Match.YES, name) if caught else NO_MATCH
 
     def _match_skill(self, rule: Rule) -> Finding:
-        content = rule.content or ""
-        name = (self.content or "").removeprefix("/")
-        caught = wildcard(_OPEN_END.sub("", content)).fullmatch(name)
-        caught = caught or wildcard(content).fullmatch(self._skill_text())
+        assert rule.content is not None
+        name = self.content.removeprefix("/")
+        caught = wildcard(_OPEN_END.sub("", rule.content)).fullmatch(name)
+        caught = caught or wildcard(rule.content).fullmatch(self._skill_text())
         return Finding(Match.YES, name) if caught else NO_MATCH
 
     # --- rules that allow ------------------------------------------------------------------------
@@ -153,7 +155,7 @@ class ToolUse:
         return Verdict(None, "no rule allows it")
 
     def _allowed_host(self, rules: Sequence[Rule]) -> Verdict:
-        host = _plain_host(self.content or "")
+        host = _plain_host(self.content)
         if host is None:
             return Verdict(None, "it is not clear which host the URL leads to")
         for rule in scoped(rules, self.tool):
@@ -164,15 +166,15 @@ class ToolUse:
     def _allowed_skill(self, rules: Sequence[Rule]) -> Verdict:
         text = self._skill_text()
         for rule in scoped(rules, self.tool):
-            content = rule.content or ""
-            start = _OPEN_END.sub("", content)
-            is_open = start != content and (text == start or text.startswith(f"{start} "))
-            if text == content or is_open:
+            assert rule.content is not None
+            start = _OPEN_END.sub("", rule.content)
+            is_open = start != rule.content and (text == start or text.startswith(f"{start} "))
+            if text == rule.content or is_open:
                 return Verdict(rule, "this skill is allowed")
         return Verdict(None, "no rule allows this skill")
 
     def _skill_text(self) -> str:
-        name = (self.content or "").removeprefix("/")
+        name = self.content.removeprefix("/")
         arguments = self.given.get("args")
         return f"{name} {arguments}".strip() if isinstance(arguments, str) else name
 
@@ -182,7 +184,7 @@ class ToolUse:
 _PLAIN_URL = re.compile(
     r"https?://([a-z0-9-]+(?:\.[a-z0-9-]+)*)\.?(?::[0-9]{1,5})?(?:[/?#].*)?", re.I
 )
-_LOOSE_HOST = re.compile(r"(?:^|[/\\@])([\w.*-]+\.[\w-]+|localhost|[0-9a-f.:\[\]]+)", re.IGNORECASE)
+_LOOSE_HOST = re.compile(r"(?:^|[/@])([\w.*-]+\.[\w-]+|localhost|[0-9a-f.:\[\]]+)", re.IGNORECASE)
 
 
 def _plain_host(url: str) -> str | None:

@@ -101,9 +101,7 @@ class Arguments:
         Raises:
             SchemaMismatch: arguments do not fit, are missing, or are not known.
         """
-        converted = self._checker.convert(given if type(given) is dict else dict(given))
-        if self._defaults:
-            converted = self._defaults | converted
+        converted = self._defaults | self._checker.convert(dict(given))
         return [converted.pop(name) for name in self._positional], converted
 
 

@@ -96,20 +96,20 @@ def told(words: Words) -> Told | None:
     if is_interpreter(name):
         return _interpreted(name, words[1:])
     if name in _EDITORS:
-        return Told(any(_EDITOR_CODE.fullmatch(word.text) for word in words[1:]) or name == "ex")
+        return Told(any(_EDITOR_CODE.fullmatch(word.text) for word in words) or name == "ex")
     if name in ("emacs", "emacsclient"):
-        return Told(any(_EMACS_CODE.fullmatch(word.text) for word in words[1:]))
+        return Told(any(_EMACS_CODE.fullmatch(word.text) for word in words))
     if name in _MAKES:
         return _file_of(words[1:], r"-\w*f|--file|--makefile")
     if name in ("at", "batch"):
-        asks = any(re.match(r"-[lrdVc]", word.text) for word in words[1:])
+        asks = any(re.match(r"-[lrdVc]", word.text) for word in words)
         given = _file_of(words[1:], "-f")
         return given if asks or given.files else Told(code=True)
     if name == "crontab":
         return _crontab(words[1:])
     if name in ("go", "java", "dotnet"):
         return _compiled(words[1:])
-    is_code = any(word.text in _TAKE_CODE.get(name, ()) for word in words[1:])
+    is_code = any(word.text in _TAKE_CODE.get(name, ()) for word in words)
     return Told(code=True) if is_code else None
 
 

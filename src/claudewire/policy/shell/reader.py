@@ -389,7 +389,8 @@ class Reader(ABC):
         """Return the next word as it is written, without reading it."""
         self.skip_blanks()
         found = _PLAIN.match(self.text, self.pos)
-        return found[0] if found else ""
+        assert found is not None  # it may be empty
+        return found[0]
 
     def at_word(self, words: frozenset[str]) -> bool:
         """Whether the next word is one of these."""
