@@ -257,6 +257,12 @@ def test_a_control_character_inside_a_string_is_read_by_us_but_not_by_the_cli() 
     assert codes(lint(line.encode(), direction="<")) == [(1, "unfinished-turn")]
 
 
+def test_bytes_that_are_no_text_hide_nothing_else() -> None:
+    line = b'{"type":"user","uuid":"u","message":{"role":"user","content":"\xff%s"}}'
+    assert lint(line % b"", direction=">") == []
+    assert only(line % b"\t", ">").code == "not-json"
+
+
 def test_a_number_that_python_refuses_to_read_is_not_the_fault_of_the_line() -> None:
     line = text(user(uuid="u", extra="?")).replace('"?"', "9" * 5000)
     assert lint(line.encode(), direction=">") == []

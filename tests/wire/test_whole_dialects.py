@@ -87,6 +87,7 @@ SESSION: list[Any] = [
     *(frame("session.create"), frame("session.created", session_id="s"), frame("session.other")),
     *(suggesting(it, kind="callback.request") for it in (SHORT, {**SHORT, "scope": 5}, HINT, "x")),
     suggesting({"pattern": "x"}, adding(), kind="callback.request"),
+    suggesting("pattern", 5, kind="callback.request"),
     *(frame("callback.request", request_id="c", request=it) for it in ({}, 5, {"subtype": "x"})),
     decided("a", allow(updated_input={"a": 1}, updated_permissions=[SHORT, "x"], tool_use_id="t")),
     decided("a", allow(updated_permissions="x", decision_classification="y", updatedInput={})),
