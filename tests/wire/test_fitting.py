@@ -93,6 +93,19 @@ def test_what_does_not_fit_at_all_is_left_as_it_was() -> None:
     assert payload == {"action": 5, "content": {"a": 1}}
 
 
+def test_lists_and_objects_inside_are_left_as_they_were_if_nothing_fits() -> None:
+    class Wanted(msgspec.Struct):
+        names: list[str]
+        inner: dict[str, list[int]]
+        needed: int
+
+    obj = {"names": ["a", 5, "b"], "inner": {"x": [1, "y"], "z": 7}, "other": None}
+    before = deepcopy(obj)
+    with pytest.raises(msgspec.ValidationError, match="Expected `str`, got `int`"):
+        fit(obj, Wanted)
+    assert obj == before
+
+
 def test_a_field_of_the_wrong_type_is_left_out_and_noted() -> None:
     message, problems = fit(
         {"type": "result", "subtype": "success", "num_turns": "three", "duration_ms": 5},
@@ -191,7 +204,10 @@ def test_the_whole_may_be_of_an_unknown_kind() -> None:
 
 
 def test_there_is_an_end_to_mending() -> None:
-    blocks = [{"type": f"kind {number}"} for number in range(MOST_REPAIRS + 1)]
+    blocks = [{"type": f"kind {number}"} for number in range(MOST_REPAIRS)]
+    assert fit(blocks[1:], list[Block])[0] == [
+        UnknownBlock({"type": it["type"]}) for it in blocks[1:]
+    ]
     with pytest.raises(msgspec.ValidationError):
         fit(blocks, list[Block])
 

@@ -190,7 +190,10 @@ def test_a_recording_may_say_how_it_ended() -> None:
     assert lint(recording(*CONVERSATION) + ends) == []
 
 
-@pytest.mark.parametrize("line", ['{"t": 1, "dir": "<", "li', "[]", '{"dir": "?", "line": "{}"}'])
+@pytest.mark.parametrize(
+    "line",
+    ['{"t": 1, "dir": "<", "li', "[]", '{"dir": "?", "line": "{}"}', '{"line": 5, "eof": true}'],
+)
 def test_a_broken_record_is_an_error(line: str) -> None:
     finding = lint(recording(*CONVERSATION) + b"\n" + line.encode())[0]
     assert (finding.line, finding.severity, finding.code) == (13, "error", "not-a-record")
