@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 from claudewire.wire import UserMessage, codec
 from claudewire.wire.dialects import MODERN
 from claudewire.wire.lint import lint
-from claudewire.wire.lint.findings import FACTS, Finding, modern_line, send_instead
+from claudewire.wire.lint.findings import (
+    FACTS,
+    QUOTED,
+    Finding,
+    modern_line,
+    quoted,
+    send_instead,
+)
 
 Line = dict[str, Any] | str
 Spoken = tuple[str, Line]
@@ -229,6 +236,14 @@ def test_long_advice_is_shortened_only_when_it_is_read() -> None:
     assert len(str(finding)) < 600
     assert str(finding).endswith("…")
     assert msgspec.json.decode(msgspec.json.encode(finding), type=Finding) == finding
+
+
+@pytest.mark.parametrize(("length", "is_whole"), [(QUOTED, True), (QUOTED + 1, False)])
+def test_a_text_is_quoted_as_far_as_it_is_needed(length: int, is_whole: bool) -> None:
+    given = "x" * (length - len('""'))
+    shown = quoted(given)
+    assert len(shown) == QUOTED
+    assert shown == (f'"{given}"' if is_whole else f'"{given}'[: QUOTED - 1] + "…")
 
 
 def test_a_message_that_cannot_be_written_has_no_modern_line() -> None:
