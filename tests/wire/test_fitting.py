@@ -152,6 +152,16 @@ def test_a_mapping_with_a_value_that_does_not_fit_is_left_out() -> None:
     assert len(problems) == 1
 
 
+def test_a_mapping_with_a_member_of_an_unknown_kind_is_left_out_and_nothing_else() -> None:
+    class Wanted(msgspec.Struct):
+        blocks: dict[str, Block] | None = None
+        name: str = ""
+
+    made, problems = fit({"blocks": {"a": {"type": "hologram"}}, "name": "x"}, Wanted)
+    assert made == Wanted(None, "x")
+    assert problems == ("$.blocks[...].type: Invalid value 'hologram'",)
+
+
 def test_an_object_with_a_tag_where_a_text_belongs_is_left_out() -> None:
     obj = {"type": "result", "subtype": "success", "result": {"type": "text", "text": "hi"}}
     message, problems = fit(obj, ResultMessage)

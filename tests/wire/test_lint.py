@@ -353,6 +353,10 @@ def test_a_message_that_nobody_knows_may_come_from_either_side(line: Line) -> No
     assert (1, "unanswered") not in codes(lint(bare(BASH, line)))
 
 
+def test_objects_of_another_kind_are_no_recording_however_many_there_are() -> None:
+    assert codes(lint(bare({"a": 1}, {"a": 2}))) == [(1, "no-type"), (2, "no-type")]
+
+
 @pytest.mark.parametrize("id", [{}, {"request_id": ""}])
 def test_a_request_needs_an_id(id: dict[str, str]) -> None:
     line = {"type": "control_request", "request": {"subtype": "interrupt"}, **id}
