@@ -503,6 +503,13 @@ def test_a_request_without_its_frame_and_its_fields_gets_words() -> None:
     assert only(b'{"subtype": "can_use_tool"}').advice.startswith("Put it into")
 
 
+@pytest.mark.parametrize("depth", [600, 800])
+def test_a_request_without_its_frame_may_be_nested_too_deeply_to_be_framed(depth: int) -> None:
+    # A key that is no text makes the reader look at every part of it.
+    line = rb'{"subtype":"interrupt","\ud800":1,"x":%b%b}' % (b"[" * depth, b"]" * depth)
+    assert only(line, ">").code == "bare-request"
+
+
 # --- what this version does not know -------------------------------------------------------------
 
 
