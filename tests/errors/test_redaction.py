@@ -489,6 +489,12 @@ def test_long_json_may_have_bytes_that_are_no_text() -> None:
     assert redactor()(line) == line.replace("b c", "<key-1>")
 
 
+@pytest.mark.parametrize("rest", [f"{'é' * 70_000} \udcff", f"\\ud83d {'é' * 70_000}"])
+def test_a_long_string_in_json_is_written_like_a_short_one(rest: str) -> None:
+    shown = rest.replace("é", "\\u00e9") if rest.startswith("\\") else rest
+    assert redactor()(f'{{"x":"a@b.org {rest}"}}') == f'{{"x":"<email-1> {shown}"}}'
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
