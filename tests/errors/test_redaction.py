@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from tests.errors.secret_cases import INNOCENT, NAMED, TOKENS, VALUES
+from tests.errors.secret_cases import INNOCENT, NAMED, TOKENS, VALUES, opaque
 from tests.helpers.strategies import json_values, texts
 
 from claudewire.errors import PLACEHOLDER, Redactor, StreamRedactor, redact, rewrite
@@ -481,6 +481,59 @@ def test_long_json_is_redacted_like_short() -> None:
     assert shown["content"][1] == {"apiKey": "<key-2>"}
     assert shown["content"][0].count("password: <key-1>") == 10_000
     assert redactor()("[" + line).count("hunter2hunter2") == 0
+
+
+def test_long_json_may_have_bytes_that_are_no_text() -> None:
+    long = "\udcff" + "x" * 300_000
+    line = json.dumps({"a": long, "apiKey": "b c"}, ensure_ascii=False)
+    assert redactor()(line) == line.replace("b c", "<key-1>")
+
+
+@pytest.mark.parametrize("rest", [f"{'é' * 70_000} \udcff", f"\\ud83d {'é' * 70_000}"])
+def test_a_long_string_in_json_is_written_like_a_short_one(rest: str) -> None:
+    shown = rest.replace("é", "\\u00e9") if rest.startswith("\\") else rest
+    assert redactor()(f'{{"x":"a@b.org {rest}"}}') == f'{{"x":"<email-1> {shown}"}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x&sig=abcdefgh", "x&sig=<key-1>"),
+        ("x?code=abcdefgh", "x?code=<key-1>"),
+        ("x sig=abcdefgh", "x sig=abcdefgh"),
+        ("redis://:abc@host", "redis://:<key-1>@host"),
+        ("hooks.slack.com/services/T00/B00/abcdef", "hooks.slack.com/services/<key-1>"),
+        ("discordapp.com/api/webhooks/1/abcdefghij", "discordapp.com/api/webhooks/1/<key-1>"),
+        (
+            f"a.webhook.office.com/webhookb2/{'ab@cd/' * 4}",
+            "a.webhook.office.com/webhookb2/<key-1>",
+        ),
+        ("https://api.telegram.org/bot12:abcdefg/x", "https://api.telegram.org/bot<key-1>/x"),
+        ("api.telegram.org/bot12:abcdefg/x", "api.telegram.org/bot<key-1>/x"),
+        (f"api.telegram.org/bot12345:AA{'x' * 33}/x", "api.telegram.org/bot<key-1>/x"),
+    ],
+)
+def test_a_secret_in_an_address_is_found_with_and_without_its_beginning(
+    text: str, expected: str
+) -> None:
+    assert redactor()(text) == expected
+
+
+@pytest.mark.parametrize("between", ["=", ":", " = ", ": ", "||", "=>", " := ", '": "', ">", ", "])
+def test_the_key_of_a_service_is_found_however_it_is_given(between: str) -> None:
+    secret = opaque(32)
+    assert redactor()(f"x DATADOG{between}{secret} y") == f"x DATADOG{between}<key-1> y"
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", "  "])
+def test_a_secret_of_an_image_is_found_behind_any_blank(blank: str) -> None:
+    assert redactor()(f"ENV{blank}MY_PASS{blank}opaque") == f"ENV{blank}MY_PASS{blank}<key-1>"
+
+
+def test_a_text_under_the_name_of_a_service_is_no_key() -> None:
+    line = json.dumps({"datadog": f"see {opaque(32)} there"})
+    assert redactor()(line) == line
+    assert redactor()(json.dumps({"datadog": opaque(32)})) == '{"datadog": "<key-1>"}'
 
 
 def test_only_so_much_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:

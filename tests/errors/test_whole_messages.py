@@ -49,6 +49,8 @@ def of_results() -> Iterator[str]:
         for silent in (True, False):
             yield f"{subtype}: {diagnose_result(result(subtype=subtype), was_silent=silent)}"
     yield str(diagnose_result(result(terminal_reason="aborted_tools", is_error=False)))
+    aborted = result(subtype="error_during_execution", terminal_reason="aborted_tools")
+    yield str(diagnose_result(aborted))
     yield str(diagnose_result(result(result="x" * 600)))
 
 

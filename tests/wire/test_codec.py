@@ -261,3 +261,9 @@ def test_a_hint_may_come_without_an_envelope() -> None:
 def test_the_module_has_no_other_attribute_that_is_made_when_it_is_used() -> None:
     with pytest.raises(AttributeError, match="codec' has no attribute 'x'"):
         getattr(codec, "x")  # noqa: B009
+
+
+@pytest.mark.parametrize("line", [b"[1]", b"5", b'"text"', b"null", b"oops", b"[" * 100_000])
+def test_a_line_that_is_no_object_has_no_fields(line: bytes) -> None:
+    event = codec.decode(line).event
+    assert (event.raw, event.line) == ({}, line)

@@ -93,6 +93,19 @@ def test_what_does_not_fit_at_all_is_left_as_it_was() -> None:
     assert payload == {"action": 5, "content": {"a": 1}}
 
 
+def test_lists_and_objects_inside_are_left_as_they_were_if_nothing_fits() -> None:
+    class Wanted(msgspec.Struct):
+        names: list[str]
+        inner: dict[str, list[int]]
+        needed: int
+
+    obj = {"names": ["a", 5, "b"], "inner": {"x": [1, "y"], "z": 7}, "other": None}
+    before = deepcopy(obj)
+    with pytest.raises(msgspec.ValidationError, match="Expected `str`, got `int`"):
+        fit(obj, Wanted)
+    assert obj == before
+
+
 def test_a_field_of_the_wrong_type_is_left_out_and_noted() -> None:
     message, problems = fit(
         {"type": "result", "subtype": "success", "num_turns": "three", "duration_ms": 5},
@@ -137,6 +150,16 @@ def test_a_mapping_with_a_value_that_does_not_fit_is_left_out() -> None:
     message, problems = fit(obj, ResultMessage)
     assert message.model_usage is None
     assert len(problems) == 1
+
+
+def test_a_mapping_with_a_member_of_an_unknown_kind_is_left_out_and_nothing_else() -> None:
+    class Wanted(msgspec.Struct):
+        blocks: dict[str, Block] | None = None
+        name: str = ""
+
+    made, problems = fit({"blocks": {"a": {"type": "hologram"}}, "name": "x"}, Wanted)
+    assert made == Wanted(None, "x")
+    assert problems == ("$.blocks[...].type: Invalid value 'hologram'",)
 
 
 def test_an_object_with_a_tag_where_a_text_belongs_is_left_out() -> None:
@@ -191,7 +214,10 @@ def test_the_whole_may_be_of_an_unknown_kind() -> None:
 
 
 def test_there_is_an_end_to_mending() -> None:
-    blocks = [{"type": f"kind {number}"} for number in range(MOST_REPAIRS + 1)]
+    blocks = [{"type": f"kind {number}"} for number in range(MOST_REPAIRS)]
+    assert fit(blocks[1:], list[Block])[0] == [
+        UnknownBlock({"type": it["type"]}) for it in blocks[1:]
+    ]
     with pytest.raises(msgspec.ValidationError):
         fit(blocks, list[Block])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import pytest
 
 from claudewire.wire import MAX_LINE, Lines, Oversize
@@ -59,8 +61,25 @@ def test_only_the_head_of_a_line_that_is_too_long_is_kept() -> None:
     assert lines.feed(b"\nnext\n") == [Oversize(b"x" * HEAD, 10 * HEAD), b"next"]
 
 
-def test_a_line_that_is_just_short_enough_is_whole() -> None:
-    assert split(b"12345\n123456\n", max_line=5) == [b"12345", Oversize(b"123456", 6)]
+@pytest.mark.parametrize("rest", [b"\n", b"", b"\nx\n"])
+@pytest.mark.parametrize("cut", [0, 1, 4, 5])
+def test_a_line_that_is_just_short_enough_is_whole(cut: int, rest: bytes) -> None:
+    after: list[bytes | Oversize] = [b"x"] if b"x" in rest else []
+    for data, line in ((b"12345", b"12345"), (b"123456", Oversize(b"123456", 6))):
+        assert split(data[:cut], data[cut:] + rest, max_line=5) == [line, *after]
+        assert split(data[:cut], data[cut:], rest, max_line=5) == [line, *after]
+
+
+def test_a_line_that_is_too_long_takes_no_memory() -> None:
+    lines, piece = Lines(max_line=1000), b"x" * 100_000
+    tracemalloc.start()
+    try:
+        for _ in range(100):
+            lines.feed(piece)
+        size, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert size < 1_000_000
 
 
 def test_a_last_line_that_is_too_long_is_told_at_the_end() -> None:

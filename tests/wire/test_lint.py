@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 from claudewire.wire import UserMessage, codec
 from claudewire.wire.dialects import MODERN
 from claudewire.wire.lint import lint
-from claudewire.wire.lint.findings import FACTS, Finding, modern_line, send_instead
+from claudewire.wire.lint.findings import (
+    FACTS,
+    QUOTED,
+    Finding,
+    modern_line,
+    quoted,
+    send_instead,
+)
 
 Line = dict[str, Any] | str
 Spoken = tuple[str, Line]
@@ -190,7 +197,10 @@ def test_a_recording_may_say_how_it_ended() -> None:
     assert lint(recording(*CONVERSATION) + ends) == []
 
 
-@pytest.mark.parametrize("line", ['{"t": 1, "dir": "<", "li', "[]", '{"dir": "?", "line": "{}"}'])
+@pytest.mark.parametrize(
+    "line",
+    ['{"t": 1, "dir": "<", "li', "[]", '{"dir": "?", "line": "{}"}', '{"line": 5, "eof": true}'],
+)
 def test_a_broken_record_is_an_error(line: str) -> None:
     finding = lint(recording(*CONVERSATION) + b"\n" + line.encode())[0]
     assert (finding.line, finding.severity, finding.code) == (13, "error", "not-a-record")
@@ -228,6 +238,14 @@ def test_long_advice_is_shortened_only_when_it_is_read() -> None:
     assert msgspec.json.decode(msgspec.json.encode(finding), type=Finding) == finding
 
 
+@pytest.mark.parametrize(("length", "is_whole"), [(QUOTED, True), (QUOTED + 1, False)])
+def test_a_text_is_quoted_as_far_as_it_is_needed(length: int, is_whole: bool) -> None:
+    given = "x" * (length - len('""'))
+    shown = quoted(given)
+    assert len(shown) == QUOTED
+    assert shown == (f'"{given}"' if is_whole else f'"{given}'[: QUOTED - 1] + "…")
+
+
 def test_a_message_that_cannot_be_written_has_no_modern_line() -> None:
     message = UserMessage.of("what JSON cannot say", tool_use_result=object())
     assert modern_line(message) is None
@@ -255,6 +273,12 @@ def test_a_control_character_inside_a_string_is_read_by_us_but_not_by_the_cli() 
     line = '{"type":"user","uuid":"u","message":{"role":"user","content":"a\tb"}}'
     assert only(line.encode(), ">").code == "not-json"
     assert codes(lint(line.encode(), direction="<")) == [(1, "unfinished-turn")]
+
+
+def test_bytes_that_are_no_text_hide_nothing_else() -> None:
+    line = b'{"type":"user","uuid":"u","message":{"role":"user","content":"\xff%s"}}'
+    assert lint(line % b"", direction=">") == []
+    assert only(line % b"\t", ">").code == "not-json"
 
 
 def test_a_number_that_python_refuses_to_read_is_not_the_fault_of_the_line() -> None:
@@ -327,6 +351,10 @@ def test_a_request_without_its_frame_was_said_by_the_host() -> None:
 def test_a_message_that_nobody_knows_may_come_from_either_side(line: Line) -> None:
     """So nothing shows that the host is in the capture, and could have answered."""
     assert (1, "unanswered") not in codes(lint(bare(BASH, line)))
+
+
+def test_objects_of_another_kind_are_no_recording_however_many_there_are() -> None:
+    assert codes(lint(bare({"a": 1}, {"a": 2}))) == [(1, "no-type"), (2, "no-type")]
 
 
 @pytest.mark.parametrize("id", [{}, {"request_id": ""}])
@@ -473,6 +501,13 @@ def test_a_request_without_its_frame_is_ignored_by_real_clis() -> None:
 
 def test_a_request_without_its_frame_and_its_fields_gets_words() -> None:
     assert only(b'{"subtype": "can_use_tool"}').advice.startswith("Put it into")
+
+
+@pytest.mark.parametrize("depth", [600, 800])
+def test_a_request_without_its_frame_may_be_nested_too_deeply_to_be_framed(depth: int) -> None:
+    # A key that is no text makes the reader look at every part of it.
+    line = rb'{"subtype":"interrupt","\ud800":1,"x":%b%b}' % (b"[" * depth, b"]" * depth)
+    assert only(line, ">").code == "bare-request"
 
 
 # --- what this version does not know -------------------------------------------------------------

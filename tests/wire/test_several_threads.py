@@ -5,6 +5,21 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+from claudewire.wire import (
+    Interrupt,
+    InterruptResult,
+    Question,
+    Request,
+    ResultMessage,
+    SuccessResponse,
+    codec,
+    questions_of,
+)
+from claudewire.wire.answers import answer_from
+from claudewire.wire.types import base
+
 PROGRAM = """
 import sys, threading
 from claudewire.wire import Connection, Role
@@ -42,3 +57,14 @@ def test_types_are_prepared_by_one_of_them() -> None:
     ended = subprocess.run(command, capture_output=True, timeout=60, check=False)
     kinds = b"AssistantMessage InitMessage Request ResultMessage 24\n"
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, kinds, b"")
+
+
+def test_each_type_is_prepared_before_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: set[object] = set()
+    monkeypatch.setattr(base, "_prepared", used)
+    opening = b'{"type":"control_request","request_id":"i","request":{"subtype":"initialize"}}'
+    codec.decode(opening)
+    codec.decode(b'{"type":"result","subtype":"success","is_error":"no"}')
+    questions_of({"questions": []})
+    answer_from(SuccessResponse("i"), "i", Request(id="i", body=Interrupt()))
+    assert used == {codec._Opening, ResultMessage, list[Question], InterruptResult}

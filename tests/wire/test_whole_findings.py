@@ -1,6 +1,6 @@
 """What lint says of every documented line, in whole sentences: no word changes unnoticed.
 
-`whole/findings.txt` has the sentences: see tests/helpers/kept.py.
+`whole/findings.txt` and `whole/answers.txt` have the sentences: see tests/helpers/kept.py.
 """
 
 from __future__ import annotations
@@ -25,10 +25,14 @@ from tests.wire.test_lint import (
     RESULT,
     allow,
     answer,
+    can_use,
     cancel,
+    deny,
     failure,
+    hook,
     mcp,
     recording,
+    request,
     text,
     user,
 )
@@ -116,3 +120,60 @@ def capture_lines() -> Iterator[str]:
 
 def test_what_is_found_in_captures_in_any_order_is_as_it_was(kept: Kept) -> None:
     kept("captures.txt", "".join(capture_lines()))
+
+
+# --- every answer to every request ----------------------------------------------------------------
+
+ASKED: dict[str, tuple[str, Any]] = {
+    "bash": ("<", BASH),
+    "anything": ("<", request("a", can_use("Bash", {}))),
+    "ask": ("<", ASK),
+    "open question": ("<", request("q", can_use("AskUserQuestion", {}))),
+    "mcp": ("<", mcp("m", MCP)),
+    "notification": ("<", mcp("m", NOTIFICATION)),
+    "hook": ("<", hook("h", "PreToolUse")),
+    "unknown hook": ("<", hook("h", "Telepathy")),
+    "interrupt": (">", INTERRUPT),
+    "our mcp": (">", mcp("m", MCP)),
+}
+PAYLOADS: list[Any] = [
+    *(None, {}, [], 5, "x", {"behavior": "perhaps"}, {"behavior": "completed"}, {"jsonrpc": "2.0"}),
+    *(allow(), ALLOWED, allow(updatedInput=5), allow(toolUseID="toolu_2"), allow(updated_input={})),
+    *(deny(), deny(message="no", toolUseID="toolu_2"), deny(message="no", interrupt=True)),
+    *(allow(updatedInput={"answers": it}) for it in ({}, {"0": "Red"}, {"q_1": ["S", "L"]}, 5)),
+    allow(updatedInput={"questions": [], "answers": {"Which color?": "Red", "Who?": "x"}}),
+    allow(updatedInput={"response": "Neither."}),
+    *({"mcp_response": it} for it in (None, {}, {"jsonrpc": "2.0", "id": 1, "result": {}})),
+    *({"hookSpecificOutput": {"hookEventName": it}} for it in ("PreToolUse", "Stop", "Telepathy")),
+    {"still_queued": []},
+]
+
+
+def answered() -> Iterator[tuple[str, bytes]]:
+    """Yield requests with answers: right and wrong ones, without a name, twice, and alone."""
+    for name, (direction, asked) in ASKED.items():
+        other = "<>".replace(direction, "")
+        yield f"{name}", recording((direction, asked))
+        for payload in PAYLOADS:
+            given = answer(asked["request_id"], payload)
+            yield f"{name} {payload}", recording((direction, asked), (other, given))
+        for odd in (UNNAMED, failure(asked["request_id"]), cancel(asked["request_id"])):
+            yield (
+                f"{name} and {odd['type']} twice",
+                recording((direction, asked), (other, odd), (other, odd)),
+            )
+            yield f"{name} from the wrong side", recording((other, asked), (direction, odd))
+    for payload in PAYLOADS:
+        yield f"alone {payload}", text(answer("z", payload)).encode()
+
+
+def test_what_is_said_of_every_answer_is_as_it_was(kept: Kept) -> None:
+    said: dict[str, int] = {}
+    lines = []
+    for name, capture in answered():
+        for finding in lint(capture):
+            sentence = f"{finding} {finding.dialect}"
+            known = f"#{said[sentence]}" if sentence in said else f"{len(said)} {sentence}"
+            said.setdefault(sentence, len(said))
+            lines.append(f"{name}: {known}\n")
+    kept("answers.txt", "".join(lines))

@@ -28,6 +28,7 @@ from .secret_forms import (
     CANDIDATE,
     COMMANDS,
     IN_NETRC,
+    IN_URLS,
     NAME,
     NETRC_VALUE,
     OPEN_END,
@@ -268,7 +269,7 @@ class Redactor:
     def _without_named(self, text: str) -> str:
         lower = _lower(text)
         patterns = [pattern for hint, pattern in COMMANDS if hint in lower]
-        if "://" in text or "?" in text or "&" in text or ".com/" in text:
+        if any(hint in text for hint in IN_URLS):
             patterns += URLS
         for pattern in patterns:
             text = pattern.sub(self._replace_named, text)

@@ -15,6 +15,7 @@ __all__ = [
     "CANDIDATE",
     "COMMANDS",
     "IN_NETRC",
+    "IN_URLS",
     "NAME",
     "NETRC_VALUE",
     "OPEN_END",
@@ -363,6 +364,8 @@ URLS: tuple[re.Pattern[str], ...] = (
     re.compile(r"api\.telegram\.org/bot([\w:-]{10,100})"),
 )
 """Secrets in addresses."""
+IN_URLS = ("://", "?", "&", ".com/", ".org/bot")
+"""What is in a text, one of them, if one of these finds something in it."""
 
 _PAIR = r"[^\s:\"'/\\-][^\s:\"'/\\]{0,100}:(?![0-9]{1,6}(?:\s|$))([^\s\"'\\]{3,500})"
 _ATTACHED = r"([^\s\"'\\|;]{2,200})"
@@ -402,7 +405,7 @@ _OTHERS: tuple[tuple[str, str], ...] = (
     ("sudo", r"\becho\s{1,5}" + _ARGUMENT + r"\\*[\"']?\s{0,5}\|\s{0,5}sudo\s{1,5}-S"),
     ("storepass", r"-storepass\s{1,20}" + _ARGUMENT),
     ("keypass", r"-keypass\s{1,20}" + _ARGUMENT),
-    ("env ", r"\bENV\s{1,5}\w{0,60}(?:KEY|TOKEN|SECRET|PASS\w{0,4})\s{1,5}" + _ARGUMENT),
+    ("env", r"\bENV\s{1,5}\w{0,60}(?:KEY|TOKEN|SECRET|PASS\w{0,4})\s{1,5}" + _ARGUMENT),
     ("bearer", r"\b(?i:bearer)\s{1,20}([A-Za-z0-9_.~+/=-]{8,8000})"),
     ("sess", _COOKIE),
     ("connect.sid", _COOKIE),

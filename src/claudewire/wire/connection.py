@@ -216,7 +216,7 @@ class Connection:
 
     def _plain(self) -> frozenset[type[Message]]:
         """The messages that need no bookkeeping in the present state."""
-        busy = self.role is Role.CLIENT and self.their_state is State.BUSY
+        busy = self.their_state is State.BUSY  # as only a CLI can be
         return PLAIN_OUTPUT if busy and self.dialect is not ENVELOPE else _NOTHING
 
     def _find(self, id: str) -> RequestBody[Any] | None:

@@ -170,8 +170,6 @@ def _unknown(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 def _kind(part: Any) -> Any:
     """The name under which the peer knows it."""
-    if isinstance(part, UnknownMessage):
-        return part.kind
     if isinstance(part, UnknownSystemMessage):
         return part.subtype
     return part.raw.get(part.__struct_config__.tag_field)
