@@ -339,6 +339,27 @@ async def test_the_end_of_the_input_comes_although_what_was_begun_is_not_read() 
 
 
 @pytest.mark.anyio
+async def test_closing_it_twice_is_the_same_as_once() -> None:
+    writer, reading, size = writing_to()
+    failures: list[TransportClosed] = []
+
+    async def send() -> None:
+        try:
+            await writer.send(b"x" * 2 * size)
+        except TransportClosed as error:
+            failures.append(error)
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(send)
+            await anyio.wait_all_tasks_blocked()
+            writer.close()
+            writer.close()  # before the sender has noticed
+    assert [str(error) for error in failures] == ["The stdin of the process is closed"]
+    os.close(reading)
+
+
+@pytest.mark.anyio
 async def test_what_is_handed_over_is_not_kept_from_it_by_what_drains() -> None:
     reader, writing = reading_from(b"")
     arrived: list[bytes] = []

@@ -693,6 +693,7 @@ async def test_where_there_is_no_proc_what_has_left_the_group_is_found_by_its_de
     async with running(shell(f"{BARE_CHILD} {UNTIL_EOF}")) as process:
         [runaway] = await numbers(process)
         with killed_in_the_end(runaway):
+            assert process._child.look_in(0.0) == 0.0  # no table is shared
             await at_the_end_of_its_input(process)
             await process.aclose()
             assert not is_alive(runaway)
