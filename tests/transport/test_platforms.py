@@ -751,6 +751,11 @@ def test_a_process_that_shows_nothing_is_ours_no_longer_although_others_look_for
     assert unclear("5") == {older.pid, younger.pid}
     clock.now = 2.5
     assert unclear("5") == set()
+    assert marks._unclear == {}
+    gone = ProcessInfo(10**8 + 7, 1, 1, False, "7")
+    assert find_marked("mark", {gone.pid: gone}, "0").unclear
+    assert not find_marked("mark", {}, "9").unclear
+    assert marks._unclear == {}
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

@@ -544,6 +544,26 @@ async def test_one_that_ignores_sigterm_is_killed(
     assert "did not end after SIGTERM" in caplog.text
 
 
+async def test_one_that_ends_with_its_input_is_not_killed(caplog: pytest.LogCaptureFixture) -> None:
+    code = "trap '' TERM; echo ready; cat >/dev/null; exit 5"
+    async with running(shell(code), terminate_after=PATIENCE / 2) as process:
+        assert await line(process) == b"ready"
+    assert process.returncode == 5
+    assert "did not end after SIGTERM" not in caplog.text
+
+
+async def test_it_runs_where_it_is_told_to(tmp_path: Path) -> None:
+    with anyio.fail_after(PATIENCE):
+        process = await spawn(Launch(shell("pwd"), ENV, tmp_path))
+        assert await everything(process.receive) == os.fsencode(tmp_path) + b"\n"
+        await process.wait()
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await process.wait()  # which lets others run, also if there is nothing to wait for
+        assert scope.cancelled_caught
+        await process.aclose()
+
+
 async def test_one_that_is_stopped_ends_all_the_same() -> None:
     async with running(SLEEPER) as process:
         assert await line(process) == b"ready"
@@ -618,6 +638,30 @@ async def test_however_it_ends_nothing_of_it_is_left_not_even_in_another_session
             assert is_alive(orphan)
             await process.aclose()
             assert not is_alive(orphan)
+
+
+@pytest.mark.parametrize(
+    ("look_in", "for_others", "pauses"),
+    [
+        (0.1, 0.5, [0.1, 0.1]),
+        (9.0, 0.5, [0.5, 0.5]),
+        (1000.0, 900.0, [900.0, PATIENCE / 2]),
+    ],
+)
+async def test_others_are_waited_for_as_long_as_there_is_time(
+    monkeypatch: pytest.MonkeyPatch, look_in: float, for_others: float, pauses: list[float]
+) -> None:
+    paused: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        paused.append(seconds)
+
+    async with running(SLEEPER, kill_after=PATIENCE) as process:
+        monkeypatch.setattr(process_module, "_FOR_OTHERS", for_others)
+        monkeypatch.setattr(process_module, "_pause", pause)
+        monkeypatch.setattr(Child, "look_in", lambda child, since: look_in)
+        await process.aclose()
+    assert paused == pauses
 
 
 async def test_those_that_are_closed_at_once_share_a_look_at_the_processes(
@@ -863,8 +907,18 @@ async def test_what_cannot_be_killed_is_reported(
         process.kill_now()
         assert removed == []  # it may still need its files
         before = descriptors()
-        with pytest.raises(CLIError, match=f"Process {process.pid}, or a process that it has"):
-            await process.aclose()
+        told: list[object] = []
+
+        async def wait() -> None:
+            told.append(await process.wait())
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            await anyio.wait_all_tasks_blocked()
+            with pytest.raises(CLIError, match=f"Process {process.pid}, or a process that it has"):
+                await process.aclose()
+        assert told == [None]
+        assert not process._finalizer.alive
         assert "cannot be killed" in caplog.text
         assert removed == ["once"]
         assert len(descriptors()) == len(before) - 4
