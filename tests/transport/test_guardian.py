@@ -333,8 +333,15 @@ async def test_a_fork_has_a_guardian_of_its_own() -> None:
 
 
 async def test_it_ends_what_is_listed_and_nothing_else(
-    guardian: Guardian, new_group: NewGroup
+    guardian: Guardian, new_group: NewGroup, tmp_path: Path
 ) -> None:
+    folders = [tmp_path / name for name in ("first", "forgotten", "last", "unknown")]
+    for folder in folders:
+        folder.mkdir()
+    for folder in folders[:3]:
+        guardian.watch_folder(str(folder))
+    for folder in (folders[1], folders[3]):
+        guardian.forget_folder(str(folder))
     listed, forgotten, unknown = new_group(), new_group(), new_group()
     guardian.watch(forgotten.id)
     guardian.watch(listed.id)
@@ -347,6 +354,7 @@ async def test_it_ends_what_is_listed_and_nothing_else(
     await all_dead([pid])
     assert is_alive(forgotten.id)
     assert is_alive(unknown.id)
+    assert [it.exists() for it in folders] == [False, True, False, True]
     assert forgotten.end() == unknown.end() == -signal.SIGKILL
 
 
