@@ -60,20 +60,20 @@ def test_they_have_names_that_tell_what_they_are(
 def test_they_are_guarded_until_they_are_deleted(folder: Path) -> None:
     files = PrivateFiles()
     for _ in range(2):  # what was deleted can be used again
-        assert files.folder is None
-        files.write("mcp.json", "token")
-        assert files.folder in guardian()._folders
+        place = os.path.dirname(files.write("mcp.json", "token"))
+        assert place in guardian()._folders
         files.delete()
         assert files.folder is None
-        assert not guardian()._folders
+        assert place not in guardian()._folders
     assert not list(folder.iterdir())
 
 
 def test_they_may_be_deleted_by_others(folder: Path) -> None:
     files = PrivateFiles()
-    shutil.rmtree(Path(files.write("mcp.json", "token")).parent)
+    place = os.path.dirname(files.write("mcp.json", "token"))
+    shutil.rmtree(place)
     files.delete()
-    assert not guardian()._folders
+    assert place not in guardian()._folders
 
 
 def test_in_a_fork_they_are_not_deleted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
