@@ -15,6 +15,7 @@ import threading
 import weakref
 from collections.abc import Awaitable, Callable, Container
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import anyio
@@ -117,6 +118,28 @@ async def test_without_tasks_stderr_and_the_exit_are_heard_of_too(anyio_backend:
                 assert await process.wait() == 7
             assert [b"".join(heard), statuses] == [b"problem\n", [7]]
             assert [type(failure) for failure in failures] == [ZeroDivisionError]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_without_tasks_an_exit_is_heard_of_also_if_it_is_not_clear_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    statuses: list[int | None] = []
+    changed, looks = Signal(), count(1)
+
+    def exited(status: int | None) -> None:
+        statuses.append(status)
+        changed.notify()
+
+    async with running(shell("read line; exit 7")) as process:
+        poll = process._child.poll
+        assert process.watch(lambda data: None, exited, lambda error: None)
+        with monkeypatch.context() as patch:
+            patch.setattr(process._child, "poll", lambda: next(looks) > 2 and poll())
+            await process.send(b"go on\n")
+            with anyio.fail_after(PATIENCE):
+                await changed.until(lambda: bool(statuses))
+    assert statuses == [7]
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
