@@ -463,6 +463,35 @@ async def test_one_that_does_not_do_its_duty_is_replaced(
     groups[0].end()
 
 
+async def test_one_may_be_replaced_while_it_is_being_replaced(
+    guardian: Guardian, new_group: NewGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The garbage collector may call it in the middle of anything."""
+    groups = [new_group(), new_group(), new_group()]
+    guardian.watch(groups[0].id)
+    first, before, shell = guardian.pid, len(descriptors()), guardian._shell
+    assert first is not None
+    assert shell is not None
+    wait = shell.wait
+
+    def wait_meanwhile() -> int:
+        guardian.watch(groups[1].id)
+        return wait()
+
+    monkeypatch.setattr(shell, "wait", wait_meanwhile)
+    os.kill(first, signal.SIGKILL)
+    await death(first)
+    guardian.watch(groups[2].id)
+    second = guardian.pid
+    assert second is not None
+    assert first not in children()
+    assert second in children()
+    assert len(descriptors()) == before
+    guardian.end()
+    assert [group.ended() for group in groups] == [-signal.SIGTERM] * 3
+    await all_dead([second])
+
+
 @pytest.mark.parametrize("what", ["a group", "a folder"])
 async def test_one_that_has_ended_is_not_replaced_if_there_is_nothing_to_guard(
     guardian: Guardian, what: str
