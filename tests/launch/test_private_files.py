@@ -95,8 +95,9 @@ def test_they_are_deleted_with_their_object(folder: Path) -> None:
 
 def test_a_file_that_cannot_be_written_is_an_error(folder: Path) -> None:
     folder.rmdir()
-    with pytest.raises(CLIError, match="could not be written"):
+    with pytest.raises(CLIError, match=r"^The file mcp\.json for the CLI could not be") as caught:
         PrivateFiles().write("mcp.json", "token")
+    assert "has space, and is yours" in caught.value.advice
 
 
 HOST = """

@@ -387,6 +387,7 @@ def test_an_id_for_a_new_conversation_is_locked_before_it_begins(cache: Path) ->
     with pytest.raises(CLIError) as caught:
         claim.confirm(new_id())
     assert caught.value.cause is Cause.OTHER_SESSION
+    assert "Say fork_session=True" in caught.value.advice
     claim.release()
 
 

@@ -189,6 +189,7 @@ def test_agents_that_the_cli_has_dropped_are_told_of() -> None:
     with pytest.raises(CLIError, match="has not taken the agents b, c") as caught:
         check_agents(["a", "b", "c"], taken)
     assert caught.value.cause is Cause.REFUSED
+    assert "It drops all agents" in caught.value.advice
 
 
 @pytest.mark.parametrize("info", [None, InitializeResult()])

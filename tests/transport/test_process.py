@@ -40,7 +40,7 @@ from tests.helpers.processes import (
 )
 
 from claudewire.concurrency import Signal
-from claudewire.errors import CLIError, TransportClosed
+from claudewire.errors import Cause, CLIError, TransportClosed
 from claudewire.transport import Launch, ProcessTransport, Transport, spawn
 from claudewire.transport import process as process_module
 from claudewire.transport.platforms import Child, child, exit_watcher, marks, process_table
@@ -938,8 +938,9 @@ async def test_what_cannot_be_killed_is_reported(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wait)
             await anyio.wait_all_tasks_blocked()
-            with pytest.raises(CLIError, match=f"Process {process.pid}, or a process that it has"):
+            with pytest.raises(CLIError, match=f"Process {process.pid}, or a process") as caught:
                 await process.aclose()
+        assert caught.value.evidence.pid == process.pid
         assert told == [None]
         assert not process._finalizer.alive
         assert "cannot be killed" in caplog.text
@@ -1125,4 +1126,5 @@ async def test_windows_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     with pytest.raises(CLIError, match="cannot start a CLI on Windows") as caught:
         await spawn(Launch(SLEEPER, ENV, cleanup=(secret.unlink,)))
     assert "WSL" in caught.value.advice
+    assert caught.value.cause is Cause.REFUSED
     assert not secret.exists()
