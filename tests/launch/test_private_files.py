@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -17,6 +18,7 @@ from tests.helpers.processes import PATIENCE
 
 from claudewire.errors import CLIError
 from claudewire.launch.private_files import PrivateFiles
+from claudewire.transport.platforms.guardian import guardian
 
 pytestmark = pytest.mark.anyio
 
@@ -42,6 +44,48 @@ def test_only_this_user_can_read_them(folder: Path) -> None:
     assert not list(folder.iterdir())
 
 
+def test_they_have_names_that_tell_what_they_are(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("tempfile.tempdir", ".")
+    with PrivateFiles() as files:
+        paths = [Path(files.write(name, name)) for name in ("a.json", "b.txt", "a.json")]
+        assert [path.name for path in paths] == ["1-a.json", "2-b.txt", "3-a.json"]
+        (place,) = {path.parent for path in paths}
+        assert place.parent == folder
+        assert place.name.startswith("claudewire-")
+
+
+def test_they_are_guarded_until_they_are_deleted(folder: Path) -> None:
+    files = PrivateFiles()
+    for _ in range(2):  # what was deleted can be used again
+        place = os.path.dirname(files.write("mcp.json", "token"))
+        assert place in guardian()._folders
+        files.delete()
+        assert files.folder is None
+        assert place not in guardian()._folders
+    assert not list(folder.iterdir())
+
+
+def test_they_may_be_deleted_by_others(folder: Path) -> None:
+    files = PrivateFiles()
+    place = os.path.dirname(files.write("mcp.json", "token"))
+    shutil.rmtree(place)
+    files.delete()
+    assert place not in guardian()._folders
+
+
+def test_in_a_fork_they_are_not_deleted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = PrivateFiles()
+    path = Path(files.write("mcp.json", "token"))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: 2**30)
+        files.delete()
+    assert path.exists()
+    guardian().forget_folder(str(path.parent))
+
+
 def test_they_are_deleted_with_their_object(folder: Path) -> None:
     files = PrivateFiles()
     files.write("mcp.json", "token")
@@ -51,8 +95,9 @@ def test_they_are_deleted_with_their_object(folder: Path) -> None:
 
 def test_a_file_that_cannot_be_written_is_an_error(folder: Path) -> None:
     folder.rmdir()
-    with pytest.raises(CLIError, match="could not be written"):
+    with pytest.raises(CLIError, match=r"^The file mcp\.json for the CLI could not be") as caught:
         PrivateFiles().write("mcp.json", "token")
+    assert "has space, and is yours" in caught.value.advice
 
 
 HOST = """

@@ -141,6 +141,22 @@ def test_systems_say_differently_that_a_lock_is_taken(
         SessionLock(new_id(), PLACE)
 
 
+def test_locks_in_other_folders_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids, held = [new_id(), new_id()], []
+    for folder, id in zip("ab", ids, strict=True):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / folder))
+        held.append(SessionLock(id, PLACE))
+    found = []
+    for folder in "ab":
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / folder))
+        found.append(lock_holders(ids, PLACE))
+    assert found == [{ids[0]: os.getpid()}, {ids[1]: os.getpid()}]
+    for lock in (*held, SessionLock(ids[0], PLACE)):
+        lock.release()
+
+
 def test_a_lock_is_not_made_through_a_link(cache: Path, tmp_path: Path) -> None:
     file, target = Path(_path()), tmp_path / "target"
     file.parent.mkdir(parents=True)
@@ -371,6 +387,7 @@ def test_an_id_for_a_new_conversation_is_locked_before_it_begins(cache: Path) ->
     with pytest.raises(CLIError) as caught:
         claim.confirm(new_id())
     assert caught.value.cause is Cause.OTHER_SESSION
+    assert "Say fork_session=True" in caught.value.advice
     claim.release()
 
 

@@ -171,6 +171,8 @@ def test_a_server_that_is_misspelled_is_told_from_one_that_is_elsewhere() -> Non
     assert thaw(options({"a": agent}, "calc").agents["a"]).mcp_servers == ["ticket"]
     with pytest.raises(OptionsError, match="needs the server ticket; did you mean tickets"):
         options({"a": agent}, "calc", "tickets")
+    other = Agent(description="d", prompt="p", mcp_servers=["tick"])
+    assert thaw(options({"a": other}, "tickets").agents["a"]).mcp_servers == ["tick"]
 
 
 def test_an_agent_may_have_the_servers_of_the_session() -> None:
@@ -187,6 +189,7 @@ def test_agents_that_the_cli_has_dropped_are_told_of() -> None:
     with pytest.raises(CLIError, match="has not taken the agents b, c") as caught:
         check_agents(["a", "b", "c"], taken)
     assert caught.value.cause is Cause.REFUSED
+    assert "It drops all agents" in caught.value.advice
 
 
 @pytest.mark.parametrize("info", [None, InitializeResult()])

@@ -808,6 +808,7 @@ def test_a_whole_file_can_be_options(tmp_path: Path) -> None:
     ("text", "table", "words"),
     [
         ("model = ", "", "session.toml: cannot be read"),
+        (f"model = {'[' * 100_000}", "", "session.toml: cannot be read"),
         ("model = 'opus'", "tool.claudewire", r"toml: there is no table \[tool.claudewire\]"),
         ("tool = 7", "tool.claudewire", "there is no table"),
         ("modell = 'opus'", "", "session.toml: There is no option 'modell'; did you mean model"),

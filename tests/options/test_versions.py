@@ -31,6 +31,7 @@ from claudewire.wire import parse_version
         ({"permission_mode": "auto"}, "2.1.100"),
         ({"fallback_model": "haiku"}, "1.0.128"),
         ({"fallback_model": ["haiku", "opus"]}, "2.1.197"),
+        ({"fallback_model": "haiku,opus"}, "2.1.197"),
         ({"plugins": ["p"]}, "2.0.76"),
         ({"plugins": [{"path": "p", "skip_mcp_discovery": True}]}, "2.1.197"),
         ({"title": "x", "model": "opus"}, "2.1.197"),

@@ -180,6 +180,7 @@ GIVEN: list[dict[str, Any]] = [
             {"command": "x", "args": {1, 2}},
             PluginConfig("/a"),
             McpStdioServerConfig("x", ["a"], {"A": "b"}),
+            McpStdioServerConfig("x", env={"A": {1}}),  # type: ignore[dict-item]
         )
     ),
     *(
@@ -213,6 +214,8 @@ GIVEN: list[dict[str, Any]] = [
             {"description": "d", "prompt": "p", "turns": 1, "also": 2},
             {"description": "d"},
             AgentDefinition("d", "p", tools=["b"]),
+            AgentDefinition("d", "p", tools=[{1}]),  # type: ignore[list-item]
+            AgentDefinition("d", ["p"]),  # type: ignore[arg-type]
             Agent(description="d", prompt="p", tools=["b"]),
             5,
         )

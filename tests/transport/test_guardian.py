@@ -333,8 +333,15 @@ async def test_a_fork_has_a_guardian_of_its_own() -> None:
 
 
 async def test_it_ends_what_is_listed_and_nothing_else(
-    guardian: Guardian, new_group: NewGroup
+    guardian: Guardian, new_group: NewGroup, tmp_path: Path
 ) -> None:
+    folders = [tmp_path / name for name in ("first", "forgotten", "last", "unknown")]
+    for folder in folders:
+        folder.mkdir()
+    for folder in folders[:3]:
+        guardian.watch_folder(str(folder))
+    for folder in (folders[1], folders[3]):
+        guardian.forget_folder(str(folder))
     listed, forgotten, unknown = new_group(), new_group(), new_group()
     guardian.watch(forgotten.id)
     guardian.watch(listed.id)
@@ -347,6 +354,7 @@ async def test_it_ends_what_is_listed_and_nothing_else(
     await all_dead([pid])
     assert is_alive(forgotten.id)
     assert is_alive(unknown.id)
+    assert [it.exists() for it in folders] == [False, True, False, True]
     assert forgotten.end() == unknown.end() == -signal.SIGKILL
 
 
@@ -453,6 +461,35 @@ async def test_one_that_does_not_do_its_duty_is_replaced(
     assert groups[1].ended() == groups[2].ended() == -signal.SIGTERM
     assert is_alive(groups[0].id)
     groups[0].end()
+
+
+async def test_one_may_be_replaced_while_it_is_being_replaced(
+    guardian: Guardian, new_group: NewGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The garbage collector may call it in the middle of anything."""
+    groups = [new_group(), new_group(), new_group()]
+    guardian.watch(groups[0].id)
+    first, before, shell = guardian.pid, len(descriptors()), guardian._shell
+    assert first is not None
+    assert shell is not None
+    wait = shell.wait
+
+    def wait_meanwhile() -> int:
+        guardian.watch(groups[1].id)
+        return wait()
+
+    monkeypatch.setattr(shell, "wait", wait_meanwhile)
+    os.kill(first, signal.SIGKILL)
+    await death(first)
+    guardian.watch(groups[2].id)
+    second = guardian.pid
+    assert second is not None
+    assert first not in children()
+    assert second in children()
+    assert len(descriptors()) == before
+    guardian.end()
+    assert [group.ended() for group in groups] == [-signal.SIGTERM] * 3
+    await all_dead([second])
 
 
 @pytest.mark.parametrize("what", ["a group", "a folder"])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 from collections.abc import Callable, Iterator
 
 import anyio
 import anyio.lowlevel
 import pytest
+import sniffio
 
 from claudewire.errors import TransportClosed
 from claudewire.transport import pipes
@@ -267,21 +269,26 @@ async def test_what_was_handed_over_before_is_drained_again() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_what_is_called_knows_the_event_loop_and_what_comes_after_it_does_not(
-    pipe: Pipe,
+@pytest.mark.parametrize("is_loaded", [True, False])
+async def test_what_is_called_may_ask_which_event_loop_it_is_in(
+    pipe: Pipe, is_loaded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A library may ask for it in the function: anyio itself does so with some versions."""
-    name: list[object] = []
+    """Not in a task, it could not be told; anyio itself asks with some of its versions."""
+    found: list[str] = []
     readiness = Readiness(pipe, anyio.wait_readable)
 
     def ready() -> bool:
-        name.append(readiness._library.name)
+        found.append(sniffio.current_async_library() if is_loaded else "not asked")
         return False
 
+    if not is_loaded:
+        monkeypatch.delitem(sys.modules, "sniffio")
     os.write(pipe.writing, b"!")
+    before = sniffio.thread_local.name
     with anyio.fail_after(SOON):
         await readiness.watch(ready)
-    assert [*name, readiness._library.name] == ["asyncio", None]
+    assert found == ["asyncio" if is_loaded else "not asked"]
+    assert (before, sniffio.thread_local.name) == (None, None)
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -336,6 +343,27 @@ async def test_the_end_of_the_input_comes_although_what_was_begun_is_not_read() 
         await writer.send_eof()
         with pytest.raises(TransportClosed, match="stdin of the process is closed"):
             await writer.send(b"more")
+
+
+@pytest.mark.anyio
+async def test_closing_it_twice_is_the_same_as_once() -> None:
+    writer, reading, size = writing_to()
+    failures: list[TransportClosed] = []
+
+    async def send() -> None:
+        try:
+            await writer.send(b"x" * 2 * size)
+        except TransportClosed as error:
+            failures.append(error)
+
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(send)
+            await anyio.wait_all_tasks_blocked()
+            writer.close()
+            writer.close()  # before the sender has noticed
+    assert [str(error) for error in failures] == ["The stdin of the process is closed"]
+    os.close(reading)
 
 
 @pytest.mark.anyio

@@ -672,17 +672,63 @@ def test_a_system_without_proc_is_told_apart(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_fork_of_us_does_nothing_to_it() -> None:
-    with child("sleep 1000 & echo ready; wait") as family:
-        family._owner += 1
-        family.kill()
-        family.terminate()
-        family.send_signal(signal.SIGKILL)
+    code = "sleep 1000 & setsid sh -c 'echo $$; exec sleep 1000' & wait"
+    family = start(shell(code), env=ENV)
+    try:
+        runaway = int(line(family))
+        with killed_in_the_end(runaway):
+            family.note_descendants()
+            family._owner += 1
+            family.kill()
+            family.terminate()
+            family.send_signal(signal.SIGKILL)
+            family.end_now()
+            family.release()
+            assert not family.poll()
+            family._owner -= 1
+            assert len(group_of(family.pid)) == 2
+            assert is_alive(runaway)
+            assert not family.poll()
+            assert not family.is_released
+    finally:
         family.end_now()
-        family.release()
-        assert not family.poll()
-        family._owner -= 1
-        assert len(group_of(family.pid)) == 2
-        assert not family.poll()
+        family.close()
+
+
+def test_what_has_been_started_since_the_look_in_another_group_is_killed_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parent = start(python(RUNAWAY), env=ENV)
+    try:
+        runaway = int(line(parent))
+        with killed_in_the_end(runaway):
+            deadline = time.monotonic() + PATIENCE
+            while len(group_of(runaway)) < 2:
+                assert time.monotonic() < deadline
+            (young,) = group_of(runaway) - {runaway}
+            before = process_table({young})
+            monkeypatch.setattr(module, "process_table", lambda without: before)
+            parent.kill()
+            monkeypatch.undo()
+            while is_alive(young):
+                assert time.monotonic() < deadline
+    finally:
+        parent.end_now()
+        parent.close()
+
+
+def test_what_is_known_of_an_exit_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number may be given to another process, which may be ours, too."""
+    with child("echo ready; read x; exit 7") as shell:
+        began = process_info(shell.pid).started
+        shell.stdin.close()
+        wait(shell.exited.fileno())
+        assert shell.poll()
+        monkeypatch.setattr(shell.exited, "status", 8)
+        assert shell.poll()
+        assert shell.returncode == 7
+        shell.release()
+        assert shell._when_started() == began
 
 
 def test_a_process_that_shows_nothing_is_ours_no_longer_although_others_look_for_younger_ones(
@@ -705,6 +751,11 @@ def test_a_process_that_shows_nothing_is_ours_no_longer_although_others_look_for
     assert unclear("5") == {older.pid, younger.pid}
     clock.now = 2.5
     assert unclear("5") == set()
+    assert marks._unclear == {}
+    gone = ProcessInfo(10**8 + 7, 1, 1, False, "7")
+    assert find_marked("mark", {gone.pid: gone}, "0").unclear
+    assert not find_marked("mark", {}, "9").unclear
+    assert marks._unclear == {}
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

@@ -15,6 +15,7 @@ import threading
 import weakref
 from collections.abc import Awaitable, Callable, Container
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import anyio
@@ -39,7 +40,7 @@ from tests.helpers.processes import (
 )
 
 from claudewire.concurrency import Signal
-from claudewire.errors import CLIError, TransportClosed
+from claudewire.errors import Cause, CLIError, TransportClosed
 from claudewire.transport import Launch, ProcessTransport, Transport, spawn
 from claudewire.transport import process as process_module
 from claudewire.transport.platforms import Child, child, exit_watcher, marks, process_table
@@ -117,6 +118,28 @@ async def test_without_tasks_stderr_and_the_exit_are_heard_of_too(anyio_backend:
                 assert await process.wait() == 7
             assert [b"".join(heard), statuses] == [b"problem\n", [7]]
             assert [type(failure) for failure in failures] == [ZeroDivisionError]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_without_tasks_an_exit_is_heard_of_also_if_it_is_not_clear_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    statuses: list[int | None] = []
+    changed, looks = Signal(), count(1)
+
+    def exited(status: int | None) -> None:
+        statuses.append(status)
+        changed.notify()
+
+    async with running(shell("read line; exit 7")) as process:
+        poll = process._child.poll
+        assert process.watch(lambda data: None, exited, lambda error: None)
+        with monkeypatch.context() as patch:
+            patch.setattr(process._child, "poll", lambda: next(looks) > 2 and poll())
+            await process.send(b"go on\n")
+            with anyio.fail_after(PATIENCE):
+                await changed.until(lambda: bool(statuses))
+    assert statuses == [7]
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -544,6 +567,26 @@ async def test_one_that_ignores_sigterm_is_killed(
     assert "did not end after SIGTERM" in caplog.text
 
 
+async def test_one_that_ends_with_its_input_is_not_killed(caplog: pytest.LogCaptureFixture) -> None:
+    code = "trap '' TERM; echo ready; cat >/dev/null; exit 5"
+    async with running(shell(code), terminate_after=PATIENCE / 2) as process:
+        assert await line(process) == b"ready"
+    assert process.returncode == 5
+    assert "did not end after SIGTERM" not in caplog.text
+
+
+async def test_it_runs_where_it_is_told_to(tmp_path: Path) -> None:
+    with anyio.fail_after(PATIENCE):
+        process = await spawn(Launch(shell("pwd"), ENV, tmp_path))
+        assert await everything(process.receive) == os.fsencode(tmp_path) + b"\n"
+        await process.wait()
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await process.wait()  # which lets others run, also if there is nothing to wait for
+        assert scope.cancelled_caught
+        await process.aclose()
+
+
 async def test_one_that_is_stopped_ends_all_the_same() -> None:
     async with running(SLEEPER) as process:
         assert await line(process) == b"ready"
@@ -620,6 +663,30 @@ async def test_however_it_ends_nothing_of_it_is_left_not_even_in_another_session
             assert not is_alive(orphan)
 
 
+@pytest.mark.parametrize(
+    ("look_in", "for_others", "pauses"),
+    [
+        (0.1, 0.5, [0.1, 0.1]),
+        (9.0, 0.5, [0.5, 0.5]),
+        (1000.0, 900.0, [900.0, PATIENCE / 2]),
+    ],
+)
+async def test_others_are_waited_for_as_long_as_there_is_time(
+    monkeypatch: pytest.MonkeyPatch, look_in: float, for_others: float, pauses: list[float]
+) -> None:
+    paused: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        paused.append(seconds)
+
+    async with running(SLEEPER, kill_after=PATIENCE) as process:
+        monkeypatch.setattr(process_module, "_FOR_OTHERS", for_others)
+        monkeypatch.setattr(process_module, "_pause", pause)
+        monkeypatch.setattr(Child, "look_in", lambda child, since: look_in)
+        await process.aclose()
+    assert paused == pauses
+
+
 async def test_those_that_are_closed_at_once_share_a_look_at_the_processes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -693,6 +760,7 @@ async def test_where_there_is_no_proc_what_has_left_the_group_is_found_by_its_de
     async with running(shell(f"{BARE_CHILD} {UNTIL_EOF}")) as process:
         [runaway] = await numbers(process)
         with killed_in_the_end(runaway):
+            assert process._child.look_in(0.0) == 0.0  # no table is shared
             await at_the_end_of_its_input(process)
             await process.aclose()
             assert not is_alive(runaway)
@@ -862,8 +930,19 @@ async def test_what_cannot_be_killed_is_reported(
         process.kill_now()
         assert removed == []  # it may still need its files
         before = descriptors()
-        with pytest.raises(CLIError, match=f"Process {process.pid}, or a process that it has"):
-            await process.aclose()
+        told: list[object] = []
+
+        async def wait() -> None:
+            told.append(await process.wait())
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            await anyio.wait_all_tasks_blocked()
+            with pytest.raises(CLIError, match=f"Process {process.pid}, or a process") as caught:
+                await process.aclose()
+        assert caught.value.evidence.pid == process.pid
+        assert told == [None]
+        assert not process._finalizer.alive
         assert "cannot be killed" in caplog.text
         assert removed == ["once"]
         assert len(descriptors()) == len(before) - 4
@@ -1047,4 +1126,5 @@ async def test_windows_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     with pytest.raises(CLIError, match="cannot start a CLI on Windows") as caught:
         await spawn(Launch(SLEEPER, ENV, cleanup=(secret.unlink,)))
     assert "WSL" in caught.value.advice
+    assert caught.value.cause is Cause.REFUSED
     assert not secret.exists()

@@ -385,6 +385,15 @@ TALK: list[tuple[Direction, Any]] = [
         },
     ),
     ("<", "not JSON"),
+    # What is written to stderr asks nothing.
+    ("!", {"type": "control_request", "request_id": "e1", "request": {"subtype": "initialize"}}),
+    (
+        "<",
+        {
+            "type": "control_response",
+            "response": {"subtype": "success", "request_id": "e1", "response": {}},
+        },
+    ),
 ]
 
 
@@ -398,7 +407,7 @@ def talk() -> Iterator[RecordingEntry]:
 def test_what_the_cli_wrote_can_be_had_as_the_application_would_have_got_it() -> None:
     told = Recording(tuple(talk()))
     events = told.messages()
-    kinds = [Answer, Request, AssistantMessage, ResultMessage, Stray, Noise]
+    kinds = [Answer, Request, AssistantMessage, ResultMessage, Stray, Noise, Stray]
     assert [type(event) for event in events] == kinds
     assert [event.line for event in events] == told.lines("<")
     answer = events[0]

@@ -472,6 +472,17 @@ async def test_ids_of_lines_that_come_in_another_order_are_those_of_the_applicat
     assert said == sent({"uuids": ["now-a", "now-b"]})
 
 
+async def test_an_id_of_the_application_that_the_cli_repeats_stays_one_of_the_application() -> None:
+    recording = told(
+        (">", {"request_id": "r1", "a": 1}),
+        ("<", {"request_id": "r1"}),
+        (">", {"request_id": "r2", "a": 2}),
+        ("<", {"request_id": "r2"}),
+    )
+    said = await accepts(recording, {"request_id": "9", "a": 1}, {"request_id": "r1", "a": 2})
+    assert said == sent({"request_id": "9"}) + sent({"request_id": "r1"})
+
+
 async def test_a_text_may_still_have_the_id_of_then() -> None:
     long = "0d9cd9d4-6c11-4a5e-8a3b-0f2c7a1f9e01"
     recording = told((">", {"uuid": long}), (">", {"text": f"about {long}"}))

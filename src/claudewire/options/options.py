@@ -596,7 +596,7 @@ def _load(path: StrPath, table: str) -> Mapping[str, Any]:
     try:
         with open(path, "rb") as file:
             found: Any = tomllib.load(file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise OptionsError(f"cannot be read: {error}") from error
     for part in table.split(".") if table else ():
         found = found.get(part) if isinstance(found, dict) else None

@@ -348,7 +348,7 @@ class ReplayTransport:
             self._release(entry)
         self._ended |= {"<", "!"}
         self._exited = True
-        return math.inf
+        return now
 
     def _due(self, entry: RecordingEntry, before: float) -> float:
         if entry.dir == ">":

@@ -103,6 +103,8 @@ class Child:
     def kill(self) -> None:
         """Kill the whole group, and descendants of the process that have left the group."""
         with self._lock:
+            if not self.is_ours:
+                return
             table = _look()
             self._note_escaped(table)
             self._signal_group(signal.SIGKILL)
@@ -124,13 +126,11 @@ class Child:
             since: the monotonic time that matters; now if None. Not before `look_in` says so.
         """
         with self._lock:
-            if self.is_ours and not self.poll():
+            if not self.poll():
                 self._note_escaped(_look(since))
 
     def _note_escaped(self, table: Table) -> None:
         """Remember who has left the group, and who may have."""
-        if not self.is_ours:
-            return
         is_alive = not self.poll()
         family = descendants(self.pid, table) if is_alive else []
         if self._has_proc:
@@ -150,7 +150,7 @@ class Child:
         if self._started is None:
             try:
                 self._started = process_info(self.pid).started
-            except OSError:  # other code in this process has reaped it
+            except OSError:  # other code in this process has reaped it, or there is no `/proc`
                 self._started = _LONG_AGO
         return self._started
 
@@ -180,8 +180,7 @@ class Child:
         with self._lock:
             if not self._released and self.is_ours and self.poll():
                 guardian().forget(self.pid)
-                if self._has_proc:
-                    self._when_started()
+                self._when_started()
                 self._popen.wait()
                 self._released = True
 
@@ -209,8 +208,8 @@ class Child:
         return any(each.group == self.pid and not each.is_dead for each in table.values())
 
     def _escaped_alive(self, table: Table) -> list[ProcessInfo]:
-        if not (self.is_ours and self._escaped):
-            return []
+        if not self._escaped:
+            return []  # as most of the time, and there may be thousands of processes
         return [
             process
             for process in table.values()
@@ -232,16 +231,16 @@ class Child:
                 return
             deadline = time.monotonic() + BRIEFLY
             self.kill()
-            if self._wait_for_exit(BRIEFLY):
-                self.release()
+            self._wait_for_exit(BRIEFLY)
+            self.release()
             while self.is_left() and time.monotonic() < deadline:
                 self.kill()
                 time.sleep(_PAUSE)
 
-    def _wait_for_exit(self, seconds: float) -> bool:
+    def _wait_for_exit(self, seconds: float) -> None:
         poll = select.poll()
         poll.register(self.exited.fileno(), select.POLLIN)
-        return bool(poll.poll(seconds * 1000))
+        poll.poll(seconds * 1000)
 
     def close(self) -> None:
         """Close all file descriptors."""

@@ -157,7 +157,8 @@ class Guardian:
                 self._dismiss()
             else:
                 return
-        if self._groups or self._folders:
+        # The garbage collector may have started one just now, which knows of this line, too.
+        if self._pipe is None and (self._groups or self._folders):
             self._start()
 
     def _start(self) -> None:
@@ -181,11 +182,13 @@ class Guardian:
 
     def _dismiss(self) -> None:
         """Make it end without doing anything, and whatever it is doing."""
-        shell, self._shell = self._shell, None
-        assert shell is not None  # there is a pipe to it
+        shell, pipe = self._shell, self._pipe
+        self._shell = self._pipe = None
+        assert shell is not None
+        assert pipe is not None
         shell.kill()
         shell.wait()
-        self._close()
+        os.close(pipe)  # not before: it would take that for our end
 
     def _close(self) -> None:
         pipe, self._pipe = self._pipe, None
