@@ -450,7 +450,7 @@ async def test_the_delays_grow_up_to_a_limit_until_a_session_is_opened(
 
     def delays() -> list[float]:
         times, clis.times = clis.times, []
-        return [after - before for before, after in pairwise(times)]
+        return [round(after - before, 6) for before, after in pairwise(times)]
 
     with anyio.fail_after(1000 * SOON):
         async with pool_of(clis, size=1) as pool:
