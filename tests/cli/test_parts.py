@@ -502,6 +502,56 @@ def test_the_size_of_a_terminal_and_of_what_is_none() -> None:
     assert not is_pipe(io.StringIO())
 
 
+@pytest.mark.parametrize(
+    ("known", "size"),
+    [((50, 9), (50, 9)), ((5, 9), (20, 9)), ((0, 9), (33, 7)), ((50, 0), (33, 7))],
+)
+def test_a_terminal_that_does_not_know_its_size_has_the_usual_one(
+    known: tuple[int, int], size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "33")
+    monkeypatch.setenv("LINES", "7")
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: known)
+    stream: Any = SimpleNamespace(fileno=lambda: 1)
+    assert size_of(stream) == size
+    monkeypatch.setenv("COLUMNS", "3")
+    stream = io.StringIO()
+    assert size_of(stream) == (20, 7)
+
+
+def test_a_file_that_is_closed_is_no_pipe() -> None:
+    with open(os.devnull, encoding="utf-8") as file:
+        assert not is_pipe(file)
+    assert not is_pipe(file)
+    assert not is_pipe(io.StringIO())
+
+
+@pytest.mark.parametrize(("rows", "count"), [(1, 1), (2, 1), (3, 1), (5, 3), (9, 4)])
+def test_no_more_lines_change_than_fit(
+    rows: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("LINES", str(rows))
+    out = io.StringIO()
+    Screen(out).change(["1", "2", "3", "x" * 20])
+    assert out.getvalue() == "\n".join(["1", "2", "3", f"{'x' * 18}…"][-count:])
+
+
+def test_what_cannot_change_is_not_drawn_and_what_is_held_comes_later() -> None:
+    out = io.StringIO()
+    Screen(out, live=False).change(["a"])
+    assert out.getvalue() == ""
+    screen = Screen(out)
+    with screen.held():
+        screen.change(["a"])
+        screen.print(["b"])
+        assert out.getvalue() == ""
+    assert out.getvalue() == "b\na"
+    with screen.held():
+        screen.change(["c"])
+    assert out.getvalue() == "b\na\r\x1b[Jc"
+
+
 def test_a_notice_begins_a_line_where_the_answer_is_shown_too() -> None:
     one, other = io.StringIO(), io.StringIO()
     for out, err in ((one, one), (other, io.StringIO())):

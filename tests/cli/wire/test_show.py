@@ -12,7 +12,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from tests.cli.running import Runner, Shown
 from tests.recordings.test_html_page import HOSTILE, hostile, talk
-from tests.recordings.written import asked, prompt, result, said, text, written
+from tests.recordings.written import asked, prompt, result, returned, said, text, used, written
 
 from claudewire.cli.styles import Paint
 from claudewire.cli.text import cells
@@ -79,6 +79,20 @@ def test_show_json_fits_its_schema_and_pairs_answers(run: Runner, file: Path) ->
     report = checked(run("show", str(file), "--json").out, "show")
     answer = next(it for it in report["lines"] if it["name"] == "can_use_tool" and it["took"])
     assert (answer["line"], answer["answers"], answer["took"]) == (7, 6, 2.0)
+
+
+def test_a_line_that_ends_several_things_took_as_long_as_the_longest(
+    run: Runner, tmp_path: Path
+) -> None:
+    both = [returned(id, "x")["message"]["content"][0] for id in ("b", "a")]
+    ends = {"type": "user", "message": {"role": "user", "content": both}}
+    first, second = said(used("a", "A")), said(used("b", "B"))
+    recording = written((1, "<", first), (1.12345678, "<", second), (4, "<", ends))
+    file = saved(tmp_path, "a.jsonl", recording)
+    lines = checked(run("show", file, "--json").out, "show")["lines"]
+    assert [it["seconds"] for it in lines] == [0.0, 0.123457, 3.0]
+    assert (lines[2]["took"], lines[2]["answers"]) == (3.0, 2)
+    assert "(3.00 s)" in run("show", file).out
 
 
 def test_show_html_writes_a_page(run: Runner, file: Path, tmp_path: Path) -> None:
