@@ -16,11 +16,13 @@ from tests.helpers.kept import Kept
 
 from claudewire.cli.chat_commands import COMMANDS, ChatCommand, Leave, Reopen
 from claudewire.cli.exits import Exit
+from claudewire.cli.reports import Decided
 from claudewire.cli.styles import Paint
 from claudewire.errors import CLIError
 from claudewire.session import SessionState
 from claudewire.simulator.faults import ExitWith
 from claudewire.testing import Chat
+from claudewire.wire import CompactBoundaryMessage
 
 pytestmark = pytest.mark.anyio
 
@@ -654,3 +656,34 @@ async def test_a_copy_goes_on_from_this_conversation_if_there_is_one() -> None:
         "There is nothing to fork yet.",
         "This goes on in a copy; the original is s1.",
     ]
+
+
+async def test_a_decision_is_noted_by_the_log_and_by_the_drawing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chat = Conversation(monkeypatch)
+    noted: list[Any] = []
+    monkeypatch.setattr(chat.session._log, "decided", noted.append)
+    monkeypatch.setattr(
+        chat.session._drawing, "activity", lambda made, depth: noted.append((made, depth))
+    )
+    made = {"kind": "plan", "tool": "ExitPlanMode", "answer": "approve", "reason": ""}
+    record: Any = SimpleNamespace(**made, decided_by="handler AskPerson", latency=0.5)
+    chat.session._decided(record)
+    decision = Decided(**made, by="person", seconds=0.5)
+    assert noted == [decision, (decision, 0)]
+
+
+async def test_what_is_worth_a_line_is_told_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def events() -> Iterator[Any]:
+        yield several()
+
+    async def several() -> Any:
+        for event in (object(), CompactBoundaryMessage(), object()):
+            yield event
+
+    chat = Conversation(monkeypatch)
+    session: Any = SimpleNamespace(events=events)
+    await chat.session._show_notices(session)
+    assert told_by(chat) == ["- The conversation was summarised to make room for more."]

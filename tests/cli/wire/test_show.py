@@ -250,6 +250,28 @@ def test_lint_strict_fails_for_what_is_suspicious_too(run: Runner, tmp_path: Pat
     assert done.err == "1 suspicious\n"
 
 
+@pytest.mark.parametrize(
+    ("severity", "statuses"),
+    [("error", (1, 1)), ("outdated", (0, 1)), ("suspicious", (0, 1)), ("info", (0, 0))],
+)
+def test_lint_fails_for_some_severities_and_for_more_if_it_is_strict(
+    run: Runner, severity: Any, statuses: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+
+    def found(content: bytes, *, direction: str | None) -> list[Finding]:
+        given.append((content, direction))
+        return [Finding(1, severity, "code", "words")] * 2 + [Finding(2, "info", "code", "words")]
+
+    monkeypatch.setattr(linting, "lint", found)
+    (run.folder / "a.jsonl").write_bytes(b"x")
+    usual, strict = run("lint", "a.jsonl"), run("lint", "a.jsonl", "--strict", "--from-cli")
+    assert (usual.status, strict.status) == statuses
+    counts = "3 info" if severity == "info" else f"2 {severity}, 1 info"
+    assert usual.err == counts.replace("2 error,", "2 errors,") + "\n"
+    assert given == [(b"x", None), (b"x", "<")]
+
+
 def test_lint_has_a_style_for_each_severity(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stdout", out := Shown())
