@@ -427,6 +427,7 @@ def test_at_most_four_marks_stand_on_a_character() -> None:
     assert safe("a" + "\u0301" * 4) == "a" + "\u0301" * 4
     assert safe("a" + "\u0301" * 5 + "b\u0301") == "a" + "\u0301" * 4 + "\\u0301" + "b\u0301"
     assert safe("a" + "\u20dd" * 5) == "a" + "\u20dd" * 4 + "\\u20dd"
+    assert safe("a" + "\u05b0" * 5 + "b") == "a" + "\u05b0" * 4 + "\\u05b0b"  # of any script
     assert (safe("❯ x"), safe("\t\n~ ")) == ("\\u276f x", "\t\n~ ")
 
 
