@@ -302,6 +302,31 @@ def test_each_tool_is_told_once_when_it_begins_and_once_when_it_ends() -> None:
     assert noted(log, tool_use_id="t1", change="result", complete=False) == []
 
 
+@pytest.mark.parametrize("agent", [None, "t0"])
+def test_what_is_told_of_a_tool_is_whole(agent: str | None) -> None:
+    log = ActivityLog(lambda: 0.0)
+    failed = SimpleNamespace(is_error=True)
+    fields: dict[str, Any] = {"agent": agent, "name": None}
+    assert noted(log, kind="text", added="Hm.", agent=agent) == [
+        TextPiece(text="Hm.", block="b", agent=agent)
+    ]
+    assert noted(log, kind="server_tool_use", **fields) == [
+        ToolStarted(id="t1", name="", subject="ls", input={"command": "ls"}, agent=agent)
+    ]
+    assert noted(log, change="result", result=failed, result_text="No.\nno", **fields) == [
+        ToolEnded(
+            id="t1",
+            name="",
+            ok=False,
+            denied=False,
+            seconds=0.0,
+            summary="No.",
+            text="No.\nno",
+            agent=agent,
+        )
+    ]
+
+
 def test_what_was_denied_is_the_last_that_waits() -> None:
     log = ActivityLog(lambda: 0.0)
     for id in ("t1", "t2"):
