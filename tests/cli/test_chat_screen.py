@@ -131,6 +131,16 @@ async def test_lines_are_written_above_the_prompt_and_without_one_at_once(person
     assert person.seen.count("before") == 1
 
 
+async def test_what_is_written_without_a_prompt_is_seen_at_once(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[str] = []
+    monkeypatch.setattr(person._seen, "flush", lambda: flushed.append(person.seen))
+    person.screen.print(["a line"])
+    await person.screen.flush()
+    assert flushed[-1].endswith("a line\n")
+
+
 async def test_a_screen_on_which_nothing_is_printed_does_nothing(person: Person) -> None:
     with anyio.fail_after(SOON):
         async with anyio.create_task_group() as tasks:

@@ -65,6 +65,14 @@ def test_a_broken_pipe_is_silent_also_for_what_is_written_later(
         stdout.flush()
 
 
+def test_nothing_more_is_written_to_a_pipe_that_broke(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(group, "_write_no_more", lambda: calls.append("no more"))
+    monkeypatch.setattr(group.command, "main", raising(BrokenPipeError()))
+    assert group.execute(["run"]) == Exit.BROKEN_PIPE
+    assert calls == ["no more"]
+
+
 def test_an_error_without_words_still_says_that_it_failed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -302,6 +302,31 @@ def test_each_tool_is_told_once_when_it_begins_and_once_when_it_ends() -> None:
     assert noted(log, tool_use_id="t1", change="result", complete=False) == []
 
 
+@pytest.mark.parametrize("agent", [None, "t0"])
+def test_what_is_told_of_a_tool_is_whole(agent: str | None) -> None:
+    log = ActivityLog(lambda: 0.0)
+    failed = SimpleNamespace(is_error=True)
+    fields: dict[str, Any] = {"agent": agent, "name": None}
+    assert noted(log, kind="text", added="Hm.", agent=agent) == [
+        TextPiece(text="Hm.", block="b", agent=agent)
+    ]
+    assert noted(log, kind="server_tool_use", **fields) == [
+        ToolStarted(id="t1", name="", subject="ls", input={"command": "ls"}, agent=agent)
+    ]
+    assert noted(log, change="result", result=failed, result_text="No.\nno", **fields) == [
+        ToolEnded(
+            id="t1",
+            name="",
+            ok=False,
+            denied=False,
+            seconds=0.0,
+            summary="No.",
+            text="No.\nno",
+            agent=agent,
+        )
+    ]
+
+
 def test_what_was_denied_is_the_last_that_waits() -> None:
     log = ActivityLog(lambda: 0.0)
     for id in ("t1", "t2"):
@@ -427,6 +452,7 @@ def test_at_most_four_marks_stand_on_a_character() -> None:
     assert safe("a" + "\u0301" * 4) == "a" + "\u0301" * 4
     assert safe("a" + "\u0301" * 5 + "b\u0301") == "a" + "\u0301" * 4 + "\\u0301" + "b\u0301"
     assert safe("a" + "\u20dd" * 5) == "a" + "\u20dd" * 4 + "\\u20dd"
+    assert safe("a" + "\u05b0" * 5 + "b") == "a" + "\u05b0" * 4 + "\\u05b0b"  # of any script
     assert (safe("❯ x"), safe("\t\n~ ")) == ("\\u276f x", "\t\n~ ")
 
 
@@ -500,6 +526,56 @@ def test_the_size_of_a_terminal_and_of_what_is_none() -> None:
     with os.fdopen(reading, "rb"), os.fdopen(writing, "w", encoding="utf-8") as stream:
         assert is_pipe(stream)
     assert not is_pipe(io.StringIO())
+
+
+@pytest.mark.parametrize(
+    ("known", "size"),
+    [((50, 9), (50, 9)), ((5, 9), (20, 9)), ((0, 9), (33, 7)), ((50, 0), (33, 7))],
+)
+def test_a_terminal_that_does_not_know_its_size_has_the_usual_one(
+    known: tuple[int, int], size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "33")
+    monkeypatch.setenv("LINES", "7")
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: known)
+    stream: Any = SimpleNamespace(fileno=lambda: 1)
+    assert size_of(stream) == size
+    monkeypatch.setenv("COLUMNS", "3")
+    stream = io.StringIO()
+    assert size_of(stream) == (20, 7)
+
+
+def test_a_file_that_is_closed_is_no_pipe() -> None:
+    with open(os.devnull, encoding="utf-8") as file:
+        assert not is_pipe(file)
+    assert not is_pipe(file)
+    assert not is_pipe(io.StringIO())
+
+
+@pytest.mark.parametrize(("rows", "count"), [(1, 1), (2, 1), (3, 1), (5, 3), (9, 4)])
+def test_no_more_lines_change_than_fit(
+    rows: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("LINES", str(rows))
+    out = io.StringIO()
+    Screen(out).change(["1", "2", "3", "x" * 20])
+    assert out.getvalue() == "\n".join(["1", "2", "3", f"{'x' * 18}…"][-count:])
+
+
+def test_what_cannot_change_is_not_drawn_and_what_is_held_comes_later() -> None:
+    out = io.StringIO()
+    Screen(out, live=False).change(["a"])
+    assert out.getvalue() == ""
+    screen = Screen(out)
+    with screen.held():
+        screen.change(["a"])
+        screen.print(["b"])
+        assert out.getvalue() == ""
+    assert out.getvalue() == "b\na"
+    with screen.held():
+        screen.change(["c"])
+    assert out.getvalue() == "b\na\r\x1b[Jc"
 
 
 def test_a_notice_begins_a_line_where_the_answer_is_shown_too() -> None:

@@ -14,12 +14,15 @@ import pytest
 from tests.cli.conversations import Conversation, Step
 from tests.helpers.kept import Kept
 
-from claudewire.cli.chat_commands import COMMANDS, ChatCommand, Leave
+from claudewire.cli.chat_commands import COMMANDS, ChatCommand, Leave, Reopen
 from claudewire.cli.exits import Exit
+from claudewire.cli.reports import Decided
+from claudewire.cli.styles import Paint
 from claudewire.errors import CLIError
 from claudewire.session import SessionState
 from claudewire.simulator.faults import ExitWith
 from claudewire.testing import Chat
+from claudewire.wire import CompactBoundaryMessage
 
 pytestmark = pytest.mark.anyio
 
@@ -603,3 +606,84 @@ async def test_a_conversation_goes_on_after_what_is_typed_and_ends_with_the_pers
         await chat.session._read(session)
         assert taken == ["one", "two", *last]
         taken.clear()
+
+
+async def test_the_help_fits_into_a_narrow_window() -> None:
+    lines: list[str] = []
+    screen = SimpleNamespace(paint=Paint(attributes=False), width=30, print=lines.extend)
+    chat: Any = SimpleNamespace(screen=screen)
+    await COMMANDS["/help"].run(chat, "")
+    assert lines[:3] == ["", "  /help      lists the comm…", "  /model     changes the mo…"]
+    assert lines[-4:] == [
+        "  @file      names a file; …",
+        "  Alt-Enter  begins a new l…",
+        "  Ctrl-C     interrupts; tw…",
+        "  Ctrl-D     leaves",
+    ]
+
+
+async def test_a_conversation_is_saved_whatever_was_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    said: list[str] = []
+    transcript = [("you", " a \ud800 "), ("claude", "ä\n")]
+    chat: Any = SimpleNamespace(transcript=transcript, say=said.append)
+    for path in ("~/talk.md", "~/talk.md", ""):
+        await COMMANDS["/save"].run(chat, path)
+    text = await anyio.Path(tmp_path, "talk.md").read_text(encoding="utf-8")
+    assert text == "## you\n\na \\ud800\n\n## claude\n\nä\n"
+    assert said == [
+        "Written to ~/talk.md.",
+        "~/talk.md was not written: File exists.",
+        "Where to? /save FILE.md",
+    ]
+
+
+async def test_a_copy_goes_on_from_this_conversation_if_there_is_one() -> None:
+    said: list[str] = []
+    chat: Any = SimpleNamespace(session=SimpleNamespace(session_id=None), say=said.append)
+    await COMMANDS["/fork"].run(chat, "")
+    chat.session.session_id = "s1"
+    with pytest.raises(Reopen) as again:
+        await COMMANDS["/fork"].run(chat, "")
+    assert again.value.changes == {
+        "resume": "s1",
+        "fork_session": True,
+        "continue_conversation": False,
+    }
+    assert said == [
+        "There is nothing to fork yet.",
+        "This goes on in a copy; the original is s1.",
+    ]
+
+
+async def test_a_decision_is_noted_by_the_log_and_by_the_drawing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chat = Conversation(monkeypatch)
+    noted: list[Any] = []
+    monkeypatch.setattr(chat.session._log, "decided", noted.append)
+    monkeypatch.setattr(
+        chat.session._drawing, "activity", lambda made, depth: noted.append((made, depth))
+    )
+    made = {"kind": "plan", "tool": "ExitPlanMode", "answer": "approve", "reason": ""}
+    record: Any = SimpleNamespace(**made, decided_by="handler AskPerson", latency=0.5)
+    chat.session._decided(record)
+    decision = Decided(**made, by="person", seconds=0.5)
+    assert noted == [decision, (decision, 0)]
+
+
+async def test_what_is_worth_a_line_is_told_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def events() -> Iterator[Any]:
+        yield several()
+
+    async def several() -> Any:
+        for event in (object(), CompactBoundaryMessage(), object()):
+            yield event
+
+    chat = Conversation(monkeypatch)
+    session: Any = SimpleNamespace(events=events)
+    await chat.session._show_notices(session)
+    assert told_by(chat) == ["- The conversation was summarised to make room for more."]

@@ -81,15 +81,13 @@ def _by_cause(cause: Cause) -> Exit | None:
 
 def describe_error(error: BaseException) -> Iterator[str]:
     """Yield the lines that tell a person of an error: the first says what happened."""
-    message, advice = getattr(error, "message", None), getattr(error, "advice", "")
-    if message is None:
+    found: Any = error
+    if getattr(error, "message", None) is None:
         yield from _os_error(error) if isinstance(error, OSError) else str(error).splitlines()
         return
     yield from message_of(error).splitlines()
-    evidence = getattr(error, "evidence", None)
-    if evidence is not None:
-        yield from _ended(evidence)
-    yield from as_options(advice).splitlines()
+    yield from _ended(getattr(error, "evidence", None))
+    yield from as_options(found.advice).splitlines()
 
 
 def message_of(error: Any) -> str:

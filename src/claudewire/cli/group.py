@@ -62,7 +62,7 @@ class LazyGroup(click.Group):
         for heading in dict.fromkeys(it.group for it in COMMANDS.values()):
             with formatter.section(heading):
                 rows = [(name, it.help) for name, it in COMMANDS.items() if it.group == heading]
-                formatter.write_dl(rows, col_max=14)
+                formatter.write_dl(rows)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the name of a command from the table."""

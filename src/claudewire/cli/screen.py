@@ -76,12 +76,14 @@ class Screen:
     def change(self, lines: Sequence[str]) -> None:
         """Replace the lines that change."""
         self._wanted = [*lines]
-        if self._is_live and self._held is None:
-            columns, rows = size_of(self.stream)
-            shown = [clip_painted(line, columns - 1) for line in self._wanted][-max(rows - 2, 1) :]
-            if shown != self._drawn:
-                self._erase()
-                self._draw()
+        if self._shown() != self._drawn:
+            self._erase()
+            self._draw()
+
+    def _shown(self) -> list[str]:
+        """Return the changing lines, as far as there is room for them."""
+        columns, rows = size_of(self.stream)
+        return [clip_painted(line, columns - 1) for line in self._wanted][-max(rows - 2, 1) :]
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -108,8 +110,6 @@ class Screen:
 
     def _draw(self) -> None:
         if self._is_live and self._wanted and self._held is None and not self._drawn:
-            columns, rows = size_of(self.stream)
-            most = max(rows - 2, 1)
-            self._drawn = [clip_painted(line, columns - 1) for line in self._wanted][-most:]
+            self._drawn = self._shown()
             self.stream.write("\n".join(self._drawn))
             self.stream.flush()

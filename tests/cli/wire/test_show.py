@@ -12,7 +12,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from tests.cli.running import Runner, Shown
 from tests.recordings.test_html_page import HOSTILE, hostile, talk
-from tests.recordings.written import asked, prompt, result, said, text, written
+from tests.recordings.written import asked, prompt, result, returned, said, text, used, written
 
 from claudewire.cli.styles import Paint
 from claudewire.cli.text import cells
@@ -79,6 +79,20 @@ def test_show_json_fits_its_schema_and_pairs_answers(run: Runner, file: Path) ->
     report = checked(run("show", str(file), "--json").out, "show")
     answer = next(it for it in report["lines"] if it["name"] == "can_use_tool" and it["took"])
     assert (answer["line"], answer["answers"], answer["took"]) == (7, 6, 2.0)
+
+
+def test_a_line_that_ends_several_things_took_as_long_as_the_longest(
+    run: Runner, tmp_path: Path
+) -> None:
+    both = [returned(id, "x")["message"]["content"][0] for id in ("b", "a")]
+    ends = {"type": "user", "message": {"role": "user", "content": both}}
+    first, second = said(used("a", "A")), said(used("b", "B"))
+    recording = written((1, "<", first), (1.12345678, "<", second), (4, "<", ends))
+    file = saved(tmp_path, "a.jsonl", recording)
+    lines = checked(run("show", file, "--json").out, "show")["lines"]
+    assert [it["seconds"] for it in lines] == [0.0, 0.123457, 3.0]
+    assert (lines[2]["took"], lines[2]["answers"]) == (3.0, 2)
+    assert "(3.00 s)" in run("show", file).out
 
 
 def test_show_html_writes_a_page(run: Runner, file: Path, tmp_path: Path) -> None:
@@ -234,6 +248,28 @@ def test_lint_strict_fails_for_what_is_suspicious_too(run: Runner, tmp_path: Pat
     assert done.status == 1
     assert done.out.startswith("2: suspicious: the CLI never answers this request [unanswered]")
     assert done.err == "1 suspicious\n"
+
+
+@pytest.mark.parametrize(
+    ("severity", "statuses"),
+    [("error", (1, 1)), ("outdated", (0, 1)), ("suspicious", (0, 1)), ("info", (0, 0))],
+)
+def test_lint_fails_for_some_severities_and_for_more_if_it_is_strict(
+    run: Runner, severity: Any, statuses: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+
+    def found(content: bytes, *, direction: str | None) -> list[Finding]:
+        given.append((content, direction))
+        return [Finding(1, severity, "code", "words")] * 2 + [Finding(2, "info", "code", "words")]
+
+    monkeypatch.setattr(linting, "lint", found)
+    (run.folder / "a.jsonl").write_bytes(b"x")
+    usual, strict = run("lint", "a.jsonl"), run("lint", "a.jsonl", "--strict", "--from-cli")
+    assert (usual.status, strict.status) == statuses
+    counts = "3 info" if severity == "info" else f"2 {severity}, 1 info"
+    assert usual.err == counts.replace("2 error,", "2 errors,") + "\n"
+    assert given == [(b"x", None), (b"x", "<")]
 
 
 def test_lint_has_a_style_for_each_severity(monkeypatch: pytest.MonkeyPatch) -> None:

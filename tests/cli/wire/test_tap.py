@@ -318,6 +318,8 @@ def test_a_person_is_told_where_the_recording_is(
     Sink((tmp_path / "x.jsonl", os.open(os.devnull, os.O_WRONLY))).report()
     path = tmp_path / "x.jsonl"
     assert screen.getvalue() == f"Recorded {path}. Look at it: claudewire show {path}\n"
+    Sink((Path("a\udcff.jsonl"), os.open(os.devnull, os.O_WRONLY))).report()
+    assert screen.getvalue().endswith("claudewire show a\ufffd.jsonl\n")
     monkeypatch.setattr(sys, "stderr", file := io.StringIO())
     Sink((path, os.open(os.devnull, os.O_WRONLY))).report()
     assert file.getvalue() == ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ...recordings import Exchange, Latency, Step, Timeline
 from ..screen import size_of
@@ -118,10 +118,10 @@ class LineView:
         ]
         return " ".join(part for part in parts if part).rstrip()
 
-    def _took(self, ended: Iterable[Exchange], findings: int) -> str:
-        times = [it.seconds for it in ended if it.seconds is not None]
-        flag = f"!{findings}" if findings else ""
-        return " ".join(filter(None, [duration(max(times)) if times else "", flag]))
+    def _took(self, ended: Sequence[Exchange], findings: int) -> str:
+        # The first of them has begun first, so it took the longest.
+        took = [duration(it.seconds) for it in ended[:1]]
+        return " ".join([*took, f"!{findings}"] if findings else took)
 
 
 def title_of(step: Step) -> str:

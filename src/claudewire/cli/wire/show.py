@@ -99,7 +99,8 @@ def report(timeline: Timeline, file: str, steps: list[Step]) -> ShowReport:
     endings, start = timeline.endings(), timeline.steps[0].t if timeline.steps else 0.0
     items = []
     for step in steps:
-        ended = max(endings.get(step.index, []), key=lambda it: it.seconds or 0.0, default=None)
+        # The first of them has begun first, so it took the longest.
+        ended = next(iter(endings.get(step.index, ())), None)
         items.append(
             LineItem(
                 line=step.entry.number,
