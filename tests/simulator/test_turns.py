@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from tests.simulator.player import ID, Player
 
 from claudewire.simulator import Chat, Scenario, ToolOutcome
 from claudewire.simulator.engine import Wait
+from claudewire.simulator.servers import ServerError
 from claudewire.wire import (
     AddRules,
     CanUseTool,
@@ -485,6 +487,35 @@ def test_a_server_that_does_not_answer_is_told_of(cwd: Path, does: str, how: str
     assert told is None or f"! {told}" in last or f'"{told}"' in "".join(player.lines[known:])
     assert ("= exit 0" in last) is (how == "ends")
     assert player.engine.clock() - time == (60 if how == "is silent" else 0)
+
+
+def test_a_server_that_is_a_program_is_started_with_all_variables(
+    cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Any] = []
+
+    def connect(*given: Any) -> Any:
+        started.append(given)
+        raise ServerError("not now")
+
+    monkeypatch.setattr("claudewire.simulator.servers.connect_external", connect)
+    config = {"command": "x"}
+    argv = [
+        *("--mcp-config", json.dumps({"mcpServers": {"calc": config, "own": {"type": "sdk"}}})),
+        *("--settings", json.dumps({"env": {"B": "3", "C": "4"}})),
+    ]
+    player = Player(calls, cwd, argv=argv, env={"A": "1", "B": "2"})
+    client = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "claude-code", "version": "2.1.325"},
+    }
+    folder = {"CLAUDE_CONFIG_DIR": str(cwd.parent / "config")}
+    env = {"PATH": os.defpath, **folder, "A": "1", "B": "3", "C": "4"}
+    assert started == [(config, client, env, str(cwd))]
+    state = player.engine.session.servers["calc"]
+    assert (state.source, state.status, state.error) == ("dynamic", "failed", "not now")
+    assert list(player.engine.session.servers) == ["calc"]
 
 
 def test_a_manifest_without_tools_saves_no_handshake(cwd: Path) -> None:
