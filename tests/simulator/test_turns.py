@@ -30,6 +30,7 @@ from claudewire.wire import (
     PermissionResultAllow,
     PermissionRule,
     RenameSession,
+    SetPermissionMode,
     StopTask,
 )
 
@@ -742,6 +743,26 @@ def test_the_progress_of_prompts_is_told(cwd: Path) -> None:
         (1, "completed"),
         (2, "completed"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("argv", "again"),
+    [
+        (["--allow-dangerously-skip-permissions"], True),
+        (["--dangerously-skip-permissions"], True),
+        (["--permission-mode", "bypassPermissions"], False),
+    ],
+    ids=str,
+)
+def test_who_has_left_the_mode_that_bypasses_permissions_may_have_to_stay_out(
+    cwd: Path, argv: list[str], again: bool
+) -> None:
+    player = Player(speaks, cwd, argv=argv)
+    for mode in ("bypassPermissions", "default", "bypassPermissions"):
+        player.ask(SetPermissionMode(mode))
+    told = [it["response"]["subtype"] for it in heard(player, "control_response")]
+    assert told == ["success", "success", "success" if again else "error"]
+    assert player.engine.session.mode == ("bypassPermissions" if again else "default")
 
 
 def test_an_interrupt_names_only_what_waits_and_has_a_name(cwd: Path) -> None:
