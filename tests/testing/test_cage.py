@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
@@ -440,6 +441,21 @@ def test_the_launcher_says_what_it_cannot_run(
         caged.main([str(cage.folder), "program", "argument"])
     assert Path.cwd() == cage.work
     assert capsys.readouterr().err == "claudewire cage: program: no luck\n"
+
+
+def test_who_cannot_have_a_network_for_another_reason_gets_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[tuple[object, ...]] = []
+
+    def call(*arguments: object) -> None:
+        calls.append(arguments)
+        raise OSError(errno.ENOSPC, "too many")
+
+    monkeypatch.setattr(caged, "_call", call)
+    with pytest.raises(OSError, match="too many"):
+        caged._unshare()
+    assert calls == [("unshare", 0x40000000)]
 
 
 def test_who_is_not_root_gets_a_namespace_of_users(
