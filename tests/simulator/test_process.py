@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import resource
+import runpy
 import select
 import signal
 import subprocess
@@ -608,6 +609,16 @@ def test_the_program_hands_its_words_on_unless_it_only_says_its_version(
         gc.unfreeze()
     assert seen == ([(argv, True, True)] if handed_on else [])
     assert capsys.readouterr().out == ("" if handed_on else f"{LATEST.version} (Claude Code)\n")
+
+
+@pytest.mark.parametrize(("name", "runs"), [("__main__", True), ("other", False)])
+def test_the_package_can_be_run(
+    name: str, runs: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["claude", "--version"])
+    monkeypatch.delenv("CLAUDEWIRE_SIM_VERSION", raising=False)
+    runpy.run_path(str(Path(process.__file__).with_name("__main__.py")), run_name=name)
+    assert bool(capsys.readouterr().out) is runs
 
 
 @pytest.mark.parametrize("loaded", [False, True])

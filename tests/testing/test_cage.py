@@ -405,6 +405,39 @@ def test_it_says_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- its parts, in this process ------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("user", "root"), [(0, {"IS_SANDBOX": "1"}), (1000, {})])
+def test_a_plan_says_what_programs_see(
+    user: int, root: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    given = {"GIVEN": "3", "HOME": "/root", "DISABLE_TELEMETRY": "0"}
+    with Cage(["Hello"], env=given, keep=["MY_O*"]) as cage:
+        plan = caged.Plan.load(cage.folder)
+        folders = sorted(it.name for it in cage.folder.iterdir() if it.is_dir())
+        script = json.loads((cage.folder / "script.json").read_bytes())
+        places = {
+            "HOME": cage.home,
+            "TMPDIR": cage.folder / "tmp",
+            "CLAUDE_CONFIG_DIR": cage.config,
+        }
+    assert folders == ["config", "home", "tmp", "wardens", "work"]
+    assert script == APIScript("Hello").to_data()
+    env = {
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_TELEMETRY": "0",
+        "DISABLE_AUTOUPDATER": "1",
+        **root,
+        "GIVEN": "3",
+        **{name: str(place) for name, place in places.items()},
+        "ANTHROPIC_API_KEY": FAKE_KEY,
+    }
+    assert (plan.env, plan.mark) == (env, PROCESS_MARK)
+    kept = {"PATH": "p", "LANG": "l", "TERM": "t", PROCESS_MARK: "m", "MY_ONE": "1"}
+    outside = {**kept, "LANGUAGE": "x", "my_one": "x", "A_MY_O": "x", "DISABLE_TELEMETRY": "x"}
+    seen = plan.environment(outside, "http://here")
+    assert seen == {**kept, **env, "ANTHROPIC_BASE_URL": "http://here"}
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a thread a network of its own")
 def test_a_confined_thread_ends_what_it_started() -> None:
     def task() -> None:
