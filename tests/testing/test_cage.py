@@ -476,6 +476,30 @@ def test_the_launcher_says_what_it_cannot_run(
     assert capsys.readouterr().err == "claudewire cage: program: no luck\n"
 
 
+@pytest.mark.usefixtures("leaving")
+@pytest.mark.parametrize("folder", ["", "inside", "inside/deep"])
+def test_the_launcher_stays_in_a_folder_of_the_cage(
+    cage: Cage, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handled: list[object] = []
+
+    def execute(*_: object) -> None:
+        raise PermissionError(0, "no luck")
+
+    def handle(*given: object) -> None:
+        handled.append(given)
+
+    (cage.work / folder).mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(cage.work / folder)
+    monkeypatch.setattr(os, "execvpe", execute)
+    monkeypatch.setattr(signal, "signal", handle)
+    with pytest.raises(Left, match="126"):
+        caged._become(["program"], cage.work, {})
+    assert Path.cwd() == cage.work / folder
+    # Python ignores them, and what it starts would, too.
+    assert handled == [(signal.SIGPIPE, signal.SIG_DFL), (signal.SIGXFSZ, signal.SIG_DFL)]
+
+
 def test_who_cannot_have_a_network_for_another_reason_gets_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -560,12 +584,14 @@ def watch(cage: Cage, program: subprocess.Popen[bytes], reports: list[str]) -> N
 def test_a_warden_stands_watch_until_the_program_ends(
     cage: Cage, reports: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "setsid", lambda: None)
+    sessions: list[bool] = []
+    monkeypatch.setattr(os, "setsid", lambda: sessions.append(True))
     with ended(subprocess.Popen(["sleep", "60"])) as program:
         watch(cage, program, reports)
 
     (report,) = reports
     assert report.startswith("url http://127.0.0.1:")
+    assert sessions == [True]
 
 
 @pytest.mark.usefixtures("leaving")
