@@ -659,7 +659,10 @@ def test_a_folder_that_is_gone_ends_the_program(
 
     monkeypatch.setattr(os, "getcwd", gone)
     assert exit_of(["-p", "hi"]) == 1
-    assert capfd.readouterr().err.encode() == process.NO_FOLDER
+    assert capfd.readouterr().err == (
+        "The current directory no longer exists (it was deleted or moved). "
+        "Start Claude Code from an existing directory.\n"
+    )
 
 
 def test_a_folder_that_is_gone_is_an_error(tmp_path: Path) -> None:

@@ -429,7 +429,7 @@ def test_a_plan_says_what_programs_see(
         **root,
         "GIVEN": "3",
         **{name: str(place) for name, place in places.items()},
-        "ANTHROPIC_API_KEY": FAKE_KEY,
+        "ANTHROPIC_API_KEY": "sk-ant-api03-this-key-is-fake-and-opens-nothing",
     }
     assert (plan.env, plan.mark) == (env, PROCESS_MARK)
     kept = {"PATH": "p", "LANG": "l", "TERM": "t", PROCESS_MARK: "m", "MY_ONE": "1"}
