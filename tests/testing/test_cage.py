@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -498,6 +499,24 @@ def test_the_launcher_stays_in_a_folder_of_the_cage(
     assert Path.cwd() == cage.work / folder
     # Python ignores them, and what it starts would, too.
     assert handled == [(signal.SIGPIPE, signal.SIG_DFL), (signal.SIGXFSZ, signal.SIG_DFL)]
+
+
+def test_an_interface_is_brought_up_and_stays_as_it_is_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[tuple[int, bytes]] = []
+
+    def ioctl(sock: object, request: int, given: bytes) -> bytes:
+        calls.append((request, given))
+        return struct.pack("16sH14x", b"lo", 0x48)
+
+    monkeypatch.setattr("fcntl.ioctl", ioctl)
+    caged._bring_up("lo")
+    # SIOCGIFFLAGS and SIOCSIFFLAGS, of which the second adds IFF_UP
+    assert calls == [
+        (0x8913, struct.pack("16sH14x", b"lo", 0)),
+        (0x8914, struct.pack("16sH14x", b"lo", 0x49)),
+    ]
 
 
 def test_who_cannot_have_a_network_for_another_reason_gets_none(
