@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -288,6 +289,20 @@ def test_what_waits_for_a_thread_is_not_ended_by_the_end_of_the_input() -> None:
     engine.wake()
     assert "done" in str(written(actions))
     assert engine.take()[-1] == Exit(0)
+
+
+def test_what_a_function_in_a_thread_raises_is_raised_where_it_is_waited_for() -> None:
+    async def divides(chat: Chat) -> None:
+        await run_blocking(chat.engine, lambda: 1 // 0)
+
+    engine = started(divides)
+    *_, job = engine.take()
+    assert isinstance(job, Run)
+    engine.finish(job.key, job())
+    (result,) = written(engine.take())
+    assert result["errors"][0].startswith("ZeroDivisionError: ")
+    with pytest.raises(SystemExit):  # which is not the simulation's to handle
+        Run("it", sys.exit)()
 
 
 def test_only_what_was_asked_and_not_answered_can_be_taken_back() -> None:

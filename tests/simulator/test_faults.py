@@ -264,7 +264,7 @@ async def test_a_flood_on_stderr_stops_the_cli_until_it_is_read(tmp_path: Path) 
     assert peer.types == PLAIN
 
 
-@pytest.mark.parametrize(("size", "stops"), [(PIPE, False), (PIPE + 1, True)])
+@pytest.mark.parametrize(("size", "stops"), [(65536, False), (65537, True)])
 async def test_as_much_as_fits_into_a_pipe_stops_nothing(
     tmp_path: Path, size: int, stops: bool
 ) -> None:
@@ -274,6 +274,15 @@ async def test_as_much_as_fits_into_a_pipe_stops_nothing(
         await peer.prompt()
         await peer.until(InitMessage)
         assert await has_to_wait(cli.receive) == stops
+
+
+async def test_as_much_as_fits_into_a_pipe_can_be_sent(tmp_path: Path) -> None:
+    cli = in_memory(tmp_path, NotReading(at=0))
+    with anyio.fail_after(PATIENCE):
+        assert not await has_to_wait(lambda: cli.send(b" " * 65535))
+        assert await has_to_wait(lambda: cli.send(b"  "))
+        assert not await has_to_wait(lambda: cli.send(b" "))
+        assert await has_to_wait(lambda: cli.send(b" "))
 
 
 async def test_stdin_is_not_read(tmp_path: Path) -> None:

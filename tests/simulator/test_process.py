@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import resource
+import runpy
 import select
 import signal
 import subprocess
@@ -27,9 +28,11 @@ from claudewire.simulator import ARGV, LATEST, Chat, Fault, Scenario, actions, p
 from claudewire.simulator.__main__ import _import_msgspec, main
 from claudewire.simulator.engine import Engine
 from claudewire.simulator.faults import NotReading
+from claudewire.simulator.flags import EarlyExit
 from claudewire.simulator.jobs import run_blocking
 from claudewire.simulator.process import Host, Terminated, misbehave, run
-from claudewire.simulator.simulation import Simulation
+from claudewire.simulator.simulation import SimulatedProcess, Simulation
+from claudewire.simulator.text_mode import TextProcess
 
 
 @pytest.fixture(autouse=True)
@@ -293,6 +296,58 @@ def test_the_branch_is_that_of_the_folder_or_of_one_above_it(
     (tmp_path / "a" / ".git").write_text("gitdir: elsewhere", encoding="utf-8")
     for folder in (tmp_path, below):
         assert engine_in(folder).session.branch == branch
+        keeps_nothing = Simulation().engine(ARGV, cwd=str(folder), env={}, clock=time.monotonic)
+        assert isinstance(keeps_nothing, Engine)
+        assert keeps_nothing.session.branch == "HEAD"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "words", "cwd", "kind"),
+    [
+        ("modern", [], "/x", TextProcess),
+        ("auto", [], "/x", TextProcess),
+        ("auto", ["--cwd", "y/../z"], "/x/z", TextProcess),
+        ("session", [], "/x", SimulatedProcess),
+        ("session", ["--cwd", "/y"], "/y", SimulatedProcess),
+        ("legacy", [], "/x", SimulatedProcess),
+        ("envelope", [], "/x", SimulatedProcess),
+        ("modern", [*ARGV], "/x", SimulatedProcess),
+        ("auto", [*ARGV], "/x", SimulatedProcess),
+    ],
+)
+def test_the_dialect_and_the_words_say_what_process_it_is_and_where(
+    dialect: str, words: list[str], cwd: str, kind: type[SimulatedProcess]
+) -> None:
+    made = Simulation(dialect=dialect).engine(words, cwd="/x", env={}, clock=time.monotonic)
+    assert type(made) is kind
+    assert isinstance(made, SimulatedProcess)
+    assert (made.session.cwd, made.dialect) == (cwd, dialect)
+
+
+@pytest.mark.parametrize(
+    ("version", "strict", "words", "error"),
+    [
+        ("2.1.325", False, ["--agents", "[]"], "Error: Invalid --agents configuration:\n"),
+        ("2.0.76", False, ["--agents", "[]"], None),
+        ("2.1.325", False, ["--fallback-model", "x"], None),
+        ("2.1.325", True, ["--fallback-model", "x"], "claudewire-sim: accepted, but not simul"),
+        ("2.1.325", False, ["--strict", "--fallback-model", "x"], "claudewire-sim: accepted, bu"),
+        ("2.1.325", True, [], None),
+        ("2.1.325", True, ["--settings", '{"theme": "x"}'], "claudewire-sim: accepted, but not"),
+    ],
+)
+def test_what_it_does_not_start_with(
+    version: str, strict: bool, words: list[str], error: str | None
+) -> None:
+    simulation = Simulation(version=version, strict=strict)
+    made = simulation.engine([*ARGV, *words], cwd="/x", env={}, clock=time.monotonic)
+    if error is None:
+        assert isinstance(made, Engine)
+        assert made.session.flags.strict is strict
+    else:
+        assert isinstance(made, EarlyExit)
+        assert (made.status, made.stdout) == (1, "")
+        assert made.stderr.startswith(error)
 
 
 @pytest.mark.parametrize(
@@ -556,6 +611,16 @@ def test_the_program_hands_its_words_on_unless_it_only_says_its_version(
     assert capsys.readouterr().out == ("" if handed_on else f"{LATEST.version} (Claude Code)\n")
 
 
+@pytest.mark.parametrize(("name", "runs"), [("__main__", True), ("other", False)])
+def test_the_package_can_be_run(
+    name: str, runs: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["claude", "--version"])
+    monkeypatch.delenv("CLAUDEWIRE_SIM_VERSION", raising=False)
+    runpy.run_path(str(Path(process.__file__).with_name("__main__.py")), run_name=name)
+    assert bool(capsys.readouterr().out) is runs
+
+
 @pytest.mark.parametrize("loaded", [False, True])
 def test_what_is_slow_to_import_is_neither_imported_nor_forbidden(
     loaded: bool, monkeypatch: pytest.MonkeyPatch
@@ -594,7 +659,10 @@ def test_a_folder_that_is_gone_ends_the_program(
 
     monkeypatch.setattr(os, "getcwd", gone)
     assert exit_of(["-p", "hi"]) == 1
-    assert capfd.readouterr().err.encode() == process.NO_FOLDER
+    assert capfd.readouterr().err == (
+        "The current directory no longer exists (it was deleted or moved). "
+        "Start Claude Code from an existing directory.\n"
+    )
 
 
 def test_a_folder_that_is_gone_is_an_error(tmp_path: Path) -> None:

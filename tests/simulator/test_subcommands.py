@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.helpers.text_mode import Outcome, run_text
@@ -59,6 +61,32 @@ def test_servers_are_added_listed_shown_and_removed(claude: Shell) -> None:
     missing = 'No MCP server named "calc". No MCP servers are configured.\n'
     assert claude("mcp", "remove", "calc") == Outcome(1, "", missing)
     assert claude("mcp", "get", "calc").status == 1
+
+
+def test_a_server_is_tried_with_the_variables_of_the_cli(
+    claude: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Any] = []
+
+    class Server:
+        def close(self) -> None:
+            started.append("closed")
+
+    def connect(*given: Any) -> Any:
+        started.append(given)
+        return Server(), {}, []
+
+    monkeypatch.setattr("claudewire.simulator.servers.connect_external", connect)
+    claude("mcp", "add", "calc", "x")
+    assert "Status: ✔ Connected" in claude("mcp", "get", "calc", A="1").stdout
+    client = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "claude-code", "version": "2.1.325"},
+    }
+    config = {"type": "stdio", "command": "x", "args": [], "env": {}}
+    env = {"PATH": os.defpath, **claude.env, "A": "1"}
+    assert started == [(config, client, env, str(claude.folder)), "closed"]
 
 
 def test_a_server_can_be_reached_by_http_and_belong_to_the_user(claude: Shell) -> None:

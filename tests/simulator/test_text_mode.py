@@ -245,6 +245,7 @@ def test_what_comes_after_the_prompt_was_taken_is_not_read(late: list[bytes]) ->
     assert isinstance(engine, SimulatedProcess)
     engine.start()
     now = engine.due_in or 0.0
+    assert now == 3.0
     engine.wake()  # nothing has come on stdin, and it waits no longer
     for data in late:
         engine.feed(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from tests.simulator.player import ID, Player
 
 from claudewire.simulator import Chat, Scenario, ToolOutcome
 from claudewire.simulator.engine import Wait
+from claudewire.simulator.servers import ServerError
 from claudewire.wire import (
     AddRules,
     CanUseTool,
@@ -28,6 +30,7 @@ from claudewire.wire import (
     PermissionResultAllow,
     PermissionRule,
     RenameSession,
+    SetPermissionMode,
     StopTask,
 )
 
@@ -487,6 +490,35 @@ def test_a_server_that_does_not_answer_is_told_of(cwd: Path, does: str, how: str
     assert player.engine.clock() - time == (60 if how == "is silent" else 0)
 
 
+def test_a_server_that_is_a_program_is_started_with_all_variables(
+    cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Any] = []
+
+    def connect(*given: Any) -> Any:
+        started.append(given)
+        raise ServerError("not now")
+
+    monkeypatch.setattr("claudewire.simulator.servers.connect_external", connect)
+    config = {"command": "x"}
+    argv = [
+        *("--mcp-config", json.dumps({"mcpServers": {"calc": config, "own": {"type": "sdk"}}})),
+        *("--settings", json.dumps({"env": {"B": "3", "C": "4"}})),
+    ]
+    player = Player(calls, cwd, argv=argv, env={"A": "1", "B": "2"})
+    client = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "claude-code", "version": "2.1.325"},
+    }
+    folder = {"CLAUDE_CONFIG_DIR": str(cwd.parent / "config")}
+    env = {"PATH": os.defpath, **folder, "A": "1", "B": "3", "C": "4"}
+    assert started == [(config, client, env, str(cwd))]
+    state = player.engine.session.servers["calc"]
+    assert (state.source, state.status, state.error) == ("dynamic", "failed", "not now")
+    assert list(player.engine.session.servers) == ["calc"]
+
+
 def test_a_manifest_without_tools_saves_no_handshake(cwd: Path) -> None:
     player = Player(calls, cwd)
     manifests = {"calc": McpServerManifest({}, tools_list_result=None)}
@@ -711,6 +743,26 @@ def test_the_progress_of_prompts_is_told(cwd: Path) -> None:
         (1, "completed"),
         (2, "completed"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("argv", "again"),
+    [
+        (["--allow-dangerously-skip-permissions"], True),
+        (["--dangerously-skip-permissions"], True),
+        (["--permission-mode", "bypassPermissions"], False),
+    ],
+    ids=str,
+)
+def test_who_has_left_the_mode_that_bypasses_permissions_may_have_to_stay_out(
+    cwd: Path, argv: list[str], again: bool
+) -> None:
+    player = Player(speaks, cwd, argv=argv)
+    for mode in ("bypassPermissions", "default", "bypassPermissions"):
+        player.ask(SetPermissionMode(mode))
+    told = [it["response"]["subtype"] for it in heard(player, "control_response")]
+    assert told == ["success", "success", "success" if again else "error"]
+    assert player.engine.session.mode == ("bypassPermissions" if again else "default")
 
 
 def test_an_interrupt_names_only_what_waits_and_has_a_name(cwd: Path) -> None:

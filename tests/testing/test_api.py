@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -906,6 +907,13 @@ def test_it_is_a_program(tmp_path: Path) -> None:
         assert anyio.run(ask) == "Hello"
         process.terminate()
         assert process.wait(60) == 0
+
+
+def test_the_package_can_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[bool] = []
+    monkeypatch.setattr("claudewire.testing.api.server.main", lambda: called.append(True))
+    runpy.run_module("claudewire.testing.api.__main__")
+    assert called == [True]
 
 
 def test_the_program_runs_in_this_process_as_well(

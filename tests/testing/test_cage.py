@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -404,6 +406,39 @@ def test_it_says_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- its parts, in this process ------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("user", "root"), [(0, {"IS_SANDBOX": "1"}), (1000, {})])
+def test_a_plan_says_what_programs_see(
+    user: int, root: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    given = {"GIVEN": "3", "HOME": "/root", "DISABLE_TELEMETRY": "0"}
+    with Cage(["Hello"], env=given, keep=["MY_O*"]) as cage:
+        plan = caged.Plan.load(cage.folder)
+        folders = sorted(it.name for it in cage.folder.iterdir() if it.is_dir())
+        script = json.loads((cage.folder / "script.json").read_bytes())
+        places = {
+            "HOME": cage.home,
+            "TMPDIR": cage.folder / "tmp",
+            "CLAUDE_CONFIG_DIR": cage.config,
+        }
+    assert folders == ["config", "home", "tmp", "wardens", "work"]
+    assert script == APIScript("Hello").to_data()
+    env = {
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_TELEMETRY": "0",
+        "DISABLE_AUTOUPDATER": "1",
+        **root,
+        "GIVEN": "3",
+        **{name: str(place) for name, place in places.items()},
+        "ANTHROPIC_API_KEY": "sk-ant-api03-this-key-is-fake-and-opens-nothing",
+    }
+    assert (plan.env, plan.mark) == (env, PROCESS_MARK)
+    kept = {"PATH": "p", "LANG": "l", "TERM": "t", PROCESS_MARK: "m", "MY_ONE": "1"}
+    outside = {**kept, "LANGUAGE": "x", "my_one": "x", "A_MY_O": "x", "DISABLE_TELEMETRY": "x"}
+    seen = plan.environment(outside, "http://here")
+    assert seen == {**kept, **env, "ANTHROPIC_BASE_URL": "http://here"}
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a thread a network of its own")
 def test_a_confined_thread_ends_what_it_started() -> None:
     def task() -> None:
@@ -440,6 +475,63 @@ def test_the_launcher_says_what_it_cannot_run(
         caged.main([str(cage.folder), "program", "argument"])
     assert Path.cwd() == cage.work
     assert capsys.readouterr().err == "claudewire cage: program: no luck\n"
+
+
+@pytest.mark.usefixtures("leaving")
+@pytest.mark.parametrize("folder", ["", "inside", "inside/deep"])
+def test_the_launcher_stays_in_a_folder_of_the_cage(
+    cage: Cage, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handled: list[object] = []
+
+    def execute(*_: object) -> None:
+        raise PermissionError(0, "no luck")
+
+    def handle(*given: object) -> None:
+        handled.append(given)
+
+    (cage.work / folder).mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(cage.work / folder)
+    monkeypatch.setattr(os, "execvpe", execute)
+    monkeypatch.setattr(signal, "signal", handle)
+    with pytest.raises(Left, match="126"):
+        caged._become(["program"], cage.work, {})
+    assert Path.cwd() == cage.work / folder
+    # Python ignores them, and what it starts would, too.
+    assert handled == [(signal.SIGPIPE, signal.SIG_DFL), (signal.SIGXFSZ, signal.SIG_DFL)]
+
+
+def test_an_interface_is_brought_up_and_stays_as_it_is_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[tuple[int, bytes]] = []
+
+    def ioctl(sock: object, request: int, given: bytes) -> bytes:
+        calls.append((request, given))
+        return struct.pack("16sH14x", b"lo", 0x48)
+
+    monkeypatch.setattr("fcntl.ioctl", ioctl)
+    caged._bring_up("lo")
+    # SIOCGIFFLAGS and SIOCSIFFLAGS, of which the second adds IFF_UP
+    assert calls == [
+        (0x8913, struct.pack("16sH14x", b"lo", 0)),
+        (0x8914, struct.pack("16sH14x", b"lo", 0x49)),
+    ]
+
+
+def test_who_cannot_have_a_network_for_another_reason_gets_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[tuple[object, ...]] = []
+
+    def call(*arguments: object) -> None:
+        calls.append(arguments)
+        raise OSError(errno.ENOSPC, "too many")
+
+    monkeypatch.setattr(caged, "_call", call)
+    with pytest.raises(OSError, match="too many"):
+        caged._unshare()
+    assert calls == [("unshare", 0x40000000)]
 
 
 def test_who_is_not_root_gets_a_namespace_of_users(
@@ -511,12 +603,14 @@ def watch(cage: Cage, program: subprocess.Popen[bytes], reports: list[str]) -> N
 def test_a_warden_stands_watch_until_the_program_ends(
     cage: Cage, reports: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "setsid", lambda: None)
+    sessions: list[bool] = []
+    monkeypatch.setattr(os, "setsid", lambda: sessions.append(True))
     with ended(subprocess.Popen(["sleep", "60"])) as program:
         watch(cage, program, reports)
 
     (report,) = reports
     assert report.startswith("url http://127.0.0.1:")
+    assert sessions == [True]
 
 
 @pytest.mark.usefixtures("leaving")

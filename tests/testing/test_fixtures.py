@@ -247,6 +247,44 @@ async def test_recordings_are_kept_if_the_test_passes_and_are_numbered(tmp_path:
         assert recording.header["note"] == "mine"
 
 
+@pytest.mark.parametrize(
+    ("given", "replayed", "recorded"),
+    [
+        (
+            {},
+            {"speed": None, "match": "strict", "ids": None, "redactor": True},
+            {"header": None, "redactor": True},
+        ),
+        (
+            {"speed": 2.0, "match": "x", "ids": {"a": "b"}, "redactor": False, "header": {"c": 1}},
+            {"speed": 2.0, "match": "x", "ids": {"a": "b"}, "redactor": False},
+            {"header": {"c": 1}, "redactor": False},
+        ),
+    ],
+)
+async def test_a_recording_has_what_the_test_gives_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, Any],
+    replayed: dict[str, Any],
+    recorded: dict[str, Any],
+) -> None:
+    made: list[Any] = []
+
+    class Noted:
+        def __init__(self, *_: object, **fields: Any) -> None:
+            made.append(fields)
+
+    for name in ("ReplayTransport", "RecordingTransport"):
+        monkeypatch.setattr(f"claudewire.testing.fixtures.{name}", Noted)
+    monkeypatch.setattr("claudewire.testing.fixtures._load_recording", lambda path: None)
+    for record in (False, True):
+        factory = recordings(tmp_path, record=record)
+        await factory(lambda: SimulatedCLI(play), **given)
+        factory.finish(passed=False)
+    assert made == [replayed, recorded]
+
+
 async def test_what_was_never_recorded_cannot_be_replayed(tmp_path: Path) -> None:
     with pytest.raises(NoRecording, match=r"There is no recording .*it\.jsonl") as raised:
         await recordings(tmp_path, record=False)(lambda: SimulatedCLI(play))

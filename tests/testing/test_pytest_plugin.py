@@ -220,6 +220,33 @@ def test_what_a_scenario_asserts_in_a_program_is_asserted_for_the_test(
     )
 
 
+NEVER_BEGUN = """
+    import pytest
+
+    class Failed:
+        failures = [ValueError("from the scenario")]
+
+        def finish(self):
+            raise ValueError("from the recording")
+
+    @pytest.fixture
+    def broken(simulated_cli, claudewire_sim, wire_recording):
+        log = claudewire_sim().parent / "claude.log"
+        log.write_text(f"7 ! {b'The scenario failed.'.hex()}\\n", encoding="ascii")
+        simulated_cli._made.append(Failed())
+        wire_recording._replays.append(Failed())
+        raise RuntimeError("in the setup")
+
+    def test_it(broken): ...
+"""
+
+
+def test_of_a_test_that_never_began_only_the_reason_is_told(pytester: pytest.Pytester) -> None:
+    done = run(pytester, NEVER_BEGUN)
+    done.assert_outcomes(errors=1)
+    done.stdout.fnmatch_lines(["*RuntimeError: in the setup*"])
+
+
 def test_the_contents_of_a_toml_file_may_be_one_line(pytester: pytest.Pytester) -> None:
     done = run(
         pytester,
@@ -519,6 +546,7 @@ def test_who_has_no_http_library_is_told_which_extra_it_takes(
     monkeypatch.delitem(vars(claudewire.testing), "ScriptedAPI", raising=False)
     done = run(pytester, "    def test_it(scripted_api): ...")
     done.stdout.fnmatch_lines(["*needs `pip install claudewire[[]api]`*"])
+    done.stdout.no_fnmatch_line("*def scripted_api*")  # that is enough to know
 
 
 CAGED = """
