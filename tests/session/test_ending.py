@@ -609,6 +609,7 @@ async def test_a_cli_that_does_not_even_answer_an_interrupt_has_stopped_when_it_
         receipt = await session.interrupt()
         assert not receipt.acknowledged
         assert receipt.turn is turn
+        assert (receipt.steps, receipt.outcome) == (("interrupt",), "stopped")
         await peer.hear_request(Interrupt)
         await works(session, peer)
 

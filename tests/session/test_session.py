@@ -571,6 +571,21 @@ def test_a_session_that_is_forgotten_is_warned_of_and_its_cli_killed() -> None:
         anyio.run(forget)
 
 
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_the_end_of_the_event_loop_kills_the_cli_of_a_session_that_is_open(backend: str) -> None:
+    transport = Killable(SimulatedCLI(echo))
+    session: Session = Session(options(), transport=transport)
+
+    async def start() -> None:
+        await session.start()
+
+    anyio.run(start, backend=backend)
+    assert transport.was_killed
+    assert session.state == "closed"
+    assert session.failure is not None
+    assert session.failure.message == "The event loop has ended, and the session with it"
+
+
 async def test_a_session_that_was_closed_is_forgotten_in_silence() -> None:
     transport = Killable(SimulatedCLI(echo))
     with anyio.fail_after(SOON):

@@ -518,7 +518,6 @@ class Core:
                 self._disown(error)
                 return
             self.session_id = message.session_id
-            self.notify()
 
     def _disown(self, error: CLIError) -> None:
         """End a CLI that resumed a conversation which another session has."""

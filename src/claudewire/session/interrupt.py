@@ -270,7 +270,8 @@ async def carry_out(
         return receipt
     finally:
         core.keeps_held = False
-        if core.failure is not None and core.is_dead:
+        if core.is_dead:
+            assert core.failure is not None
             core.conversation.drop_held(core.failure)
 
 
