@@ -50,6 +50,7 @@ from claudewire.wire import (
     EndOfStream,
     GetSettings,
     Initialize,
+    InitializeResult,
     Interrupt,
     Noise,
     PermissionResult,
@@ -603,6 +604,20 @@ def test_a_session_that_could_not_be_made_is_no_trouble() -> None:
 
 
 # --- everything else that happens -----------------------------------------------------------------
+
+
+async def test_what_the_cli_has_said_of_itself_before_its_welcome_is_not_forgotten() -> None:
+    peer = Peer()
+    session = session_with(peer)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.start)
+            asked = await peer.hear_request(Initialize)
+            await peer.say(saying.init(claude_code_version="2.1.325"))
+            await peer.answer(asked, InitializeResult())
+        session.tell("It rains.")  # which old ones are not told before the next prompt
+        assert (await peer.hear_prompt()).should_query is False
+        await session.close()
 
 
 async def test_the_last_notices_are_kept() -> None:

@@ -118,7 +118,7 @@ class _Interruption:
         self.steps.append("interrupt")
         had_begun = self.turn is None or self.turn.started.is_set()
         await self._ask_once()
-        if not had_begun and not self.has_stopped:
+        if not had_begun:
             assert self.turn is not None
             await self.turn.started.wait()
             if not self.has_stopped:
