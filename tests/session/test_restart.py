@@ -329,3 +329,18 @@ async def test_a_session_that_is_gone_is_not_started_again() -> None:
         await core.restart()
     assert core.state == "closed"
     assert len(clis.launches) == 1
+
+
+async def test_tasks_in_the_background_end_with_their_cli() -> None:
+    async def build(chat: Chat) -> None:
+        chat.start_task("build")
+
+    session, _ = session_with(build, echo)
+    with anyio.fail_after(SOON):
+        async with session:
+            await session.send("go")
+            assert len(session.tasks.running) == 1
+            await session.restart()
+            assert session.tasks.running == []
+            assert session.tasks.idle
+            assert [it.status for it in session.tasks] == ["lost"]
