@@ -551,12 +551,17 @@ async def test_nothing_can_be_said_while_it_closes() -> None:
 
 
 class Killable(Through):
-    """Notes that it was killed."""
+    """Notes that it was killed, and closed to the end."""
 
-    was_killed = False
+    was_killed = was_closed = False
 
     def kill_now(self) -> None:
         self.was_killed = True
+
+    async def aclose(self) -> None:
+        await anyio.lowlevel.checkpoint()
+        await super().aclose()
+        self.was_closed = True
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -582,6 +587,7 @@ def test_the_end_of_the_event_loop_kills_the_cli_of_a_session_that_is_open(backe
 
     anyio.run(start, backend=backend)
     assert transport.was_killed
+    assert transport.was_closed
     assert session.state == "closed"
     assert session.failure is not None
     assert session.failure.message == "The event loop has ended, and the session with it"
