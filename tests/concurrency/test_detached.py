@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import weakref
 
 import anyio
+import anyio.lowlevel
 import pytest
 
-from claudewire.concurrency import DetachedCall, event_type, run_detached, sleep
+from claudewire.concurrency import DetachedCall, Signal, detached, event_type, run_detached, sleep
 
 SOON = 10
 
@@ -32,6 +35,48 @@ async def test_an_error_of_the_caller_goes_before_that_of_the_call() -> None:
 
     with anyio.fail_after(SOON), pytest.raises(KeyError, match="of the caller"):
         await leave()
+
+
+@pytest.mark.anyio
+async def test_a_call_that_is_not_over_when_its_block_is_left_is_cancelled() -> None:
+    was_cancelled = anyio.Event()
+
+    async def wait() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            was_cancelled.set()
+
+    with anyio.fail_after(SOON):
+        async with DetachedCall(wait, "waits") as call:
+            await anyio.wait_all_tasks_blocked()
+            assert not call.ended.is_set()
+        await was_cancelled.wait()
+        await call.ended.wait()
+
+
+@pytest.mark.anyio
+async def test_a_detached_task_is_kept_while_it_runs_and_no_longer() -> None:
+    class Referred(Signal):
+        """One that can be referred to weakly."""
+
+    waiting: list[weakref.ref[Signal]] = []
+
+    async def wait() -> None:
+        signal = Referred()  # nothing else refers to it
+        waiting.append(weakref.ref(signal))
+        await signal.wait()
+
+    with anyio.fail_after(SOON):
+        before = len(detached._running)
+        run_detached(wait, "waits")
+        await anyio.wait_all_tasks_blocked()
+        gc.collect()
+        signal = waiting[0]()
+        assert signal is not None
+        signal.notify()
+        while len(detached._running) > before:
+            await anyio.lowlevel.checkpoint()
 
 
 def test_with_trio_an_error_of_a_detached_task_is_reported_and_the_loop_goes_on(

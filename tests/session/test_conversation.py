@@ -522,7 +522,8 @@ def test_a_turn_that_silently_ended_does_not_hang(books: Books) -> None:
     turn = books.send(priority="next")
     books.conversation.take()
     said, ended = saying.text(user_message_uuid=turn.uuid), saying.result()
-    assert books.conversation.ending is not None  # a prompt does not wait for it for ever
+    is_bound = books.conversation.ending is not None  # a prompt does not wait for it for ever
+    assert is_bound
     books.say(said)
     assert books.conversation.current is turn
     assert books.conversation.ending is None
@@ -614,7 +615,7 @@ def test_a_prompt_that_the_cli_has_left_may_be_over_before_there_is_any_result(
     first = books.sent()
     books.say(saying.lifecycle(first.uuid, "started"))
     second = books.sent(priority="next")
-    names = {"user_message_uuid": second.uuid, "user_message_uuids": [second.uuid]}
+    names: dict[str, Any] = {"user_message_uuid": second.uuid, "user_message_uuids": [second.uuid]}
     books.say(saying.text(**names), saying.lifecycle(second.uuid, "cancelled"))
     assert (first.state, second.state) == (TurnState.RUNNING, TurnState.CANCELLED)
     books.say(saying.lifecycle(first.uuid, "completed"))
@@ -629,13 +630,13 @@ def test_output_that_names_the_running_prompt_is_its_own_again(books: Books) -> 
     turn = books.sent()
     began, init, aside = saying.lifecycle(turn.uuid, "started"), saying.init(), saying.text()
     books.say(began, init, aside)
-    assert turn.messages == (began,)
+    assert [*turn.messages] == [began]
     named, after = saying.text(user_message_uuid=turn.uuid), saying.text()
     books.say(named, after)
-    assert turn.messages == (began, named, after)
+    assert [*turn.messages] == [began, named, after]
     ended = saying.result(user_message_uuids=[turn.uuid])
     books.say(ended)
-    assert turn.messages == (began, named, after, init, aside, ended)
+    assert [*turn.messages] == [began, named, after, init, aside, ended]
 
 
 @pytest.mark.parametrize("how", ["cancelled", "discarded", "refused"])

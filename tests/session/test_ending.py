@@ -609,6 +609,7 @@ async def test_a_cli_that_does_not_even_answer_an_interrupt_has_stopped_when_it_
         receipt = await session.interrupt()
         assert not receipt.acknowledged
         assert receipt.turn is turn
+        assert (receipt.steps, receipt.outcome) == (("interrupt",), "stopped")
         await peer.hear_request(Interrupt)
         await works(session, peer)
 
@@ -750,6 +751,21 @@ async def test_of_many_that_ask_when_their_turn_is_over_those_that_gave_up_get_n
         await works(session, peer)
     assert not [it for it in peer.heard if getattr(it, "id", None) == ids[-1]]
     assert not [it for it in peer.heard if isinstance(it, Stray)]
+
+
+async def test_what_is_asked_for_a_turn_that_ends_without_a_result_is_refused() -> None:
+    peer = Peer()
+    session = await opened(peer, on_permission=never)
+    with anyio.fail_after(LONG):
+        turn = session.send("hello")
+        await peer.say(saying.text())
+        id = await peer.ask(PERMISSION)
+        await peer.say(saying.state("idle"))
+        with pytest.raises(TurnError, match="idle without a result"):
+            await turn
+        answer = await peer.hear(Answer)
+        assert (answer.id, answer.body) == (id, TOO_LATE)
+        await session.close()
 
 
 async def still_works(session: Session, peer: Peer) -> None:

@@ -327,6 +327,22 @@ async def test_a_cli_that_does_not_stop_is_asked_again_then_to_leave_then_signal
     assert session.state == "failed"
 
 
+async def test_after_an_escalation_held_turns_end_with_the_cli_as_before() -> None:
+    peer = Peer()
+    session = await opened(peer)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(peer.acknowledge)
+            receipt = await session.interrupt(escalate=Escalation(restart=True))
+        assert receipt.outcome == "nothing_running"
+        turns = [session.send("one"), session.send("two")]
+        peer.exit(1)
+        for turn in turns:
+            with pytest.raises(CLIError):
+                await turn
+        await session.close()
+
+
 @simulated_time
 async def test_a_cli_that_cannot_be_asked_to_leave_is_signalled_at_once() -> None:
     peer = Peer()

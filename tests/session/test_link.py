@@ -153,6 +153,34 @@ async def test_a_task_beside_the_reader_that_fails_is_told(kind: type[BaseExcept
     assert [type(it) for it in call.host.failures] == [kind, kind]
 
 
+class Slow(Through):
+    """A transport that takes its time to write."""
+
+    def __init__(self, inner: Transport) -> None:
+        super().__init__(inner)
+        self.sending = self.most = 0
+
+    async def send(self, data: bytes) -> None:
+        self.sending += 1
+        self.most = max(self.most, self.sending)
+        await anyio.sleep(1)
+        await super().send(data)
+        self.sending -= 1
+
+
+async def test_one_thing_is_written_after_the_other() -> None:
+    peer = Peer()
+    transport = Slow(peer.transport)
+    async with Call(transport=transport) as call:
+        prompts = [saying.prompt(str(number)) for number in range(5)]
+        for prompt in prompts:
+            call.link.post(prompt)
+            await anyio.sleep(0.3)
+        heard = [await peer.hear_prompt() for _ in prompts]
+    assert [it.text for it in heard] == [it.text for it in prompts]
+    assert transport.most == 1
+
+
 async def test_what_may_not_be_said_is_refused_at_once() -> None:
     async with Call() as call:
         with pytest.raises(LocalProtocolError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from threading import Event
 from typing import Any
 
 import anyio
@@ -21,6 +22,7 @@ from claudewire.errors import (
     UnsupportedRequest,
 )
 from claudewire.options import Timeouts
+from claudewire.schemas import UnsupportedType
 from claudewire.session import Session
 from claudewire.testing import Chat, SimulatedCLI
 from claudewire.tools import ToolServer
@@ -317,6 +319,17 @@ async def test_a_server_is_switched_off_in_the_way_that_the_version_knows() -> N
 def test_two_servers_of_one_name_are_refused_before_the_start(given: Any) -> None:
     with pytest.raises(OptionsError, match="two MCP servers called"):
         Session(options(**given), transport=Peer().transport)
+
+
+def odd(lock: Event) -> None:
+    """Nothing that a model could give."""
+
+
+@pytest.mark.filterwarnings("ignore:The CLI at the other end of a transport")
+def test_a_function_that_cannot_be_a_tool_is_refused_with_the_reason() -> None:
+    with pytest.raises(UnsupportedType) as caught:
+        Session(options(tools=[odd]), transport=Peer().transport)
+    assert caught.value.__cause__ is None
 
 
 async def test_a_server_tells_the_cli_that_its_tools_have_changed() -> None:

@@ -224,6 +224,17 @@ async def test_a_closed_session_says_to_open_another() -> None:
             await call()
 
 
+@pytest.mark.parametrize("prompt", [3, [], None])
+async def test_no_cli_is_started_for_a_prompt_that_makes_no_sense(prompt: Any) -> None:
+    def connect(launch: Launch) -> claudewire.Transport:
+        raise AssertionError("it was started")
+
+    with pytest.raises(claudewire.OptionsError, match=r"[Pp]rompt"):
+        await claudewire.run(prompt, transport=connect)
+    with pytest.raises(claudewire.OptionsError, match=r"[Pp]rompt"):
+        claudewire.sync.run(prompt, transport=connect)
+
+
 async def test_an_event_loop_in_another_thread_cannot_use_the_session() -> None:
     async with claudewire.open(transport=SimulatedCLI(wait)) as claude:
         turn = claude.send("Hi")

@@ -329,3 +329,34 @@ async def test_a_session_that_is_gone_is_not_started_again() -> None:
         await core.restart()
     assert core.state == "closed"
     assert len(clis.launches) == 1
+
+
+async def test_tasks_in_the_background_end_with_their_cli() -> None:
+    async def build(chat: Chat) -> None:
+        chat.start_task("build")
+
+    session, _ = session_with(build, echo)
+    with anyio.fail_after(SOON):
+        async with session:
+            await session.send("go")
+            assert len(session.tasks.running) == 1
+            await session.restart()
+            assert session.tasks.running == []
+            assert session.tasks.idle
+            assert [it.status for it in session.tasks] == ["lost"]
+
+
+async def test_who_waits_while_another_restarts_it_learns_that_this_failed() -> None:
+    session, clis = session_with(echo, CLIError("No luck."))
+    failures: list[Error] = []
+
+    async def restart() -> None:
+        with pytest.raises(CLIError, match="No luck") as caught:
+            await session.restart()
+        failures.append(caught.value)
+
+    with anyio.fail_after(SOON):
+        async with session, anyio.create_task_group() as tasks:
+            tasks.start_soon(restart)
+            tasks.start_soon(restart)
+    assert len(failures) == len(clis.launches) == 2

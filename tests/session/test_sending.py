@@ -636,6 +636,21 @@ async def test_while_the_cli_works_by_itself_it_is_busy() -> None:
         await session.close()
 
 
+@pytest.mark.parametrize(
+    ("option", "field", "sent"),
+    [(True, {}, True), (True, {"client_composed": False}, False), (False, {}, None)],
+)
+async def test_prompts_are_taken_as_they_are_if_wanted(
+    option: bool, field: Any, sent: bool | None
+) -> None:
+    peer = Peer()
+    session = await opened(peer, verbatim_prompts=option)
+    with anyio.fail_after(SOON):
+        session.send("/hello", **field)
+        assert (await peer.hear_prompt()).client_composed is sent
+        await session.close()
+
+
 # --- until nothing is to be done ------------------------------------------------------------------
 
 

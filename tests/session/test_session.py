@@ -50,6 +50,7 @@ from claudewire.wire import (
     EndOfStream,
     GetSettings,
     Initialize,
+    InitializeResult,
     Interrupt,
     Noise,
     PermissionResult,
@@ -550,12 +551,17 @@ async def test_nothing_can_be_said_while_it_closes() -> None:
 
 
 class Killable(Through):
-    """Notes that it was killed."""
+    """Notes that it was killed, and closed to the end."""
 
-    was_killed = False
+    was_killed = was_closed = False
 
     def kill_now(self) -> None:
         self.was_killed = True
+
+    async def aclose(self) -> None:
+        await anyio.lowlevel.checkpoint()
+        await super().aclose()
+        self.was_closed = True
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -569,6 +575,22 @@ def test_a_session_that_is_forgotten_is_warned_of_and_its_cli_killed() -> None:
 
     with pytest.warns(ResourceWarning, match="never closed"):
         anyio.run(forget)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_the_end_of_the_event_loop_kills_the_cli_of_a_session_that_is_open(backend: str) -> None:
+    transport = Killable(SimulatedCLI(echo))
+    session: Session = Session(options(), transport=transport)
+
+    async def start() -> None:
+        await session.start()
+
+    anyio.run(start, backend=backend)
+    assert transport.was_killed
+    assert transport.was_closed
+    assert session.state == "closed"
+    assert session.failure is not None
+    assert session.failure.message == "The event loop has ended, and the session with it"
 
 
 async def test_a_session_that_was_closed_is_forgotten_in_silence() -> None:
@@ -588,6 +610,20 @@ def test_a_session_that_could_not_be_made_is_no_trouble() -> None:
 
 
 # --- everything else that happens -----------------------------------------------------------------
+
+
+async def test_what_the_cli_has_said_of_itself_before_its_welcome_is_not_forgotten() -> None:
+    peer = Peer()
+    session = session_with(peer)
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(session.start)
+            asked = await peer.hear_request(Initialize)
+            await peer.say(saying.init(claude_code_version="2.1.325"))
+            await peer.answer(asked, InitializeResult())
+        session.tell("It rains.")  # which old ones are not told before the next prompt
+        assert (await peer.hear_prompt()).should_query is False
+        await session.close()
 
 
 async def test_the_last_notices_are_kept() -> None:

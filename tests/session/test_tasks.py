@@ -127,9 +127,11 @@ async def test_after_the_end_no_task_is_kept_for_others() -> None:
     async with anyio.create_task_group() as group:
         served = Served(group)
         served.tasks.start_soon(anyio.sleep_forever)
+        served.start(waits=False)
         await anyio.wait_all_tasks_blocked()
         assert await served.tasks.cancel(60)
         with anyio.CancelScope(shield=True):
+            await served.until_ended(*served.used)  # also the one that waits for others
             served.start(waits=False)
             await anyio.wait_all_tasks_blocked()
             await served.until_ended(*served.used)

@@ -10,12 +10,14 @@ from tests.helpers.sessions import echo, simulated
 from claudewire.session.wire_logger import LINE, WireLogger
 from claudewire.simulator import Chat
 from claudewire.simulator.faults import StderrFlood
-from claudewire.wire import UserMessage
+from claudewire.wire import Connection, Role, UserMessage
 
 pytestmark = pytest.mark.anyio
 
 WIRE = "claudewire.wire"
 SECRET = "sk-ant-api03-1234567890"
+SECRETS = 700 * f"{SECRET} "
+"""Longer than what is shown of a line, and shorter when they are taken out."""
 
 
 async def test_both_directions_and_stderr_are_logged_with_the_name_of_the_session(
@@ -77,3 +79,38 @@ def test_what_was_made_here_has_no_line_to_log(caplog: pytest.LogCaptureFixture)
     caplog.set_level(logging.DEBUG, WIRE)
     WireLogger("s").received([UserMessage.of("Hello")])
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("x" * LINE, "x" * LINE),
+        ("x" * (LINE + 1), f"{'x' * LINE}… ({LINE + 1} characters)"),
+        ("x" * (2 * LINE + 1), f"{'x' * LINE}… ({2 * LINE + 1} characters)"),
+        (  # no more than this is looked at, though there is place for more
+            SECRETS + "y" * 2 * LINE,
+            f"{700 * '<key-1> '}{'y' * (2 * LINE - len(SECRETS))}"
+            f"… ({len(SECRETS) + 2 * LINE} characters)",
+        ),
+        (SECRETS, (700 * "<key-1> ").strip()),
+        ("  ", None),
+    ],
+    ids=["whole", "long", "longer", "secrets first", "secrets", "blank"],
+)
+def test_so_much_of_a_line_is_logged(
+    line: str, shown: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, WIRE)
+    WireLogger("s").heard(line)
+    assert caplog.messages == ([] if shown is None else [f"s ! {shown}"])
+
+
+def test_bytes_that_are_no_text_are_logged_as_far_as_they_are(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG, WIRE)
+    logger = WireLogger("s")
+    logger.sent(b"a\xffb\n")
+    logger.received(Connection(Role.CLIENT).receive_data(b"c\xffd\n"))
+    logger.heard("one\n\ntwo\n")
+    assert caplog.messages == ["s > a\ufffdb", "s < c\ufffdd", "s ! one", "s ! two"]

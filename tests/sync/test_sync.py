@@ -143,6 +143,10 @@ def test_facts_about_a_session() -> None:
         assert claude.failure is None
         assert claude.pid is None
         assert claude.waiting is not None
+        assert claude.waiting.what == "nothing"
+        facts = ("inbox", "name", "tasks", "ledger", "unread", "notices", "state", "cli_info")
+        for fact in facts:
+            assert getattr(claude, fact) == getattr(claude._session, fact), fact
         assert claude.inbox.pending == ()
         assert len(claude.tasks) == 0
         assert claude.ledger.session.turns == 1
@@ -779,6 +783,21 @@ def test_what_a_signal_raises_cancels_what_was_called_although_the_call_does_not
 
 
 # --- the thread behind it -------------------------------------------------------------------------
+
+
+def test_what_cannot_be_started_is_closed_at_once() -> None:
+    closed: list[bool] = []
+
+    class Broken(claudewire.Session):
+        async def start(self) -> claudewire.Session:
+            raise KeyError("no start")
+
+        async def close(self, *, now: bool = False) -> None:
+            closed.append(now)
+
+    with pytest.raises(KeyError, match="no start"):
+        sync.Session(Broken(), portal())._start()
+    assert closed == [True]
 
 
 def test_all_sessions_share_one_thread() -> None:

@@ -507,7 +507,6 @@ class Core:
         self.init_message = init
         self.learn(init=init)
         self.session_id = init.session_id or self.session_id
-        self.notify()
 
     def _note_id(self, message: Message) -> None:
         """Take the id of the conversation from another message, where there is no `init`."""
@@ -518,7 +517,6 @@ class Core:
                 self._disown(error)
                 return
             self.session_id = message.session_id
-            self.notify()
 
     def _disown(self, error: CLIError) -> None:
         """End a CLI that resumed a conversation which another session has."""

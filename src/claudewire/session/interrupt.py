@@ -118,7 +118,7 @@ class _Interruption:
         self.steps.append("interrupt")
         had_begun = self.turn is None or self.turn.started.is_set()
         await self._ask_once()
-        if not had_begun and not self.has_stopped:
+        if not had_begun:
             assert self.turn is not None
             await self.turn.started.wait()
             if not self.has_stopped:
@@ -270,7 +270,8 @@ async def carry_out(
         return receipt
     finally:
         core.keeps_held = False
-        if core.failure is not None and core.is_dead:
+        if core.is_dead:
+            assert core.failure is not None
             core.conversation.drop_held(core.failure)
 
 

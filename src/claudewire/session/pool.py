@@ -260,7 +260,8 @@ class Pool:
 
     def _put_back(self, sub_pool: SubPool, session: Session) -> None:
         """Take back a session whose caller was cancelled before it got it."""
-        if self._is_open and self._tasks is not None:
+        if self._is_open:
+            assert self._tasks is not None
             self._tasks.start_soon(self._assign, sub_pool, session)
         else:
             session._core.close(now=True)

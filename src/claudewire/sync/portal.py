@@ -86,7 +86,6 @@ class Portal:
         # Exit functions run in reverse order of registration. All finalizers, which kill what was
         # not closed, run at the place of the first one that was ever made: before it, close.
         weakref.finalize(self, int)
-        atexit.unregister(_end)
         atexit.register(_end)
         # The interpreter does not wait for daemon threads, and runs exit functions while they live.
         self._thread = threading.Thread(target=self._run, name="claudewire", daemon=True)
