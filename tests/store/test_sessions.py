@@ -970,6 +970,25 @@ async def test_a_fork_has_the_conversation_up_to_a_line(config: Path, sessions: 
     assert len(await sessions.list()) == 3
 
 
+def test_each_line_of_a_fork_says_where_it_comes_from(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    conversation(config).raw(b"broken\n")
+    agent = Writer(config, f"{MAIN}/subagents/agent-a")
+    agent.user("Look", timestamp=None)
+    agent.raw(b"broken \xff\n")
+    fork = blocking.fork(MAIN, title=" My  fork ")
+    title, *lines = map(json.loads, Path(fork.path).read_bytes().splitlines())
+    assert title == {"type": "custom-title", "customTitle": "My fork", "sessionId": fork.id}
+    assert [(it["uuid"], it["sessionId"], it["forkedFrom"]) for it in lines] == [
+        (f"u{n}", fork.id, {"sessionId": MAIN, "messageUuid": f"u{n}"}) for n in range(1, 7)
+    ]
+    copy = Path(fork.path).with_suffix("") / "subagents" / "agent-a.jsonl"
+    first, broken = copy.read_bytes().splitlines()
+    assert json.loads(first)["forkedFrom"] == {"sessionId": MAIN, "messageUuid": "u1"}
+    assert broken == b"broken \xff"
+
+
 @pytest.mark.parametrize("title", [None, "", " \n"])
 def test_a_fork_without_a_title_has_no_line_for_it(
     config: Path, blocking: BlockingSessions, title: str | None
