@@ -161,6 +161,8 @@ def test_a_line_that_is_too_long_is_a_bad_line() -> None:
     ("path", "name"),
     [
         ("/work/my_app.v2", "-work-my-app-v2"),
+        ("C:\\Users\\me", "C--Users-me"),
+        ("\\\\server\\share\\me", "--server-share-me"),
         ("/ä/😀", "-----"),
         ("/" + "x" * 199, "-" + "x" * 199),
         # The ends are from JavaScript, with the CLI's own function.
@@ -173,7 +175,7 @@ def test_a_line_that_is_too_long_is_a_bad_line() -> None:
     ],
 )
 def test_folders_are_named_as_the_cli_names_them(path: str, name: str) -> None:
-    assert project_folder(path) == name
+    assert project_folder(path) == project_folder(Path(path)) == name
 
 
 def test_a_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
