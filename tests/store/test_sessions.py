@@ -267,6 +267,14 @@ def test_subagents_are_found_at_any_depth_with_those_who_started_them(
     assert {it.id: (it.parent, it.depth) for it in forked} == found
 
 
+def test_subagents_have_the_order_of_their_paths(config: Path, blocking: BlockingSessions) -> None:
+    Writer(config).user("Go")
+    for name in ("z/agent-b", "agent-m", "a/agent-x", "z/agent-a", "agent-c"):
+        Writer(config, f"{MAIN}/subagents/{name}").user("Look")
+    Writer(config, "agent-a0").user("Look", sessionId=MAIN)
+    assert [it.id for it in blocking.open(MAIN).agents()] == ["x", "c", "m", "a", "b", "a0"]
+
+
 def test_subagents_that_have_started_each_other_have_a_depth(
     config: Path, blocking: BlockingSessions
 ) -> None:
