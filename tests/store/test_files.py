@@ -185,6 +185,18 @@ def test_folders_are_named_as_the_cli_names_them(path: str, name: str) -> None:
     assert project_folder(path) == project_folder(Path(path)) == name
 
 
+def test_the_folder_of_a_directory_is_that_of_its_real_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for cwd in ("~/link/x", "link/x", tmp_path / "link" / "x", "~/real/../link/x"):
+        assert project_folder(cwd) == project_folder(tmp_path.resolve() / "real" / "x")
+    assert project_folder("~/link").endswith("-real")
+
+
 @pytest.mark.parametrize(
     ("env", "folder"),
     [
