@@ -228,6 +228,23 @@ def test_a_format_comes_from_the_name_and_nothing_is_replaced(
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "begin"),
+    [
+        ("out.html", b"<!doctype html>"),
+        ("out.HTM", b"<!doctype html>"),
+        ("out.Md", b"# Look at"),
+        ("out.markdown", b"# Look at"),
+        ("out.JSONL", b'{"parentUuid"'),
+        ("out.zip", b"PK"),
+    ],
+)
+def test_the_end_of_a_name_says_the_format(
+    rich: BlockingSessions, tmp_path: Path, name: str, begin: bytes
+) -> None:
+    assert rich.export(MAIN, tmp_path / name).read_bytes().startswith(begin)
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_zip_is_the_whole_session_elsewhere(tmp_path: Path, version: str) -> None:
     here = BlockingSessions(sample(version, tmp_path), index=tmp_path / "here.db")

@@ -83,6 +83,7 @@ async def test_the_async_face_is_made_as_the_blocking_one(config: Path, tmp_path
         assert len(await sessions.search("zebrafish")) == 1
         assert (await sessions.info(MAIN)).cost_usd == pytest.approx(4 + 0.00042)
     assert index.is_file()
+    assert sessions._blocking._index._database is None
     async with Sessions(config) as sessions:
         assert await sessions.search("zebrafish") == []
         assert (await sessions.info(MAIN)).cost_usd is None

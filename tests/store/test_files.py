@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 
 from claudewire.store import BlockingSessions, StoreError, files, project_folder
 from claudewire.store.entries import BadLine, Entry, read_entry
-from claudewire.store.files import Line, find_sessions, is_session_id, lines_of, open_inside
+from claudewire.store.files import (
+    Line,
+    config_folder,
+    find_sessions,
+    is_session_id,
+    lines_of,
+    open_inside,
+)
 from claudewire.wire import Oversize
 
 from .made import MAIN, PLAIN, conversation
@@ -161,6 +168,8 @@ def test_a_line_that_is_too_long_is_a_bad_line() -> None:
     ("path", "name"),
     [
         ("/work/my_app.v2", "-work-my-app-v2"),
+        ("C:\\Users\\me", "C--Users-me"),
+        ("\\\\server\\share\\me", "--server-share-me"),
         ("/ä/😀", "-----"),
         ("/" + "x" * 199, "-" + "x" * 199),
         # The ends are from JavaScript, with the CLI's own function.
@@ -173,7 +182,40 @@ def test_a_line_that_is_too_long_is_a_bad_line() -> None:
     ],
 )
 def test_folders_are_named_as_the_cli_names_them(path: str, name: str) -> None:
-    assert project_folder(path) == name
+    assert project_folder(path) == project_folder(Path(path)) == name
+
+
+def test_the_folder_of_a_directory_is_that_of_its_real_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for cwd in ("~/link/x", "link/x", tmp_path / "link" / "x", "~/real/../link/x"):
+        assert project_folder(cwd) == project_folder(tmp_path.resolve() / "real" / "x")
+    assert project_folder("~/link").endswith("-real")
+
+
+@pytest.mark.parametrize(
+    ("env", "folder"),
+    [
+        ({"CLAUDE_CONFIG_DIR": "/c", "HOME": "/h"}, "/c"),
+        ({"CLAUDE_CONFIG_DIR": "~/c", "HOME": "/h"}, "/home/me/c"),
+        ({"CLAUDE_CONFIG_DIR": "", "HOME": "/h"}, "/h/.claude"),
+        ({"CLAUDE_CONFIG_DIR": None, "HOME": None}, "/home/me/.claude"),
+        ({"CLAUDE_CONFIG_DIR": "c"}, "/c"),
+        ({}, "/home/me/.claude"),
+        (None, "/variable"),
+    ],
+)
+def test_the_folder_of_a_cli_follows_from_its_environment(
+    env: dict[str, str | None] | None, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", "/variable")
+    monkeypatch.chdir("/")
+    assert config_folder(env) == Path(folder)
 
 
 def test_a_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:

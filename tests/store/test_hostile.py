@@ -370,6 +370,22 @@ def test_a_session_of_another_system_is_imported_into_the_folder_of_its_director
     assert info.folder == folder
 
 
+def test_the_folder_of_the_cli_and_what_is_in_it_may_be_links(config: Path, tmp_path: Path) -> None:
+    link = tmp_path / "linked"
+    link.symlink_to(config)
+    project = config / "projects" / "-project"
+    (project / f"{PLAIN}.jsonl").symlink_to(project / f"{MAIN}.jsonl")
+    (config / "projects" / "-other").symlink_to(project)
+    with BlockingSessions(link, index=":memory:") as sessions:
+        found = sorted((info.folder, info.id, info.prompts) for info in sessions.list())
+        assert found == [
+            (folder, id, 2) for folder in ("-other", "-project") for id in (MAIN, PLAIN)
+        ]
+        assert len([*sessions.open(MAIN).entries()]) == 6
+        sessions.rename(MAIN, "Linked")
+        assert sessions.info(MAIN).title == "Linked"
+
+
 def test_nothing_is_written_through_a_project_that_leads_elsewhere(
     config: Path, tmp_path: Path
 ) -> None:

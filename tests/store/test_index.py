@@ -386,6 +386,20 @@ def test_what_is_noted_of_a_long_file_is_kept_piece_by_piece(
     assert pieces == [2, 2, 1]
 
 
+def test_what_was_removed_while_nobody_looked_is_forgotten(
+    config: Path, sessions: BlockingSessions
+) -> None:
+    conversation(config)
+    other = conversation(config, PLAIN)
+    assert len(sessions.search("retries")) == 2
+    sessions.close()
+    other.path.unlink()
+    with BlockingSessions(config, index=config.parent / "index.db") as again:
+        assert [info.id for info in again.list()] == [MAIN]
+        assert [hit.session.id for hit in again.search("retries")] == [MAIN]
+        assert again.totals()["claude-opus-5-5"].calls == 3
+
+
 def test_a_session_that_comes_back_is_as_it_was(
     config: Path, sessions: BlockingSessions, clock: SimpleNamespace
 ) -> None:

@@ -267,6 +267,14 @@ def test_subagents_are_found_at_any_depth_with_those_who_started_them(
     assert {it.id: (it.parent, it.depth) for it in forked} == found
 
 
+def test_subagents_have_the_order_of_their_paths(config: Path, blocking: BlockingSessions) -> None:
+    Writer(config).user("Go")
+    for name in ("z/agent-b", "agent-m", "a/agent-x", "z/agent-a", "agent-c"):
+        Writer(config, f"{MAIN}/subagents/{name}").user("Look")
+    Writer(config, "agent-a0").user("Look", sessionId=MAIN)
+    assert [it.id for it in blocking.open(MAIN).agents()] == ["x", "c", "m", "a", "b", "a0"]
+
+
 def test_subagents_that_have_started_each_other_have_a_depth(
     config: Path, blocking: BlockingSessions
 ) -> None:
@@ -968,6 +976,25 @@ async def test_a_fork_has_the_conversation_up_to_a_line(config: Path, sessions: 
     with pytest.raises(StoreError, match="has no line zz"):
         await sessions.fork(MAIN, at="zz")
     assert len(await sessions.list()) == 3
+
+
+def test_each_line_of_a_fork_says_where_it_comes_from(
+    config: Path, blocking: BlockingSessions
+) -> None:
+    conversation(config).raw(b"broken\n")
+    agent = Writer(config, f"{MAIN}/subagents/agent-a")
+    agent.user("Look", timestamp=None)
+    agent.raw(b"broken \xff\n")
+    fork = blocking.fork(MAIN, title=" My  fork ")
+    title, *lines = map(json.loads, Path(fork.path).read_bytes().splitlines())
+    assert title == {"type": "custom-title", "customTitle": "My fork", "sessionId": fork.id}
+    assert [(it["uuid"], it["sessionId"], it["forkedFrom"]) for it in lines] == [
+        (f"u{n}", fork.id, {"sessionId": MAIN, "messageUuid": f"u{n}"}) for n in range(1, 7)
+    ]
+    copy = Path(fork.path).with_suffix("") / "subagents" / "agent-a.jsonl"
+    first, broken = copy.read_bytes().splitlines()
+    assert json.loads(first)["forkedFrom"] == {"sessionId": MAIN, "messageUuid": "u1"}
+    assert broken == b"broken \xff"
 
 
 @pytest.mark.parametrize("title", [None, "", " \n"])

@@ -12,7 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
+from tests.helpers.clock import simulated_time
 
 from claudewire import sync
 from claudewire.store import (
@@ -607,3 +609,24 @@ def test_a_key_follows_from_the_place_of_a_transcript(path: str, key: StoreKey |
     assert mirroring.key_of(Path(path), Path("/p")) == key
     named: StoreKey = {**key, "project_key": "mine"}
     assert mirroring.key_of(Path(path), Path("/p"), "mine") == named
+
+
+@simulated_time
+async def test_a_mirror_that_ends_waits_ten_seconds_for_its_store(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Hanging(Plain):
+        async def load(self, key: Any) -> list[Any] | None:
+            await anyio.sleep_forever()
+            return None
+
+    async def at_once(function: Callable[..., Any], *args: Any) -> Any:
+        return function(*args)  # simulated time would not wait for a thread
+
+    monkeypatch.setattr(anyio.to_thread, "run_sync", at_once)
+    conversation(config)
+    mirror = mirroring.Mirror(BlockingSessions(config), MAIN, Hanging())
+    start = anyio.current_time()
+    with anyio.move_on_after(5):
+        await mirror.run()
+    assert anyio.current_time() - start == pytest.approx(5 + 10)

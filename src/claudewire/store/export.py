@@ -35,13 +35,13 @@ def format_of(path: Path) -> ExportFormat:
     """
     names: dict[str, ExportFormat] = {f".{name}": name for name in get_args(ExportFormat)}
     names |= {".htm": "html", ".markdown": "md"}
-    try:
-        return names[path.suffix.lower()]
-    except KeyError:
+    found = names.get(path.suffix.lower())
+    if found is None:
         raise StoreError(
             f"The name {path.name} does not say in which format to export",
             advice="End it with .html, .md, .jsonl or .zip, or give format=….",
-        ) from None
+        )
+    return found
 
 
 def export_transcript(

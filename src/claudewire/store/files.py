@@ -101,7 +101,7 @@ def config_folder(env: Mapping[str, str | None] | None = None) -> Path:
     """Return the folder in which a CLI with this environment keeps everything."""
     variables: Mapping[str, str | None] = os.environ if env is None else env
     config = variables.get("CLAUDE_CONFIG_DIR")
-    home = variables.get("HOME") or os.path.expanduser("~")
+    home = variables.get("HOME") or "~"
     found = os.path.expanduser(config or os.path.join(home, ".claude"))
     if found.startswith("~"):
         raise StoreError(

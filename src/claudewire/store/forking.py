@@ -47,8 +47,7 @@ def _lines(
     if title is not None:
         yield encode_line({"type": "custom-title", "customTitle": title, "sessionId": new})
     for entry in source.beginning(at, agents):
-        if not isinstance(entry, BadLine):
-            yield _line(entry, source.id, new)
+        yield _line(entry, source.id, new)
 
 
 def _bytes(path: Path, root: Path) -> Iterator[bytes]:

@@ -199,7 +199,7 @@ class _Writer:
             old, new = old.removesuffix("\n"), new.removesuffix("\n")
         before, after = self._change(old).split("\n") if old else [], self._change(new).split("\n")
         # The names of the two files come first; a line of a file can begin with a minus as well.
-        _, _, *lines = [*difflib.unified_diff(before, after, n=3, lineterm="")] or ["", ""]
+        lines = [*difflib.unified_diff(before, after, n=3, lineterm="")][2:]
         shown = [line for line in lines if not line.startswith("@@")]
         return f"<pre class=diff>{''.join(map(_diff_line, shown))}</pre>"
 

@@ -278,7 +278,7 @@ class BlockingTranscript:
         files = {it.path: it.id for it in agents if it.path != self.info.path}
         paths: dict[str, str | None] = {self.info.path: None, **files}
         started: dict[str, dict[str, str]] = {}
-        by_call = {it.tool_use_id: it.id for it in agents if it.tool_use_id is not None}
+        by_call = {it.tool_use_id: it.id for it in agents}
         by_prompt = {self._first_text(it): it.id for it in agents if it.path == self.info.path}
         for path, parent in paths.items() if agents else ():
             for entry in self._read(path):
@@ -316,7 +316,7 @@ def _findings_in(entry: Entry, path: str, offset: int) -> Iterator[Finding]:
 
 
 def _starts(
-    entry: Entry, by_call: dict[str, str], by_prompt: dict[str, str]
+    entry: Entry, by_call: dict[str | None, str], by_prompt: dict[str, str]
 ) -> Iterator[tuple[str, str | None]]:
     """Yield which subagents a line starts, or reports about, and the call for it."""
     if isinstance(entry, AssistantEntry):
