@@ -999,6 +999,21 @@ async def test_what_is_withdrawn_is_over_and_written_down_at_once(how: str) -> N
     assert len(records) == 1
 
 
+async def test_what_was_decided_before_it_is_withdrawn_counts(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    inbox = Inbox()
+    decider = Decider(People(on_permission=hang, inbox=inbox))
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(decider.begin(MAKE))
+            await anyio.wait_all_tasks_blocked()
+            assert inbox.answer("1", PermissionResultDeny("no"))
+            assert message(decider.withdraw("1", "the turn is over")) == "no"
+            tasks.cancel_scope.cancel()
+    assert caplog.messages == []
+
+
 def test_what_waits_has_no_ending_yet() -> None:
     request = PermissionRequest(MAKE)
     assert (request.is_waiting, request.ending, request.by) == (True, "", "")
