@@ -441,6 +441,8 @@ async def test_a_kind_of_request_has_to_say_what_its_answers_are() -> None:
         request._fitted("yes")
     with pytest.raises(NotImplementedError):
         request._denial("because")
+    with pytest.raises(NotImplementedError):
+        _ = Pending("1").title
 
 
 # --- following -----------------------------------------------------------------------------------
