@@ -439,6 +439,7 @@ SILENT = {"async": False, "terminalSequence": "x"}
         ),
         ("PreModelSwitch", {"decision": "block", "reason": "why"}, own("PreModelSwitch", **DENIED)),
         ("Stop", {"async": False, "reason": "why", "terminalSequence": "x"}, SILENT),
+        ("Stop", {"async": True, "reason": "why"}, {"async": True}),
         (
             "PreToolUse",
             {"async": False, "decision": "block", "reason": "why"},

@@ -539,6 +539,7 @@ async def test_as_many_plain_functions_as_there_may_be_run_at_once() -> None:
                 await soon(lambda: len(running) == decisions.MAX_THREADS)
                 await anyio.wait_all_tasks_blocked()
                 assert len(running) == decisions.MAX_THREADS
+                assert decider._limiter.borrowed_tokens == decisions.MAX_THREADS
                 may_go_on.set()
             assert len(running) == len(answers) == decisions.MAX_THREADS + 1
             may_go_on.clear()

@@ -444,6 +444,8 @@ async def test_a_connection_runs_only_so_many_plain_functions_at_once() -> None:
             await soon(lambda: len(running) == THREADS)
             await anyio.wait_all_tasks_blocked()
             assert len(running) == THREADS
+            assert connection._limiter is not None
+            assert connection._limiter.borrowed_tokens == THREADS
             may_go_on.set()
     assert len(running) == THREADS + 1
 
