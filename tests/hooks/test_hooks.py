@@ -30,6 +30,7 @@ from claudewire.hooks import (
     OnFailure,
     add_context,
     allow,
+    answer,
     ask,
     block,
     change_input,
@@ -438,6 +439,7 @@ SILENT = {"async": False, "terminalSequence": "x"}
         ),
         ("PreModelSwitch", {"decision": "block", "reason": "why"}, own("PreModelSwitch", **DENIED)),
         ("Stop", {"async": False, "reason": "why", "terminalSequence": "x"}, SILENT),
+        ("Stop", {"async": True, "reason": "why"}, {"async": True}),
         (
             "PreToolUse",
             {"async": False, "decision": "block", "reason": "why"},
@@ -524,6 +526,11 @@ async def test_an_allow_may_change_the_input_and_the_rules() -> None:
             }
         ],
     }
+
+
+async def test_an_mcp_server_may_be_answered_without_content() -> None:
+    said = await answered(saying("Elicitation", answer("cancel")), "Elicitation")
+    assert said == own("Elicitation", action="cancel")
 
 
 async def test_the_output_of_an_mcp_tool_is_changed_under_both_its_names() -> None:
@@ -1196,8 +1203,8 @@ async def test_a_guard_of_the_official_sdk_denies_and_a_misspelt_one_does_too() 
         own("PreToolUse", permissionDecision="deny", permissionDecisionReason="Not today."),
         own("PreToolUse", permisionDecision="deny"),
     ]
-    for answer, told in zip(answers, ["Not today.", NONSENSE], strict=True):
-        async with hooked(SimulatedCLI(shell), saying("PreToolUse", answer)) as host:
+    for guard, told in zip(answers, ["Not today.", NONSENSE], strict=True):
+        async with hooked(SimulatedCLI(shell), saying("PreToolUse", guard)) as host:
             result = await host.turn("Go on.")
         assert host.asked == []
         assert told in str(getattr(result, "result", ""))

@@ -536,10 +536,13 @@ async def test_as_many_plain_functions_as_there_may_be_run_at_once() -> None:
             async with anyio.create_task_group() as tasks:
                 for number in range(decisions.MAX_THREADS + 1):
                     tasks.start_soon(run, str(number))
-                await soon(lambda: len(running) == decisions.MAX_THREADS)
-                await anyio.wait_all_tasks_blocked()
-                assert len(running) == decisions.MAX_THREADS
-                may_go_on.set()
+                try:
+                    await soon(lambda: len(running) >= decisions.MAX_THREADS)
+                    await anyio.wait_all_tasks_blocked()
+                    assert len(running) == decisions.MAX_THREADS
+                    assert decider._limiter.borrowed_tokens == decisions.MAX_THREADS
+                finally:
+                    may_go_on.set()
             assert len(running) == len(answers) == decisions.MAX_THREADS + 1
             may_go_on.clear()
             running.clear()
@@ -997,6 +1000,21 @@ async def test_what_is_withdrawn_is_over_and_written_down_at_once(how: str) -> N
     assert decider.withdraw("1", "again") is None
     decider.forget("1")
     assert len(records) == 1
+
+
+async def test_what_was_decided_before_it_is_withdrawn_counts(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    inbox = Inbox()
+    decider = Decider(People(on_permission=hang, inbox=inbox))
+    with anyio.fail_after(SOON):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(decider.begin(MAKE))
+            await anyio.wait_all_tasks_blocked()
+            assert inbox.answer("1", PermissionResultDeny("no"))
+            assert message(decider.withdraw("1", "the turn is over")) == "no"
+            tasks.cancel_scope.cancel()
+    assert caplog.messages == []
 
 
 def test_what_waits_has_no_ending_yet() -> None:

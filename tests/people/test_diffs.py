@@ -234,3 +234,10 @@ def test_a_small_change_of_a_large_file_is_compared(monkeypatch: pytest.MonkeyPa
         changed = diff_of("Edit", {**input, "new_string": old.replace(lines, "x\n")}, read=None)
         assert changed is not None
         assert ("\n 49\n" in changed) is is_compared
+
+
+def test_a_file_that_a_tool_does_not_change_is_not_read() -> None:
+    def read(path: Path) -> str:
+        raise AssertionError("it was not to be read")
+
+    assert diff_of("Read", {"file_path": "a.txt"}, read=read) is None

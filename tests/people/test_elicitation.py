@@ -169,6 +169,7 @@ def test_what_a_schema_says_beside_the_point_is_ignored() -> None:
                 "d": {"type": "string", "oneOf": [{"type": "string"}]},
                 "e": {"type": "string", "enum": ["x"], "enumNames": ["X", "Y"]},
                 "f": {"type": "string", "items": {"enum": ["x"]}},
+                "g": {"type": "string", "format": ["email"]},
             }
         }
     ).fields
@@ -177,6 +178,7 @@ def test_what_a_schema_says_beside_the_point_is_ignored() -> None:
     assert [field.type for field in fields[2:4]] == ["other", "string"]
     assert fields[4].choices[0].title == "x"
     assert (fields[5].type, fields[5].choices) == ("string", ())
+    assert fields[6].problem("abc") is None
 
 
 def test_a_page_is_visited_or_not() -> None:

@@ -258,6 +258,37 @@ async def test_one_inbox_serves_several_sessions() -> None:
     assert two.ending == "the session was closed"
 
 
+READS = ("ask_user_question_unanswered_v1",)
+
+
+@pytest.mark.parametrize(
+    ("make", "action", "arguments"),
+    [
+        (lambda: permission(), "allow", {}),
+        (lambda: permission(), "deny", {}),
+        (lambda: QuestionRequest(ask(COLOUR)), "answer", {"answers": "Red"}),
+        (lambda: QuestionRequest(ask(COLOUR)), "respond", {"text": "No"}),
+        (lambda: QuestionRequest(ask(COLOUR), capabilities=READS), "respond", {"text": "No"}),
+        (lambda: QuestionRequest(ask(COLOUR)), "skip", {}),
+        (lambda: PlanRequest(plan({})), "approve", {}),
+        (lambda: PlanRequest(plan({})), "revise", {"feedback": "More"}),
+        (lambda: PlanRequest(plan({})), "reject", {}),
+        (lambda: ElicitationRequest(form()), "accept", {}),
+        (lambda: ElicitationRequest(form()), "decline", {}),
+        (lambda: ElicitationRequest(form()), "cancel", {}),
+        (lambda: DialogRequest(dialog()), "complete", {}),
+        (lambda: DialogRequest(dialog()), "dismiss", {}),
+    ],
+)
+def test_every_action_answers_the_request(
+    make: Callable[[], Pending[Any]], action: str, arguments: dict[str, Any]
+) -> None:
+    request = make()
+    answer = getattr(request, action)(**arguments)
+    assert (request.state, request.result) == (PendingState.ANSWERED, answer)
+    assert action in request.actions
+
+
 # --- other ends ----------------------------------------------------------------------------------
 
 
@@ -441,6 +472,8 @@ async def test_a_kind_of_request_has_to_say_what_its_answers_are() -> None:
         request._fitted("yes")
     with pytest.raises(NotImplementedError):
         request._denial("because")
+    with pytest.raises(NotImplementedError):
+        _ = Pending("1").title
 
 
 # --- following -----------------------------------------------------------------------------------

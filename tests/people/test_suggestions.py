@@ -118,3 +118,8 @@ def test_a_rule_is_read_as_it_is_written_in_settings(text: str, rule: Permission
 def test_what_is_no_rule_is_refused(text: str) -> None:
     with pytest.raises(AnswerError, match="is not a rule"):
         rule_of(text)
+
+
+def test_rules_that_do_not_say_what_for_are_there_to_allow() -> None:
+    suggestion = Suggestion(AddRules([PermissionRule("Read")], None, "session"))
+    assert suggestion.describe() == "Always allow every use of Read (in this session)"

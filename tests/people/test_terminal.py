@@ -626,9 +626,13 @@ async def test_a_line_that_comes_while_somebody_waits_again_is_theirs(typist: Ty
             await anyio.wait_all_tasks_blocked()
             # Nothing wakes it, so it must not keep the program from ending.
             readers = [it for it in threading.enumerate() if it.name == "claudewire terminal"]
-            assert [it.daemon for it in readers] == [True]
-            typist.type(" hello \r")
-    assert received == [" hello "]
+            assert {it.daemon for it in readers} == {True}
+            typist.type(" hello X \r")
+            await until(lambda: received == [" hello X "])
+            tasks.start_soon(read)
+            await anyio.wait_all_tasks_blocked()
+            typist.type("to X")
+    assert received == [" hello X ", "to X"]
 
 
 async def test_the_terminal_is_the_one_that_the_program_has(

@@ -531,12 +531,14 @@ async def test_the_reason_why_a_server_failed_is_told(error: BaseException, reas
     }
 
 
-async def test_what_is_no_message_is_refused() -> None:
+async def test_what_is_no_message_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     async with connected(calculator()) as client:
         answer = await client.connection.handle({"jsonrpc": "2.0", "id": 7, "method": 5})
         assert answer is not None
         assert answer["error"] == {"code": -32600, "message": "Invalid request"}
         assert await client.connection.handle({"method": 5}) is None
+        told = "The CLI sent the MCP server calc an invalid message"
+        assert [it for it in caplog.messages if it == told] == [told] * 2
         unasked = {"jsonrpc": "2.0", "id": 7, "result": {}}
         assert await client.connection.handle(unasked) is None
 

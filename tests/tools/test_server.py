@@ -441,10 +441,14 @@ async def test_a_connection_runs_only_so_many_plain_functions_at_once() -> None:
         async with anyio.create_task_group() as tasks:
             for id in range(THREADS + 1):
                 tasks.start_soon(connection.handle, call("wait", id))
-            await soon(lambda: len(running) == THREADS)
-            await anyio.wait_all_tasks_blocked()
-            assert len(running) == THREADS
-            may_go_on.set()
+            try:
+                await soon(lambda: len(running) >= THREADS)
+                await anyio.wait_all_tasks_blocked()
+                assert len(running) == THREADS
+                assert connection._limiter is not None
+                assert connection._limiter.borrowed_tokens == THREADS
+            finally:
+                may_go_on.set()
     assert len(running) == THREADS + 1
 
 

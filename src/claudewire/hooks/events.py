@@ -15,7 +15,7 @@ from typing import Final, get_args
 from msgspec import Struct
 
 from ..errors import OptionsError
-from ..wire import HOOK_EVENTS, BaseHookInput, HookInput, HookSpecificOutput, Unknown
+from ..wire import HOOK_EVENTS, BaseHookInput, HookInput, HookSpecificOutput
 
 __all__ = ["EVENTS", "Blocking", "EventKind", "check_matcher", "event_named"]
 
@@ -102,18 +102,13 @@ _FACTS: Final[dict[str, tuple[str | None, Blocking | None, bool]]] = {
 }
 
 
-def _by_tag(union: object) -> dict[str, type[Struct]]:
-    kinds = [kind for kind in get_args(union) if not issubclass(kind, Unknown)]
-    return {kind.__struct_config__.tag: kind for kind in kinds}
-
-
-_INPUTS = _by_tag(HookInput)
-_OUTPUTS = _by_tag(HookSpecificOutput)
+_INPUTS = {kind.__struct_config__.tag: kind for kind in get_args(HookInput)}
+_OUTPUTS = {kind.__struct_config__.tag: kind for kind in get_args(HookSpecificOutput)}
 
 EVENTS: Final[dict[str, EventKind]] = {
     name: EventKind(
         name,
-        _INPUTS[name],  # type: ignore[arg-type]  # the union has no others
+        _INPUTS[name],
         _OUTPUTS.get(name),
         *_FACTS[name],
     )
