@@ -298,6 +298,7 @@ PROGRAMS = commands(r"""
     bash -s ‖ bash -
     bash -ec a ‖ bash --version ‖ bash -V ‖ bash --rcfile x -c a ‖ bash -o pipefail -c a
     bash -O x y.sh
+    bash -- -c a ‖ bash -- -s ‖ bash -x -- -x.sh ‖ bash +o x y.sh ‖ bash --foo y.sh ‖ bash -o
     bash --init-file x y.sh ‖ find "$x" "$y" -exec a \; ‖ deno bench a.ts ‖ bun exec a
     bash +x a.sh ‖ bash -- a.sh ‖ bash --norc a.sh ‖ bash -s a ‖ bash -xs < a ‖ bash < a
     bash <<< a
