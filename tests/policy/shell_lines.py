@@ -27,6 +27,7 @@ WORDS = lines(r"""
     a ${x@Q}
     a ${1} ${10} ${x:-}
     a $'\a\b\e\f\n\r\t\\\'\x41\x4\101\7\u0041\U00000041\q\400'
+    a $'\U00110000b' $'\U0010ffff'
     a $'b'c "$'b'" $"b $x" "a$"
     a $"b" c ; d
     a $"b $(c)"; d
@@ -81,6 +82,7 @@ STRUCTURE = lines(r"""
     a&#b
     a|#b⏎c
     a⏎#b⏎c
+    #a⏎b
     (#b⏎a)
     (a)#b
     a	#b

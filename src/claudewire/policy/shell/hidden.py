@@ -386,7 +386,9 @@ def _last(word: Word) -> str:
 
 def _writes(words: Words) -> bool:
     """Whether a command writes the files that it is told."""
-    name = basename(words[0]) if words else ""
+    if not words:
+        return False
+    name = basename(words[0])
     in_place = any(re.match(r"-\w*i|--in-place", word.text) for word in words)
     return name in _WRITERS and ("sed" not in name or in_place)
 
