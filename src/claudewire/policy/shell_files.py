@@ -372,7 +372,7 @@ def _keeps_contents(words: Words) -> bool:
 def _arguments(name: str, words: Words) -> Iterator[Word]:
     """Yield the words that may name files, and the folder that is searched if none is named."""
     only_known = name in _NAMES_TASKS or (name == "git" and _keeps_contents(words))
-    for before, word in itertools.pairwise(words):
+    for before, word in itertools.pairwise((Word("", ""), *words[1:])):
         if _may_name_file(name, before.text, word) and (word.static or not only_known):
             yield word
     if _looks_here(name, words):
