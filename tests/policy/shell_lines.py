@@ -27,6 +27,7 @@ WORDS = lines(r"""
     a ${x@Q}
     a ${1} ${10} ${x:-}
     a $'\a\b\e\f\n\r\t\\\'\x41\x4\101\7\u0041\U00000041\q\400'
+    a $'\U00110000b' $'\U0010ffff'
     a $'b'c "$'b'" $"b $x" "a$"
     a $"b" c ; d
     a $"b $(c)"; d
@@ -81,6 +82,7 @@ STRUCTURE = lines(r"""
     a&#b
     a|#b⏎c
     a⏎#b⏎c
+    #a⏎b
     (#b⏎a)
     (a)#b
     a	#b
@@ -298,6 +300,7 @@ PROGRAMS = commands(r"""
     bash -s ‖ bash -
     bash -ec a ‖ bash --version ‖ bash -V ‖ bash --rcfile x -c a ‖ bash -o pipefail -c a
     bash -O x y.sh
+    bash -- -c a ‖ bash -- -s ‖ bash -x -- -x.sh ‖ bash +o x y.sh ‖ bash --foo y.sh ‖ bash -o
     bash --init-file x y.sh ‖ find "$x" "$y" -exec a \; ‖ deno bench a.ts ‖ bun exec a
     bash +x a.sh ‖ bash -- a.sh ‖ bash --norc a.sh ‖ bash -s a ‖ bash -xs < a ‖ bash < a
     bash <<< a

@@ -134,6 +134,7 @@ def test_places_are_absolute_and_without_detours(monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir("/usr")
     policy = Policy(["Edit(x)"], cwd="../a/./b/", home="c/../d", realpath=plain)
     assert (policy.cwd, policy.home) == ("/a/b", "/usr/d")
+    assert [Policy(cwd=it, home="/h").cwd for it in ("~", "~/x", "~x")] == ["/h", "/h/x", "/usr/~x"]
     edit = {"file_path": "x"}
     assert policy.decide("Edit", edit, cwd="/else/../a/b").allows
     assert not policy.decide("Edit", edit, cwd="~/../x").allows

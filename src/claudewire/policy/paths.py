@@ -311,8 +311,6 @@ def _regex(body: str, floats: bool, forbids: bool) -> re.Pattern[str]:
     """Compile a pattern; it takes linear time, as what follows `**` is taken where it is first."""
     directory = body.endswith("/")
     parts = body.strip("/").split("/")
-    if parts[-1] == "**" and len(parts) > 1:
-        del parts[-1]
     blocks = [list(group) for is_any, group in groupby(parts, lambda it: it == "**") if not is_any]
     if not blocks:
         return re.compile(".*", re.DOTALL)

@@ -268,7 +268,7 @@ class _Search:
         """Put the words of a loop in the place of its variable."""
         for word in words:
             found = _VARIABLE.fullmatch(word.raw)
-            values = self.script.loops.get(found[1] or found[2] if found else "", ())
+            values = self.script.loops.get(found[1] or found[2], ()) if found else ()
             plain = all(it.static and not re.search(r"\s", it.text) for it in values)
             if values and (plain or word.raw.startswith('"')):
                 yield from values
@@ -312,7 +312,9 @@ def _lists_names(words: Words) -> bool:
 
 def _keeps_what_it_reads(words: Words) -> bool:
     """Whether a command does not do what a text says that it reads."""
-    name = basename(words[0]) if words else ""
+    if not words:
+        return False
+    name = basename(words[0])
     if name == "git":
         return not any(re.match("--(?:stdin|batch|pathspec-from)", it.text) for it in words)
     return name in _NEVER_OPENS | _ONLY_READS | _WRITES | {"gh"}
@@ -409,13 +411,13 @@ def _is_operand(word: Word) -> bool:
 
 def _changes_here(name: str, words: Words) -> bool:
     """Whether a command may write any file in its directory, without being told which."""
-    first = words[1].text if len(words) > 1 else ""
+    first = {it.text for it in words[1:2]}
     if name in _FORMATTERS:
         return _formats(name, {it.text for it in words})
-    if name == "patch" or (name == "git" and first in ("am", "apply")):
+    if name == "patch" or (name == "git" and first & {"am", "apply"}):
         return "--check" not in {it.text for it in words}
-    return (name == "unzip" and first != "-l") or (
-        name in _UNPACKS and re.match(r"-?\w*x|--extract", first) is not None
+    return (name == "unzip" and "-l" not in first) or (
+        name in _UNPACKS and any(re.match(r"-?\w*x|--extract", it) for it in first)
     )
 
 

@@ -165,24 +165,15 @@ class Parser(Reader):
                 return count
             self._read_pipeline()
             count += 1
-            if not self._read_separator():
-                return count
+            self._skip_separator()
 
-    def _read_separator(self) -> bool:
-        """Read what stands between two commands; say whether another one may follow."""
-        self.skip_blanks()
-        if self.at_comment():
-            return True
+    def _skip_separator(self) -> None:
+        """Skip what stands between two commands."""
         if self.at("&&") or self.at("||"):
             self.pos += 2
             self._need_command()
-        elif self.at(";;"):
-            return False
-        elif self.at(";") or self.at("&"):
+        elif self.at("&") or (self.at(";") and not self.at(";;")):
             self.pos += 1
-        elif not self.at("\n"):
-            return False
-        return True
 
     def _need_command(self) -> None:
         self.skip_lines()

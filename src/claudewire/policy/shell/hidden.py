@@ -303,7 +303,7 @@ class _Search:
     def _look_at_shell(self, command: Command, depth: int) -> None:
         words = command.words
         self._evaluate(_texts(words[1:]), depth)
-        options, operands = _split(words[1:], valued="oO")
+        options, operands = _split(words[1:])
         if "power" in basename(words[0]) or basename(words[0]) == "pwsh":
             self.add(_ANYTHING, sure=False)  # its code may be encoded
         elif _has_letter(options, "c"):
@@ -386,7 +386,9 @@ def _last(word: Word) -> str:
 
 def _writes(words: Words) -> bool:
     """Whether a command writes the files that it is told."""
-    name = basename(words[0]) if words else ""
+    if not words:
+        return False
+    name = basename(words[0])
     in_place = any(re.match(r"-\w*i|--in-place", word.text) for word in words)
     return name in _WRITERS and ("sed" not in name or in_place)
 
@@ -412,8 +414,8 @@ def _has_letter(options: Iterable[str], letter: str) -> bool:
     return any(letter in option and option[:2] != "--" for option in options)
 
 
-def _split(words: Words, valued: str) -> tuple[list[str], list[Word]]:
-    """Split arguments into the options before the first operand, and the rest."""
+def _split(words: Words) -> tuple[list[str], list[Word]]:
+    """Split the arguments of a shell into the options before the first operand, and the rest."""
     options: list[str] = []
     index = 0
     while index < len(words) and re.match(r"[-+].", words[index].text):
@@ -423,7 +425,7 @@ def _split(words: Words, valued: str) -> tuple[list[str], list[Word]]:
             break
         options.append(text)
         index += text in ("--rcfile", "--init-file")
-        index += text[:2] != "--" and bool(valued) and text[-1] in valued
+        index += text[:2] != "--" and text[-1] in "oO"
     return options, list(words[index:])
 
 

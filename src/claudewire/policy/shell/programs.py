@@ -249,13 +249,13 @@ def xargs_parts(words: Words) -> Words | None:
     index, mark = 1, None
     while index < len(words) and words[index].static and words[index].text.startswith("-"):
         text = words[index].text
-        value = words[index + 1].text if index + 1 < len(words) else ""
+        value = [word.text for word in words[index + 1 : index + 2]]
         if _XARGS_FLAGS.fullmatch(text):
             index += 1
-        elif text in ("-n", "-P", "-L") and value.isdigit():
+        elif text in ("-n", "-P", "-L") and value and value[0].isdigit():
             index += 2
-        elif text == "-I" and value == "{}":
-            index, mark = index + 2, value
+        elif text == "-I" and value == ["{}"]:
+            index, mark = index + 2, "{}"
         elif text == "-I{}":
             index, mark = index + 1, "{}"
         else:

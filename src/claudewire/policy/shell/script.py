@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import ParamSpec, TypeVar, cast
 
 __all__ = [
     "Assignment",
@@ -18,8 +19,14 @@ __all__ = [
     "remembered",
 ]
 
-remembered = functools.lru_cache(maxsize=512)
-"""Keeps what a function makes of a rule: as much as the rules of a few policies need."""
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def remembered(function: Callable[P, R]) -> Callable[P, R]:
+    """Keep what a function makes of a rule: as much as the rules of a few policies need."""
+    kept = functools.lru_cache(maxsize=512)(function)
+    return cast("Callable[P, R]", kept)
 
 
 def names_in(text: str) -> frozenset[str]:
