@@ -584,6 +584,7 @@ def test_last_words_that_were_sent_are_not_counted_again() -> None:
         agent_output(None),
         {"usage": {"input_tokens": 5}},
         {"agentId": "a1", "usage": {"input_tokens": "many"}},
+        {"agentId": "a1", "usage": {"input_tokens": 5, "\ud800": 1}},
     ],
 )
 def test_other_results_of_tools_cost_nothing(output: Any) -> None:

@@ -188,6 +188,7 @@ LEGACY: list[Any] = [
             {"request": {"subtype": "interrupt", "request_id": "r"}},
             {"subtype": "interrupt", "request_id": "r"},
             {"subtype": "interrupt"},
+            {"subtype": "odd", "request_id": "r"},
         )
     ),
     *(
