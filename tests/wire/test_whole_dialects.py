@@ -270,6 +270,7 @@ OF_MODERN: list[Any] = [
         for it in (allow(), allow(updatedInput={}), deny(message="no", toolUseID="t"))
     ),
     answer("a", allow(updatedPermissions=[adding("Read", "userSettings"), adding("WebFetch")])),
+    answer("a", allow(updatedPermissions=[adding(other=1), adding(to="elsewhere")])),
     *(
         answer("q", allow(updatedInput={"questions": QUESTIONS, "answers": it}))
         for it in (
