@@ -195,6 +195,7 @@ LEGACY: list[Any] = [
         {"type": "result", **it}
         for it in (
             {"total_input_tokens": 5, "total_output_tokens": 7},
+            {**RESULT, "total_input_tokens": 5, "usage": {"output_tokens": 3}},
             {"total_input_tokens": 5, "usage": {"input_tokens": 1, "other": 2}, "is_error": True},
             {"total_output_tokens": 7, "usage": 5, "subtype": "error_max_turns"},
         )
