@@ -87,6 +87,13 @@ def test_lines_may_be_of_any_kind_of_bytes() -> None:
     assert log.evidence().sent == ('{"number":1}',)
 
 
+def test_blank_lines_are_not_shown() -> None:
+    log = EvidenceLog()
+    for line in (b"\n", b"a\n", b" \r\n", b""):
+        log.note_sent(line)
+    assert log.evidence().sent == ("a",)
+
+
 def test_the_end_of_stderr_is_kept() -> None:
     log = EvidenceLog()
     for number in range(3000):

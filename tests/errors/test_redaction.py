@@ -191,6 +191,8 @@ def test_secrets_of_the_environment_are_known() -> None:
 def test_the_users_name_is_taken_from_the_environment_too() -> None:
     clean = redactor(home="/srv/data", environment={"USER": "mary", "LOGNAME": "root"})
     assert clean("mary, root, data, /srv/data/x") == "<user>, root, <user>, ~/x"
+    clean = redactor(home="/srv/data", environment={"LOGNAME": "mary"})
+    assert clean("mary, data") == "<user>, <user>"
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,20 @@ def test_a_watch_gives_an_alert_of_a_turn_once_for_each_turn() -> None:
     assert [len(watch.check(ledger, turn=2)) for _ in range(2)] == [1, 0]
 
 
+def test_an_alert_is_given_once_however_often_is_looked() -> None:
+    budgets = [Budget(output_tokens=10), Budget(output_tokens=10, per="turn")]
+    watch, ledger = BudgetWatch(budgets), UsageTracker()
+    given_ = []
+    for turn in range(3):
+        for _ in range(4):
+            given_ += watch.check(spend(ledger, 10, turn=turn), turn=turn)
+    assert [(alert.budget.per, alert.turn) for alert in given_] == [
+        ("session", None),
+        *(("turn", turn) for turn in range(3)),
+    ]
+    assert len(watch._given) == 2  # those of earlier turns are forgotten
+
+
 def test_a_watch_without_budgets_says_nothing() -> None:
     assert BudgetWatch([]).check(spend(UsageTracker(), 10)) == []
 
@@ -195,6 +209,7 @@ def test_a_warning_of_a_shared_budget_is_given_to_one_session() -> None:
     watches, ledger = [BudgetWatch([shared]) for _ in range(3)], UsageTracker()
     watches[0].count(spend(ledger, 9), 0)
     assert [len(watch.check(ledger)) for watch in watches] == [1, 0, 0]
+    assert watches[0].exhausted(ledger) is None
 
 
 def test_what_a_shared_budget_says_is_about_all_sessions() -> None:
@@ -224,8 +239,17 @@ def test_sessions_are_told_when_a_mark_is_passed_and_only_then() -> None:
     other.join(lambda: told.append(shared.used.output_tokens))
     for _ in range(10):
         one.count(spend(ledger, 10), 0)
-    other.leave()
     assert told == [50, 100]
+
+
+def test_a_session_that_has_left_is_told_nothing() -> None:
+    shared = SharedBudget(output_tokens=10)
+    one, other, told = BudgetWatch([shared]), BudgetWatch([shared]), []
+    other.join(lambda: told.append(shared.used.output_tokens))
+    other.leave()
+    one.count(spend(UsageTracker(), 10), 0)
+    assert told == []
+    assert (one.is_shared, BudgetWatch([Budget(tokens=1)]).is_shared) == (True, False)
 
 
 def test_turns_that_are_running_count_as_turns() -> None:

@@ -474,6 +474,20 @@ def test_only_a_report_that_does_not_include_what_was_reported_before_a_restart_
     assert ledger.models == {OPUS: Totals(input, output, cost_usd=cost_usd)}
 
 
+def test_a_process_that_reports_another_model_has_begun_a_new_count() -> None:
+    ledger = kept(report(100, 50, 1))
+    ledger.restarted()
+    kept(result({HAIKU: model_usage(100, 50, 2.0)}, total_cost_usd=2.0), ledger=ledger)
+    assert ledger.session == Totals(200, 100, cost_usd=3.0, turns=2)
+
+
+@pytest.mark.parametrize("cost_usd", [None, 0.0])
+def test_a_report_of_what_is_new_has_a_cost_only_if_the_cli_says_so(cost_usd: float | None) -> None:
+    since = {OPUS: {"inputTokens": 5}}
+    ledger = kept(result({}, model_usage_since_last_result=since, total_cost_usd=cost_usd))
+    assert ledger.session == Totals(5, cost_usd=cost_usd, turns=1)
+
+
 def test_a_report_without_a_window_leaves_the_one_that_is_known() -> None:
     ledger = kept(report(1, 1, 0), whole("Hm.", usage=used(9), model=OPUS))
     kept(result({OPUS: ModelUsage(input_tokens=10)}), ledger=ledger)
@@ -570,6 +584,7 @@ def test_last_words_that_were_sent_are_not_counted_again() -> None:
         agent_output(None),
         {"usage": {"input_tokens": 5}},
         {"agentId": "a1", "usage": {"input_tokens": "many"}},
+        {"agentId": "a1", "usage": {"input_tokens": 5, "\ud800": 1}},
     ],
 )
 def test_other_results_of_tools_cost_nothing(output: Any) -> None:

@@ -580,6 +580,10 @@ def test_what_nobody_knows_is_reported_in_the_order_of_the_line() -> None:
         ([("<", cancel("z"))], [(1, "unknown-cancel")]),
         ([("<", BASH), (">", answer("a", ALLOWED)), ("<", cancel("a"))], []),
         (
+            [("<", BASH), (">", answer("a", ALLOWED)), ("<", cancel("a")), (">", answer("a"))],
+            [(4, "misfit"), (4, "duplicate-answer")],
+        ),
+        (
             [("<", BASH), (">", answer("a", ALLOWED)), ("<", BASH), (">", answer("a", ALLOWED))],
             [(3, "duplicate-id")],
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -15,11 +16,16 @@ from tests.wire.roundtrip import (
 )
 
 from claudewire.wire import (
+    Answer,
+    CanUseTool,
+    Connection,
     Question,
     QuestionAnnotation,
     QuestionAnswers,
     QuestionInput,
     QuestionOption,
+    Request,
+    Role,
     questions_of,
 )
 from claudewire.wire.types import questions
@@ -97,3 +103,34 @@ def test_questions_are_read_out_of_the_input_of_the_tool() -> None:
 )
 def test_an_input_that_asks_nothing_gives_no_questions(input: dict[str, Any]) -> None:
     assert questions_of(input) == []
+
+
+HALF = "\ud800"  # of a surrogate pair
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {HALF: 1},
+        {HALF: {HALF: [{HALF: 1}]}, "later": {HALF: 1}},
+        {"options": [{"label": HALF, HALF: 2}]},
+        {"header": HALF, "é": 1, HALF: HALF},
+    ],
+    ids=["a key", "keys inside", "a key of an option", "texts"],
+)
+def test_questions_with_keys_that_are_no_text_are_questions(odd: dict[str, Any]) -> None:
+    (question,) = questions_of({"questions": [{"question": "Which?", **odd}], HALF: 1})
+    assert (question.question, question.header) == ("Which?", odd.get("header"))
+    assert [it.label for it in question.options] == [HALF] * ("options" in odd)
+
+
+def test_an_answer_to_such_questions_is_read_like_any_other() -> None:
+    connection = Connection(Role.CLI)
+    body = CanUseTool("AskUserQuestion", {"questions": [{"question": "Which?", HALF: 1}]})
+    connection.send(Request(id="q", body=body))
+    allowed = {"behavior": "allow", "updatedInput": {"answers": {"0": "This"}}}
+    response = {"subtype": "success", "request_id": "q", "response": allowed}
+    line = json.dumps({"type": "control_response", "response": response})
+    (answer,) = connection.receive_data(line.encode() + b"\n")
+    assert isinstance(answer, Answer)
+    assert answer.body.updated_input["answers"] == {"Which?": "This"}

@@ -188,12 +188,14 @@ LEGACY: list[Any] = [
             {"request": {"subtype": "interrupt", "request_id": "r"}},
             {"subtype": "interrupt", "request_id": "r"},
             {"subtype": "interrupt"},
+            {"subtype": "odd", "request_id": "r"},
         )
     ),
     *(
         {"type": "result", **it}
         for it in (
             {"total_input_tokens": 5, "total_output_tokens": 7},
+            {**RESULT, "total_input_tokens": 5, "usage": {"output_tokens": 3}},
             {"total_input_tokens": 5, "usage": {"input_tokens": 1, "other": 2}, "is_error": True},
             {"total_output_tokens": 7, "usage": 5, "subtype": "error_max_turns"},
         )
@@ -269,6 +271,7 @@ OF_MODERN: list[Any] = [
         for it in (allow(), allow(updatedInput={}), deny(message="no", toolUseID="t"))
     ),
     answer("a", allow(updatedPermissions=[adding("Read", "userSettings"), adding("WebFetch")])),
+    answer("a", allow(updatedPermissions=[adding(other=1), adding(to="elsewhere")])),
     *(
         answer("q", allow(updatedInput={"questions": QUESTIONS, "answers": it}))
         for it in (

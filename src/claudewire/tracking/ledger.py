@@ -444,7 +444,7 @@ def _convert(value: Any, kind: Any) -> Any:
     """Read a value that has no declared type; None if it is not of this kind."""
     try:
         return msgspec.convert(value, prepared(kind))
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeEncodeError):  # or a key that is no text
         return None
 
 

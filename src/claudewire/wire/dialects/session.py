@@ -194,11 +194,6 @@ def _read_assistant(obj: Object) -> Object:
     return {**rest, "message": {**inside(obj, "message"), **moved}}
 
 
-def _read_user(obj: Object) -> Object:
-    message = {key: value for key, value in inside(obj, "message").items() if key != "type"}
-    return {**obj, "message": message}
-
-
 def _read_result(obj: Object) -> Object:
     obj = renamed(obj, {"turn_count": "num_turns"})
     seconds, error = obj.pop("duration_seconds", None), obj.pop("error", None)
@@ -231,7 +226,6 @@ _READERS: dict[str, Any] = {
     },
     "system": _read_system,
     "assistant": _read_assistant,
-    "user": _read_user,
     "result": _read_result,
     "error": _read_error,
 }

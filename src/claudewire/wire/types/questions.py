@@ -71,7 +71,24 @@ class QuestionAnswers(Record):
 
 def questions_of(input: dict[str, Any]) -> list[Question]:
     """Read the questions out of a tool's input; an input that asks nothing gives none."""
+    given = input.get("questions")
     try:
-        return msgspec.convert(input.get("questions"), prepared(list[Question]))
+        return _converted(given)
+    except UnicodeEncodeError:  # a key has half of a surrogate pair, and no field is called so
+        return _converted(_with_plain_keys(given))
+
+
+def _converted(given: Any) -> list[Question]:
+    try:
+        return msgspec.convert(given, prepared(list[Question]))
     except msgspec.ValidationError:
         return []
+
+
+def _with_plain_keys(value: Any, depth: int = 4) -> Any:
+    """Leave out the keys that are not ASCII, as deep as questions go."""
+    if isinstance(value, dict) and depth:
+        return {key: _with_plain_keys(it, depth - 1) for key, it in value.items() if key.isascii()}
+    if isinstance(value, list) and depth:
+        return [_with_plain_keys(it, depth - 1) for it in value]
+    return value
