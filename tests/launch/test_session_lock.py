@@ -68,10 +68,11 @@ def test_a_lock_is_held_once_and_leaves_nothing_behind(cache: Path) -> None:
 
 def test_equal_ids_in_other_places_do_not_clash(cache: Path) -> None:
     id = new_id()
-    one, other = SessionLock(id, PLACE), SessionLock(id, "/elsewhere")
-    assert len(locks()) == 2
-    one.release()
-    other.release()
+    places = (PLACE, "/elsewhere", "/not/\udcff/UTF-8")
+    held = [SessionLock(id, place) for place in places]
+    assert len(locks()) == 3
+    for lock in held:
+        lock.release()
 
 
 def test_the_file_is_empty_and_private(cache: Path) -> None:
