@@ -445,6 +445,27 @@ def test_what_is_locked(
     claim.release()
 
 
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({}, "/conf"),
+        ({"env": {"CLAUDE_CONFIG_DIR": "/other"}}, "/other"),
+        ({"env": {"CLAUDE_CONFIG_DIR": None}}, "/home/.claude"),
+        ({"clean_env": True}, "/home/.claude"),
+        ({"clean_env": True, "env": {"HOME": "/mine"}}, "/mine/.claude"),
+    ],
+)
+def test_it_is_locked_where_its_cli_keeps_it(
+    changes: dict[str, Any], place: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", "/conf")
+    id, claim = new_id(), claim_for(options(cli=SOME_CLI, **changes), None)
+    claim.confirm(id)
+    assert lock_holders([id], place) == {id: os.getpid()}
+    claim.release()
+
+
 # --- sessions -------------------------------------------------------------------------------------
 
 Opener = Callable[..., Session]
