@@ -276,6 +276,7 @@ def test_a_fork_that_drops_the_lock_of_its_parent_keeps_its_own_on_the_same(cach
             os.read(go_on[0], 1)
         finally:
             os._exit(0)
+    os.close(told[1])
     with killed_in_the_end(pid):
         lock.release()
         os.write(go_on[1], b"x")
@@ -283,7 +284,7 @@ def test_a_fork_that_drops_the_lock_of_its_parent_keeps_its_own_on_the_same(cach
         assert lock_holders([id], PLACE) == {id: pid}
         os.write(go_on[1], b"x")
         os.waitpid(pid, 0)
-    for end in (*told, *go_on):
+    for end in (told[0], *go_on):
         os.close(end)
 
 
