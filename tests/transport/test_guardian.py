@@ -561,16 +561,19 @@ async def test_after_its_end_nothing_is_guarded(
     folder.mkdir()
     guardian.watch(new_group().id)
     guardian.watch_folder(str(folder))
+    first = guardian.pid
+    assert first is not None
     guardian.end()
+    await all_dead([first])
     assert [*guardian.groups] == []
-    folder.mkdir(exist_ok=True)
+    folder.mkdir()  # by somebody else, who has got the same name
     guardian.watch(other.id)
     second = guardian.pid
     assert second is not None
-    guardian.forget(other.id)
     guardian.end()
+    assert other.ended() == -signal.SIGTERM
     await all_dead([second])
-    other.end()
+    assert folder.exists()
 
 
 @pytest.mark.parametrize("name", ["a\nb", " a", "a ", "a\t"])
