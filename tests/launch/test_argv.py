@@ -208,6 +208,8 @@ def test_places_become_absolute_paths(tmp_path: Path) -> None:
         ({"append_subagent_system_prompt": Path("none")}, "append_subagent_system_prompt: there"),
         ({"settings": "file", "sandbox": {}}, "settings: .*file' is not a file of settings"),
         ({"settings": "boxed", "sandbox": {}}, "the sandbox is described twice"),
+        ({"settings": "deep", "sandbox": {}}, "settings: .*deep' is not a file of settings"),
+        ({"settings": ".", "sandbox": {}}, "settings: .* is a directory, not a file"),
     ],
 )
 def test_what_is_not_there_is_said_before_the_cli_is_started(
@@ -216,6 +218,7 @@ def test_what_is_not_there_is_said_before_the_cli_is_started(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("x", encoding="utf-8")
     (tmp_path / "boxed").write_text('{"sandbox": {}}', encoding="utf-8")
+    (tmp_path / "deep").write_text('{"a":' * 100_000, encoding="utf-8")
     with pytest.raises(OptionsError, match=complaint):
         words(**given)
 

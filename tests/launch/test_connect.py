@@ -6,6 +6,7 @@ import sys
 import threading
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -107,6 +108,16 @@ def test_only_servers_that_a_cli_starts_have_to_be_known_at_its_start() -> None:
         warnings.simplefilter("always")
         connect.check_transport(memory_pair()[0], Options(mcp_servers=[ToolServer("calc")]))
     assert not warned
+
+
+@pytest.mark.parametrize("has", [(), ("send",), ("receive",), ("send", "receive")])
+def test_a_transport_can_send_and_receive(has: tuple[str, ...]) -> None:
+    given = SimpleNamespace(**dict.fromkeys(has, print), **dict.fromkeys({"send"} - {*has}, 5))
+    if len(has) == 2:
+        connect.check_transport(given, Options())
+    else:
+        with pytest.raises(OptionsError, match="transport must be a Transport, or a function"):
+            connect.check_transport(given, Options())
 
 
 class Around:

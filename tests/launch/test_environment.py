@@ -51,8 +51,10 @@ def test_each_cli_inherits_what_this_process_has_by_then(monkeypatch: pytest.Mon
     assert found == ["first", "second"]
     assert "CLAUDEWIRE_EXAMPLE" not in environment(Options())
     # Also where another program has put something else in its place.
-    monkeypatch.setattr("os.environ", {"ONLY": "this"})
+    other = {"ONLY": "this", "CLAUDECODE": "1"}
+    monkeypatch.setattr("os.environ", other)
     assert environment(Options()) == {"ONLY": "this", **TOLD}
+    assert other == {"ONLY": "this", "CLAUDECODE": "1"}
 
 
 @pytest.mark.parametrize(

@@ -68,10 +68,11 @@ def test_a_lock_is_held_once_and_leaves_nothing_behind(cache: Path) -> None:
 
 def test_equal_ids_in_other_places_do_not_clash(cache: Path) -> None:
     id = new_id()
-    one, other = SessionLock(id, PLACE), SessionLock(id, "/elsewhere")
-    assert len(locks()) == 2
-    one.release()
-    other.release()
+    places = (PLACE, "/elsewhere", "/not/\udcff/UTF-8")
+    held = [SessionLock(id, place) for place in places]
+    assert len(locks()) == 3
+    for lock in held:
+        lock.release()
 
 
 def test_the_file_is_empty_and_private(cache: Path) -> None:
@@ -275,6 +276,7 @@ def test_a_fork_that_drops_the_lock_of_its_parent_keeps_its_own_on_the_same(cach
             os.read(go_on[0], 1)
         finally:
             os._exit(0)
+    os.close(told[1])
     with killed_in_the_end(pid):
         lock.release()
         os.write(go_on[1], b"x")
@@ -282,7 +284,7 @@ def test_a_fork_that_drops_the_lock_of_its_parent_keeps_its_own_on_the_same(cach
         assert lock_holders([id], PLACE) == {id: pid}
         os.write(go_on[1], b"x")
         os.waitpid(pid, 0)
-    for end in (*told, *go_on):
+    for end in (told[0], *go_on):
         os.close(end)
 
 
@@ -441,6 +443,27 @@ def test_what_is_locked(
     claim = claim_for(options(**changes), given)
     claim.confirm(new_id())
     assert (claim.session_id is not None) == locked
+    claim.release()
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({}, "/conf"),
+        ({"env": {"CLAUDE_CONFIG_DIR": "/other"}}, "/other"),
+        ({"env": {"CLAUDE_CONFIG_DIR": None}}, "/home/.claude"),
+        ({"clean_env": True}, "/home/.claude"),
+        ({"clean_env": True, "env": {"HOME": "/mine"}}, "/mine/.claude"),
+    ],
+)
+def test_it_is_locked_where_its_cli_keeps_it(
+    changes: dict[str, Any], place: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", "/home")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", "/conf")
+    id, claim = new_id(), claim_for(options(cli=SOME_CLI, **changes), None)
+    claim.confirm(id)
+    assert lock_holders([id], place) == {id: os.getpid()}
     claim.release()
 
 

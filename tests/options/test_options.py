@@ -848,3 +848,10 @@ def test_a_set_is_taken_in_order() -> None:
     tools = {"Write", "Bash", "Read", "Edit", "Glob", "Grep"}
     assert options(deny=tools).deny == tuple(sorted(tools))
     assert options(deny=frozenset(tools)).deny == tuple(sorted(tools))
+    with pytest.raises(OptionsError, match=r"deny\[1\] must be a string, not 5"):
+        options(deny={5, "Read"})
+
+
+def test_settings_that_are_nested_too_deeply_are_refused() -> None:
+    with pytest.raises(OptionsError, match=r"settings looks like JSON, but is not: .*recursion"):
+        options(settings='{"a":' * 100_000)

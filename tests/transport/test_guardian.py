@@ -21,6 +21,7 @@ from tests.helpers.processes import (
     children,
     death,
     descriptors,
+    ended,
     group_of,
     is_alive,
     killed_in_the_end,
@@ -358,6 +359,25 @@ async def test_it_ends_what_is_listed_and_nothing_else(
     assert forgotten.end() == unknown.end() == -signal.SIGKILL
 
 
+def marked(mark: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["/bin/sleep", "1000"], env={"MARK": mark})
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+async def test_what_has_left_its_group_is_killed_unless_all_was_ended_in_good_order(
+    guardian: Guardian, is_listed: bool
+) -> None:
+    guardian.watch(2**23)  # a number that no group has
+    pid = guardian.pid
+    assert pid is not None
+    if not is_listed:
+        guardian.forget(2**23)
+    with ended(marked(guardian.new_mark())) as left:
+        guardian.end()
+        await all_dead([pid])
+        assert left.poll() == (-signal.SIGKILL if is_listed else None)
+
+
 async def test_what_ignores_its_request_is_killed(guardian: Guardian, new_group: NewGroup) -> None:
     stubborn = new_group("trap '' TERM; echo ready; while :; do sleep 1000; done")
     guardian.watch(stubborn.id)
@@ -541,16 +561,19 @@ async def test_after_its_end_nothing_is_guarded(
     folder.mkdir()
     guardian.watch(new_group().id)
     guardian.watch_folder(str(folder))
+    first = guardian.pid
+    assert first is not None
     guardian.end()
+    await all_dead([first])
     assert [*guardian.groups] == []
-    folder.mkdir(exist_ok=True)
+    folder.mkdir()  # by somebody else, who has got the same name
     guardian.watch(other.id)
     second = guardian.pid
     assert second is not None
-    guardian.forget(other.id)
     guardian.end()
+    assert other.ended() == -signal.SIGTERM
     await all_dead([second])
-    other.end()
+    assert folder.exists()
 
 
 @pytest.mark.parametrize("name", ["a\nb", " a", "a ", "a\t"])

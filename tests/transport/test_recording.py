@@ -477,6 +477,8 @@ def test_a_file_of_another_user_is_not_written_to(
 def test_a_file_that_cannot_be_opened_is_reported_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError, match=os.strerror(errno.EISDIR)):
         Recorder(tmp_path)
+    with pytest.raises(ValueError, match="null"):
+        Recorder("a\0b")
 
 
 def test_what_is_no_file_can_be_recorded_to_and_keeps_its_mode(tmp_path: Path) -> None:

@@ -162,8 +162,9 @@ async def test_it_can_be_cancelled_although_nobody_reads_what_is_written(ends: E
     await cli.send(b"x" * 2 * size)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run)
-        while unread(ends.out) < size:
-            await anyio.lowlevel.checkpoint()
+        with anyio.fail_after(SOON):
+            while unread(ends.out) < size:
+                await anyio.lowlevel.checkpoint()
         scope.cancel()
         with anyio.move_on_after(SOON):
             await has_ended.wait()

@@ -233,7 +233,7 @@ def _load(path: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
             return msgspec.json.decode(file.read(), type=dict[str, Any])
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise OptionsError(f"settings: {path!r} is not a file of settings: {error}") from error
 
 

@@ -103,7 +103,9 @@ def _byte(session_id: str, place: str) -> int:
     """Return the number of the byte that stands for a conversation."""
     import hashlib  # not before there is something to lock
 
-    digest = hashlib.sha256(f"{place}\0{session_id}".encode()).digest()
+    # A place may have bytes in its name that are not UTF-8.
+    name = f"{place}\0{session_id}".encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(name).digest()
     return int.from_bytes(digest[:8], "big") >> 2  # the last one must be less than 2**63
 
 

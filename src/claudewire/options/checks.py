@@ -517,7 +517,7 @@ def settings(name: str, value: Any) -> Any:
         return (json_object if isinstance(value, Mapping) else path)(name, value)
     try:
         return json_object(name, msgspec.json.decode(value))
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise OptionsError(f"{name} looks like JSON, but is not: {error}") from None
 
 
