@@ -399,6 +399,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"setting_sources": ["managed"]}, r"setting_sources\[0\] must be one of 'user', 'project'"),
     ({"setting_sources": "user"}, "setting_sources must be a list"),
     ({"settings": '{"a": '}, "settings looks like JSON, but is not"),
+    ({"settings": '{"\ud800": 1}'}, r"settings .*half a character"),
     ({"settings": ["x"]}, "settings must be a path"),
     ({"settings": {"sandbox": {}}, "sandbox": {}}, "the sandbox is described twice"),
     ({"settings": "s.json", "sandbox": {}, "remote": True}, "a file that is not here"),

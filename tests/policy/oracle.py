@@ -7,6 +7,7 @@ few harmless programs that run others), the command is handed to a real bash.
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -17,6 +18,8 @@ from pathlib import Path
 BASH = shutil.which("bash")
 SECONDS = 60
 """Only what hangs takes so long, however slow the machine."""
+PROCESSOR_SECONDS = 1
+"""Only a loop without an end takes so long: what it has run until then counts."""
 STUBS = ("zork", "zap", "zip", "rm", "git")
 """Programs that only leave their name. `rm` and `git` are not the real ones."""
 WRAPPERS = ("cat", "env", "nice", "nohup", "sleep", "stdbuf", "timeout", "true", "xargs")
@@ -64,6 +67,8 @@ class Oracle:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        limits = PROCESSOR_SECONDS, PROCESSOR_SECONDS
+        resource.prlimit(process.pid, resource.RLIMIT_CPU, limits)
         try:
             status = process.wait(SECONDS)
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,3 +74,8 @@ def test_the_oracle_sees_what_is_run_and_written(tmp_path: Path) -> None:
     assert asked.run("zork; zap > out").programs == ("zork", "zap")
     assert asked.run("zork > out").files == ("out",)
     assert asked.run("zork 'zap'").programs == ("zork",)
+
+
+def test_the_oracle_ends_a_loop_without_an_end(tmp_path: Path) -> None:
+    ran = Oracle(tmp_path).run("zork; until false; do :; done; zap")
+    assert (ran.programs, ran.status) == (("zork",), -signal.SIGKILL)

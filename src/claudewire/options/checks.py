@@ -516,7 +516,7 @@ def settings(name: str, value: Any) -> Any:
     if not isinstance(value, str) or not value.lstrip().startswith("{"):
         return (json_object if isinstance(value, Mapping) else path)(name, value)
     try:
-        return json_object(name, msgspec.json.decode(value))
+        return json_object(name, msgspec.json.decode(string(name, value)))
     except (msgspec.DecodeError, RecursionError) as error:
         raise OptionsError(f"{name} looks like JSON, but is not: {error}") from None
 
