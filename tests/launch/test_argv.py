@@ -353,6 +353,12 @@ def test_nothing_is_in_files_for_a_cli_on_another_machine(tmp_path: Path) -> Non
     assert opening(remote=True, system_prompt="")["systemPrompt"] == ""
 
 
+def test_the_working_directory_is_here_also_for_a_cli_on_another_machine(tmp_path: Path) -> None:
+    place = str(tmp_path / "gone")
+    with pytest.raises(OptionsError, match=re.escape(f"cwd: there is no {place!r}")):
+        words(remote=True, cwd=place)
+
+
 def test_a_prompt_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "prompt.bin"
     path.write_bytes(b"\xff\xfe\xfd")

@@ -264,6 +264,19 @@ async def test_a_flood_on_stderr_stops_the_cli_until_it_is_read(tmp_path: Path) 
     assert peer.types == PLAIN
 
 
+async def test_who_waits_for_stdout_goes_on_once_stderr_is_read(tmp_path: Path) -> None:
+    cli = in_memory(tmp_path, StderrFlood(1_000_000, at=2))
+    peer = Peer(cli)
+    with anyio.fail_after(PATIENCE):
+        await peer.prompt()
+        await peer.until(InitMessage)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(peer.until, ResultMessage)
+            await anyio.wait_all_tasks_blocked()
+            await cli.receive_stderr()
+    assert peer.types == PLAIN
+
+
 @pytest.mark.parametrize(("size", "stops"), [(65536, False), (65537, True)])
 async def test_as_much_as_fits_into_a_pipe_stops_nothing(
     tmp_path: Path, size: int, stops: bool
