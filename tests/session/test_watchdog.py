@@ -166,10 +166,13 @@ def test_a_turn_that_follows_at_once_waits_for_none_of_the_tools_before_it(clock
         session = await watched(peer, clock)
         first, second = session.send("one"), session.send("two")
         await peer.say(saying.tool_use("toolu_1"))
+        await anyio.sleep(5)
+        began = anyio.current_time()
         await peer.say(saying.result())
         await first
         assert session.waiting is not None
         assert session.waiting.what is WaitingFor.FIRST_TOKEN
+        assert session.waiting.since >= began
         await peer.say(saying.text(), saying.result())
         await second
         await session.close()

@@ -81,7 +81,7 @@ class SimulatedProcess(Engine):
         flags = self.session.flags
         for warning in flags.warnings:
             self.warn(warning)
-        if flags.session_id and self.session.taken:
+        if self.session.taken:
             self.warn(f"Error: Session ID {flags.session_id} is already in use.")
             self.exit(1)
         elif flags.resume is not None and not self.session.resumed:
