@@ -157,7 +157,8 @@ async def test_a_launch_does_not_show_its_environment() -> None:
 async def test_what_is_said_of_a_program_that_cannot_be_started_is_as_it_was(
     kept: Kept, tmp_path: Path
 ) -> None:
-    there, nowhere = program(tmp_path, ""), "/no/such/claude"
+    # No folder of this user's, whose name evidence does not show.
+    there, nowhere = "/bin/sh", "/no/such/claude"
     numbers = (
         "EACCES",
         "EPERM",
@@ -176,7 +177,7 @@ async def test_what_is_said_of_a_program_that_cannot_be_started_is_as_it_was(
         (OSError("without a number"), argv, None),
         (ValueError("a NUL"), argv, None),
         (OSError(errno.EIO, "no"), argv, tmp_path / "none"),
-        (OSError(errno.EIO, "no"), argv, tmp_path / "claude"),
+        (OSError(errno.EIO, "no"), argv, Path(there)),
         *(
             (OSError(errno.E2BIG, "no"), (nowhere, *words), None)
             for words in (
