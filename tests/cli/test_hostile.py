@@ -86,6 +86,8 @@ MARKDOWN = st.lists(
 @given(MARKDOWN, st.integers(12, 80), st.integers(1, 9))
 @example("**a longer phrase of words [x](y)**", 12, 1)
 @example("| a | b |\na longer phrase of words \n", 12, 1)
+@example("```python\n\ta longer phrase of words", 27, 1)
+@example("```python\n" + "x\t" * 6, 26, 1)
 def test_markdown_is_the_same_in_whatever_pieces_it_comes(text: str, width: int, size: int) -> None:
     stream = MarkdownStream(width, PLAIN)
     lines: list[str] = []

@@ -304,11 +304,12 @@ class _Code:
     def line(self, line: str, width: int) -> list[str]:
         """Render one line of it."""
         self._lines.append(line)
-        if self._lexer is None or len(self._lines) > _MOST_HIGHLIGHTED:
-            return [*fold(safe(line), width)]
-        if cells(safe(line)) > width:
-            return [*fold(safe(line), width)]
-        return [_highlighted("\n".join(self._lines), self._lexer, self._paint)]
+        parts = [*fold(safe(line), width)]
+        if self._lexer is None or len(self._lines) > _MOST_HIGHLIGHTED or len(parts) > 1:
+            return parts
+        shown = _highlighted("\n".join(self._lines), self._lexer, self._paint)
+        # A tab behind other characters may be wider there.
+        return [shown] if painted_cells(shown) <= width else parts
 
 
 def _lexer_for(language: str) -> object:
